@@ -25,6 +25,7 @@ VERSION = "2.13.0"
 EXCLUDED: dict[str, str] = {
     r"aten::(int_repr|q_scale|q_zero_point|quantize_per_tensor)\..*|aten::dequantize\.(tensors|tensors_out|list|any)|aten::fake_quantize_per_tensor_affine\.tensor_qparams": "quantized tensors, which no call from outside has; tests/runtime/operators/test_quantized.py has the figures of the releases",
     r"aten::sparse_coo_tensor\..*": "gives a sparse tensor, which no call hands out; programs of the corpus make it dense",
+    r"aten::stft\.center": "takes the name of a way of padding, which no generated call has",
     r"aten::_assert_scalar\.": "torch's compiler drops the call, because nothing reads its result; exported programs keep it",
     r"aten::(new_)?empty(_like|_strided)?\..*|aten::resize_(as_)?\.|aten::_make_dep_token\.": "its values are memory that nobody wrote",
     r"aten::(rand|randn|randint|randperm|rand_like|randn_like|randint_like|normal|normal_|uniform_|random_|bernoulli|bernoulli_|multinomial"

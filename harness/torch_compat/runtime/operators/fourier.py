@@ -11,7 +11,6 @@ from torch_compat.runtime.operators._common import (
     FLOAT32,
     FLOAT64,
     Array,
-    any_dtype,
     axis,
     fail,
     floating,
@@ -195,22 +194,6 @@ def fftshift(self: Tensor, dim: Any = None) -> Tensor:
 def ifftshift(self: Tensor, dim: Any = None) -> Tensor:
     """The other way round."""
     return Tensor(np.fft.ifftshift(self.array, _shifted(self, dim)))
-
-
-def _frequencies(name: str, function: Any) -> None:
-    def call(n: int, d: float = 1.0, *, dtype: Any = None, **options: Any) -> Tensor:
-        del options
-        if n < 1:
-            raise fail(f"{name}(): n must be positive")
-        sized(n)
-        kind = any_dtype(dtype, FLOAT32)
-        return Tensor(function(n, d).astype(kind))
-
-    operator(f"aten::fft_{name}", of="any", gradient=False)(call)
-
-
-_frequencies("fftfreq", np.fft.fftfreq)
-_frequencies("rfftfreq", np.fft.rfftfreq)
 
 
 RETURNS_COMPLEX = Release("2.0.0")

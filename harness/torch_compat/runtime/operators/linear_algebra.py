@@ -821,12 +821,6 @@ def triangular_solve(
     return Tensor(np.linalg.solve(triangle, b).astype(self.array.dtype)), Tensor(given.copy())
 
 
-def _column(b: Tensor, a: Array) -> tuple[Array, bool]:
-    """The right side of a system as a matrix, and whether it was a vector."""
-    vector = b.array.ndim == 1 or (b.array.ndim == a.ndim - 1 and b.array.shape == a.shape[:-1])
-    return (exact(b.array)[..., None] if vector else exact(b.array)), vector
-
-
 @functional("cholesky_solve")
 def cholesky_solve(self: Tensor, input2: Tensor, upper: bool = False) -> Tensor:
     """The solution of a system whose triangular root is given."""
@@ -844,257 +838,6 @@ def cholesky_inverse(self: Tensor, upper: bool = False) -> Tensor:
     root = np.triu(decomposed(self.array)) if upper else np.tril(decomposed(self.array))
     other = np.swapaxes(root.conj(), -1, -2)
     return Tensor(_each(np.linalg.inv, multiplied(other, root) if upper else multiplied(root, other)).astype(self.array.dtype))
-
-
-@functional("linalg_solve_triangular")
-def linalg_solve_triangular(
-    self: Tensor,
-    B: Tensor,  # noqa: N803
-    *,
-    upper: bool,
-    left: bool = True,
-    unitriangular: bool = False,
-) -> Tensor:
-    """The solution of ``A X = B`` or ``X A = B`` with one triangle of A."""
-    _square("linalg.solve_triangular", self.array)
-    a, b = decomposed(self.array), exact(B.array)
-    if B.array.dtype != self.array.dtype or b.ndim < 2 or b.shape[-2 if left else -1] != a.shape[-1]:
-        raise fail(f"linalg.solve_triangular: Incompatible shapes of A and B for the equation {'AX' if left else 'XA'} = B")
-    triangle = np.triu(a) if upper else np.tril(a)
-    if unitriangular:
-        triangle = triangle - triangle * np.eye(a.shape[-1]) + np.eye(a.shape[-1])
-    if left:
-        return Tensor(np.linalg.solve(triangle, b).astype(self.array.dtype))
-    found = np.linalg.solve(np.swapaxes(triangle, -1, -2), np.swapaxes(b, -1, -2))
-    return Tensor(np.swapaxes(found, -1, -2).astype(self.array.dtype))
-
-
-@functional("linalg_vecdot")
-def linalg_vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
-    """Products of vectors along a dimension, the first one conjugate."""
-    if x.array.dtype != y.array.dtype:
-        raise fail("linalg.vecdot: Expected x and y to have the same dtype")
-    broadcast(x.array, y.array)
-    a, b = exact(x.array), exact(y.array)
-    product_ = np.conj(a) * b
-    return Tensor(np.asarray(product_.sum(axis=axis(dim, product_.ndim))).astype(x.array.dtype))
-
-
-@operator("aten::linalg_inv_ex")
-def linalg_inv_ex(A: Tensor, *, check_errors: bool = False) -> tuple[Tensor, Tensor]:  # noqa: N803
-    """The inverse, and what LAPACK says."""
-    del check_errors
-    found = inverse(A)
-    return found, Tensor(np.zeros(A.array.shape[:-2], np.int32))
-
-
-@operator("aten::linalg_cholesky_ex")
-def linalg_cholesky_ex(self: Tensor, *, upper: bool = False, check_errors: bool = False) -> tuple[Tensor, Tensor]:
-    """The triangular root, and what LAPACK says."""
-    del check_errors
-    found = linalg_cholesky(self, upper=upper)
-    return found, Tensor(np.zeros(self.array.shape[:-2], np.int32))
-
-
-@operator("aten::linalg_solve_ex")
-def linalg_solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> tuple[Tensor, Tensor]:  # noqa: N803
-    """The solution, and what LAPACK says."""
-    del check_errors
-    return linalg_solve(A, B, left=left), Tensor(np.zeros(A.array.shape[:-2], np.int32))
-
-
-@functional("linalg_matrix_exp", "matrix_exp")
-def matrix_exp(self: Tensor) -> Tensor:
-    """The exponential of square matrices: Taylor's series of a 2 ** -n part of it, squared n times."""
-    _square("linalg.matrix_exp", self.array)
-    a = decomposed(self.array)
-    if not a.size:
-        return Tensor(self.array.copy())
-    largest = float(np.abs(a).sum(axis=-2).max())
-    times = max(0, math.ceil(math.log2(largest)) + 4) if math.isfinite(largest) and largest > 0 else 0
-    part = a / 2.0**times
-    total = term = np.broadcast_to(np.eye(a.shape[-1], dtype=a.dtype), a.shape)
-    for step in range(1, looped(20, a.size)):
-        term = multiplied(term, part) / step
-        total = total + term
-    for _ in range(times):
-        total = multiplied(total, total)
-    return Tensor(np.asarray(total).astype(self.array.dtype))
-
-
-def _rank(a: Array, tolerance: Any, relative: Any, hermitian: bool) -> Tensor:
-    values = np.abs(np.linalg.eigvalsh(a)) if hermitian else np.linalg.svd(_finite(a), compute_uv=False)
-    most = values.max(axis=-1, keepdims=True, initial=0.0)
-    return Tensor(np.asarray((values > np.maximum(tolerance, most * relative)).sum(axis=-1)).astype(np.int64))
-
-
-@operator("aten::matrix_rank", gradient=False)
-def matrix_rank(self: Tensor, tol: Any = None, symmetric: bool = False) -> Tensor:
-    """How many singular values are not nothing."""
-    if tol.__class__ is bool:  # the overload without a tolerance
-        tol, symmetric = None, tol
-    return linalg_matrix_rank(self, tol, symmetric)
-
-
-@operator("aten::linalg_matrix_rank", gradient=False)
-def linalg_matrix_rank(self: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Tensor:
-    """How many singular values are not nothing."""
-    if tol.__class__ is bool:
-        tol, hermitian = None, tol
-    array = self.array
-    _floating("linalg.matrix_rank", array)
-    tol, atol, rtol = (one.array[..., None] if one.__class__ is Tensor else one for one in (tol, atol, rtol))
-    if tol is not None:
-        atol, rtol = tol, 0.0
-    if rtol is None:
-        rtol = 0.0 if atol is not None and np.any(np.asarray(atol) > 0) else max(array.shape[-2:]) * np.finfo(array.dtype).eps
-    return _rank(decomposed(array), 0.0 if atol is None else atol, rtol, hermitian)
-
-
-@functional("linalg_matrix_norm")
-def linalg_matrix_norm(
-    self: Tensor,
-    ord: Any = "fro",  # noqa: A002
-    dim: Any = (-2, -1),
-    keepdim: bool = False,
-    *,
-    dtype: Any = None,
-) -> Tensor:
-    """Norms of matrices."""
-    if self.array.ndim < 2:
-        raise fail("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
-    return linalg_norm(self, ord, list(dim), keepdim, dtype=dtype)
-
-
-@functional("linalg_cond")
-def linalg_cond(self: Tensor, p: Any = None) -> Tensor:
-    """The condition of matrices: the norm by that of the inverse."""
-    array = self.array
-    if p is None or p in {2, -2}:
-        values = np.linalg.svd(_finite(decomposed(array)), compute_uv=False)
-        found = values[..., -1] / values[..., 0] if p == -2 else values[..., 0] / values[..., -1]
-        return Tensor(np.asarray(found).astype(_real(array.dtype)))
-    _square("linalg.cond", array)
-    order: Any = p if p.__class__ is str else float(p)
-    a = decomposed(array)
-    try:
-        found = np.linalg.norm(a, order, (-2, -1)) * np.linalg.norm(np.linalg.inv(a), order, (-2, -1))
-    except np.linalg.LinAlgError:
-        if a.ndim > 2:
-            raise Unsupported("the reference reader has no condition of singular matrices in a batch", code="value") from None
-        found = np.asarray(np.inf)
-    return Tensor(np.asarray(found).astype(_real(array.dtype)))
-
-
-@operator("aten::linalg_tensorinv")
-def linalg_tensorinv(self: Tensor, ind: int = 2) -> Tensor:
-    """The inverse of a tensor as a matrix of its first and its last dimensions."""
-    shape = self.array.shape
-    rows = math.prod(shape[:ind])
-    if ind <= 0 or rows * rows != self.array.size:
-        raise fail("linalg.tensorinv: the product of the dimensions does not fit")
-    found = _each(np.linalg.inv, self.array.reshape(rows, rows))
-    return Tensor(found.reshape(shape[ind:] + shape[:ind]).astype(self.array.dtype))
-
-
-@operator("aten::linalg_lu_factor")
-def linalg_lu_factor(A: Tensor, *, pivot: bool = True) -> tuple[Tensor, Tensor]:  # noqa: N803
-    """Both factors in one matrix, and the rows that were exchanged, from one."""
-    array = A.array
-    _square("linalg.lu_factor", array)
-    if not pivot:
-        raise Unsupported("the reference reader has no factors without pivots", code="value")
-    factors, pivots = np.empty_like(array), np.empty(array.shape[:-1], np.int32)
-    looped(math.prod(array.shape[:-2]))
-    for index in np.ndindex(*array.shape[:-2]):
-        lu, rows, _ = _factored(exact(array[index]))
-        factors[index] = lu
-        places = list(range(len(rows)))
-        for k, row in enumerate(rows):  # exchanges that lead to this order
-            at = places.index(row)
-            places[k], places[at] = places[at], places[k]
-            pivots[(*index, k)] = at + 1
-    return Tensor(factors), Tensor(pivots)
-
-
-@operator("aten::linalg_lu_factor_ex")
-def linalg_lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> tuple[Tensor, Tensor, Tensor]:  # noqa: N803
-    """As :func:`linalg_lu_factor`, and what LAPACK says."""
-    del check_errors
-    return (*linalg_lu_factor(A, pivot=pivot), Tensor(np.zeros(A.array.shape[:-2], np.int32)))
-
-
-def _rows(pivots: Array) -> Array:
-    """The order of rows that exchanges lead to."""
-    places = np.broadcast_to(np.arange(pivots.shape[-1]), pivots.shape).copy()
-    for index in np.ndindex(*pivots.shape[:-1]):
-        row = places[index]
-        for k, one in enumerate(pivots[index]):
-            row[k], row[one - 1] = row[one - 1], row[k]
-    return places
-
-
-@operator("aten::lu_unpack")
-def lu_unpack(
-    LU_data: Tensor,  # noqa: N803
-    LU_pivots: Tensor,  # noqa: N803
-    unpack_data: bool = True,
-    unpack_pivots: bool = True,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """The three factors of what :func:`linalg_lu_factor` gives."""
-    lu = LU_data.array
-    least = min(lu.shape[-2:])
-    nothing = np.zeros(0, lu.dtype)
-    places = _rows(LU_pivots.array)
-    looped(math.prod(places.shape[:-1]))
-    order = np.swapaxes(np.eye(lu.shape[-2], dtype=lu.dtype)[places], -1, -2) if unpack_pivots else nothing
-    lower = np.tril(lu[..., :least], -1) + np.eye(lu.shape[-2], least, dtype=lu.dtype) if unpack_data else nothing
-    return Tensor(np.asarray(order)), Tensor(lower), Tensor(np.triu(lu[..., :least, :]) if unpack_data else nothing)
-
-
-@operator("aten::linalg_lu")
-def linalg_lu(A: Tensor, *, pivot: bool = True) -> tuple[Tensor, Tensor, Tensor]:  # noqa: N803
-    """The three factors."""
-    return lu_unpack(*linalg_lu_factor(A, pivot=pivot))
-
-
-@functional("lu_solve")
-def lu_solve(self: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:  # noqa: N803
-    """The solution of a system whose factors are given."""
-    order, lower, upper = (one.array for one in lu_unpack(LU_data, LU_pivots))
-    whole = multiplied(multiplied(exact(order), exact(lower)), exact(upper))
-    return Tensor(np.linalg.solve(whole, exact(self.array)).astype(self.array.dtype))
-
-
-@operator("aten::linalg_lu_solve")
-def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:  # noqa: N803
-    """As :func:`lu_solve`."""
-    if not left or adjoint:
-        raise Unsupported("the reference reader solves A X = B alone by factors", code="value")
-    return lu_solve(B, LU, pivots)
-
-
-@operator("aten::linalg_lstsq")
-def linalg_lstsq(
-    self: Tensor, b: Tensor, rcond: float | None = None, *, driver: str | None = None
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Least squares, of matrices of full rank."""
-    del rcond
-    a, kind = decomposed(self.array), self.array.dtype
-    right, vector = _column(b, self.array)
-    if a.shape[-2] != right.shape[-2]:
-        raise fail("linalg.lstsq: input.size(-2) should match other.size(-2)")
-    found = multiplied(np.linalg.pinv(a), right)
-    gap = multiplied(a, found) - right
-    rows, columns = a.shape[-2:]
-    nothing = np.zeros(0, kind)
-    rest = (gap * gap.conj()).real.sum(axis=-2) if rows > columns and not vector else nothing
-    rank = np.linalg.matrix_rank(a) if driver in {"gelsy", "gelsd", "gelss"} or driver is None else np.zeros(0)
-    values = np.linalg.svd(a, compute_uv=False) if driver in {"gelsd", "gelss"} else nothing
-    return (
-        Tensor((found[..., 0] if vector else found).astype(kind)), Tensor(np.asarray(rest).astype(_real(kind))),
-        Tensor(np.asarray(rank).astype(np.int64)), Tensor(np.asarray(values).astype(_real(kind))),
-    )  # fmt: skip
 
 
 @functional("linalg_eigvals")
@@ -1121,8 +864,12 @@ def _complex_of(kind: np.dtype[Any]) -> np.dtype[Any]:
 def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:  # noqa: A002
     """Norms over all dimensions but one, which stays; over all where that is -1."""
     array = v.array
+    if not array.size:
+        raise Unsupported("the reference reader has no norm_except_dim of nothing", code="operator")
     if dim == -1:
         return Tensor(norm_of(array, float(pow), tuple(range(array.ndim)), keepdims=False).astype(array.dtype))
+    if not array.ndim:
+        raise raised("IndexError", f"Dimension specified as {dim} but tensor has no dimensions")
     at = axis(dim, array.ndim)
     others = tuple(one for one in range(array.ndim) if one != at)
     return Tensor(norm_of(array, float(pow), others, keepdims=True).astype(array.dtype))
@@ -1132,6 +879,8 @@ def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:  # noqa: A
 def weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
     """A weight by its direction and its length."""
     length = exact(norm_except_dim(v, 2, dim).array)
+    if g.array.shape != length.shape:
+        raise Unsupported("the reference reader has no _weight_norm with lengths of another shape", code="operator")
     return Tensor((exact(v.array) * (exact(g.array) / length)).astype(v.array.dtype))
 
 
@@ -1139,7 +888,9 @@ def weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:  # noqa: N803
     """Powers of a vector, the highest first unless they increase."""
     array = x.array
-    count = array.shape[-1] if N is None else N
+    if array.ndim != 1:
+        raise fail("x must be a one-dimensional tensor.")
+    count = array.shape[0] if N is None else N
     if count < 0:
         raise fail("N must be non-negative.")
     sized(*array.shape, count)
@@ -1149,15 +900,11 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     return Tensor(np.asarray(found).astype(kind))
 
 
-@operator("aten::linalg_vander")
-def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:  # noqa: N803
-    """Powers of a vector, the lowest first."""
-    return vander(x, N, increasing=True)
-
-
 @operator("aten::cov")
 def cov(self: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
     """How variables, each a row, vary together."""
+    if fweights is not None or aweights is not None:
+        raise Unsupported("the reference reader has no cov with weights", code="operator")
     array = self.array
     if array.ndim > 2:
         raise fail(f"cov(): expected input to have two or fewer dimensions but got an input with {array.ndim} dimensions")
@@ -1165,25 +912,11 @@ def cov(self: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aw
         raise fail("cov(): bool dtype is not supported for input")
     kind = array.dtype if array.dtype.kind in "fcV" else np.dtype(np.float32)
     rows = exact(array.astype(kind)).reshape((1, -1) if array.ndim < 2 else array.shape)
-    weights = None
-    for one in (fweights, aweights):
-        if one is not None:
-            given = exact(one.array.astype(np.float64))
-            weights = given if weights is None else weights * given
-    total: Any = rows.shape[1] if weights is None else weights.sum()
+    count = rows.shape[1]
     with np.errstate(all="ignore"):
-        if weights is None:
-            middle = rows.sum(axis=1) / np.float64(rows.shape[1])
-            divisor: Any = rows.shape[1] - correction
-        else:
-            middle = (rows * weights).sum(axis=1) / total
-            divisor = (
-                total - correction if aweights is None else total - correction * (weights * exact(aweights.array)).sum() / total
-            )
-        apart = rows - middle[:, None]
-        scaled = apart if weights is None else apart * weights
-        found = multiplied(scaled, np.conj(apart).T) / np.float64(max(divisor, 0))
-    return Tensor(np.asarray(found if array.ndim > 1 else found.reshape(())).astype(kind))
+        apart = rows - (rows.sum(axis=1) / np.float64(count))[:, None]
+        found = multiplied(apart, np.conj(apart).T) / np.float64(max(count - correction, 0))
+    return Tensor(np.asarray(found.reshape(()) if found.size == 1 else found).astype(kind))
 
 
 @operator("aten::corrcoef")

@@ -511,6 +511,10 @@ def ctc_loss(
     if not 0 <= blank < labels:
         raise fail("blank must be in label range")
     given = targets.array
+    if given.ndim == 2 and given.shape[0] != batch:
+        raise fail(
+            f"Expected tensor to have size {batch} at dimension 0, but got size {given.shape[0]} for argument #2 'targets'"
+        )
     if given.ndim == 1 and not alone:
         starts = np.cumsum([0, *sizes])
         if starts[-1] != given.size:
@@ -554,22 +558,3 @@ def _paths(scores: Array, target: list[int], blank: int) -> float:
                 after[at] = np.logaddexp(after[at], now[at - 2])
         now = after + row[states]
     return float(now[0] if not target else np.logaddexp(now[-1], now[-2]))
-
-
-@functional("multilabel_margin_loss")
-def multilabel_margin_loss(self: Tensor, target: Tensor, reduction: int = MEAN) -> Tensor:
-    """How far labels that are there, up to the first -1, are above those that are not."""
-    kind, array = self.array.dtype, self.array
-    if array.dtype.kind != "f":
-        raise not_implemented("multilabel_margin_loss_forward_out_frame", kind)
-    if array.ndim > 2 or target.array.shape != array.shape:
-        raise fail(f"inconsistent target size: {list(target.array.shape)} for input of size: {list(array.shape)}")
-    rows, labels = (one.reshape(-1, one.shape[-1] if one.ndim else 1) for one in (array.astype(FLOAT64), target.array))
-    found = np.zeros(len(rows))
-    for at in range(looped(len(rows), rows.shape[1] ** 2)):
-        ends = np.flatnonzero(labels[at] < 0)
-        there = labels[at][: ends[0]] if ends.size else labels[at]
-        others = np.setdiff1d(np.arange(rows.shape[1]), there)
-        gaps = 1 - (rows[at][there][:, None] - rows[at][others][None, :])
-        found[at] = np.maximum(gaps, 0).sum() / rows.shape[1]
-    return _reduce(found if array.ndim == 2 else np.asarray(found[0]), reduction, kind)

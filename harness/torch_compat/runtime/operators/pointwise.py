@@ -404,34 +404,6 @@ def special_entr(self: Tensor) -> Tensor:
     return Tensor(np.where(x > 0, -x * np.log(x), np.where(x == 0, 0.0, np.where(np.isnan(x), x, -np.inf))).astype(array.dtype))
 
 
-@functional("mvlgamma", "special_multigammaln", inplace=True)
-def mvlgamma(self: Tensor, p: int) -> Tensor:
-    """The logarithm of the gamma function of several dimensions."""
-    array = floating(self.array)
-    if p < 1:
-        raise fail("p has to be greater than or equal to 1")
-    x = array.astype(FLOAT64)
-    if (x <= 0.5 * (p - 1)).any():
-        raise fail(f"All elements must be greater than (p-1)/2 = {0.5 * (p - 1)}")
-    total = np.full(x.shape, p * (p - 1) / 4 * math.log(math.pi))
-    for step in range(looped(p, x.size)):
-        total = total + elementwise(_lgamma)(x - step / 2)
-    return Tensor(total.astype(array.dtype))
-
-
-@functional("special_polygamma")
-def special_polygamma(n: int, self: Tensor) -> Tensor:
-    """As :func:`polygamma`."""
-    return polygamma(n, self)
-
-
-@operator("aten::polygamma_")
-def polygamma_(self: Tensor, n: int) -> Tensor:
-    """In place."""
-    self.array[...] = polygamma(n, self).array
-    return self
-
-
 def _ndtri(p: float) -> float:
     """The inverse of the normal distribution."""
     if not 0 <= p <= 1:
@@ -453,15 +425,6 @@ def _ndtr(x: float) -> float:
     return 0.5 * math.erfc(-x / math.sqrt(2)) if not math.isnan(x) else x
 
 
-def _log_ndtr(x: float) -> float:
-    if x > -30:
-        return math.log1p(-0.5 * math.erfc(x / math.sqrt(2))) if x > 0 else math.log(_ndtr(x))
-    if math.isnan(x) or math.isinf(x):
-        return x
-    square = x * x
-    return -0.5 * square - math.log(-x) - 0.5 * math.log(2 * math.pi) + math.log1p(-1 / square + 3 / square**2 - 15 / square**3)
-
-
 def _erfcx(x: float) -> float:
     if math.isnan(x):
         return x
@@ -471,24 +434,24 @@ def _erfcx(x: float) -> float:
     return (1 - square + 3 * square**2 - 15 * square**3) / (x * math.sqrt(math.pi))
 
 
-def _bessel(order: int, *, scaled: bool) -> Any:
+def _bessel(order: int) -> Any:
     def function(x: float) -> float:
-        """The modified Bessel function of the first kind: its series, or Hankel's for large numbers."""
+        """The modified Bessel function of the first kind times exp(-|x|): its series, or Hankel's for large numbers."""
         if math.isnan(x) or math.isinf(x):
-            return math.nan if math.isnan(x) else (0.0 if scaled else math.inf) * (1 if not order or x > 0 else -1)
+            return math.nan if math.isnan(x) else 0.0 * (1 if not order or x > 0 else -1)
         size = abs(x)
         if size > 60:
             mu, term, total = 4.0 * order * order, 1.0, 1.0
             for k in range(1, 30):
                 term *= -(mu - (2 * k - 1) ** 2) / (k * 8 * size)
                 total += term
-            found = total / math.sqrt(2 * math.pi * size) * (1.0 if scaled else math.exp(size) if size < 709 else math.inf)
+            found = total / math.sqrt(2 * math.pi * size)
         else:
             term = total = (size / 2) ** order
             for k in range(1, 150):
                 term *= (size / 2) ** 2 / (k * (k + order))
                 total += term
-            found = total * (math.exp(-size) if scaled else 1.0)
+            found = total * math.exp(-size)
         return -found if order and x < 0 else found
 
     return function
@@ -499,8 +462,7 @@ def _special(name: str, function: Any) -> None:
 
 
 for _name, _one in {
-    "ndtr": _ndtr, "ndtri": _ndtri, "log_ndtr": _log_ndtr, "erfcx": _erfcx, "i0e": _bessel(0, scaled=True), "i1": _bessel(1, scaled=False),
-    "i1e": _bessel(1, scaled=True),
+    "ndtri": _ndtri, "erfcx": _erfcx, "i0e": _bessel(0), "i1e": _bessel(1),
 }.items():  # fmt: skip
     _special(_name, _one)
 
@@ -554,25 +516,6 @@ def _igammas(names: tuple[str, ...], part: int) -> None:
 
 _igammas(("igamma", "special_gammainc"), 0)
 _igammas(("igammac", "special_gammaincc"), 1)
-
-
-@functional("special_zeta")
-def special_zeta(self: Operand, other: Operand) -> Tensor:
-    """Hurwitz' zeta function, of one exponent each."""
-    x, y = _floats(self, other)
-    kind = x.dtype
-    s, q = np.broadcast_arrays(x.astype(FLOAT64), y.astype(FLOAT64))
-    looped(s.size)
-    found = np.empty(s.shape)
-    for index in np.ndindex(*s.shape):
-        one, start = float(s[index]), float(q[index])
-        if one == 1 or (one > 1 and start <= 0 and start == math.floor(start)):
-            found[index] = math.inf
-        elif one < 1 or math.isnan(one + start) or (start <= 0 and one != math.floor(one)):
-            found[index] = math.nan
-        else:
-            found[index] = float(_zeta(one, np.asarray(start)))
-    return Tensor(found.astype(kind))
 
 
 __all__ = ["elementwise", "erf_of", "erfc_of", "sigmoid_of", "single", "through_double"]

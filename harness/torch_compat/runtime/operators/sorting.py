@@ -10,6 +10,7 @@ import numpy as np
 
 from torch_compat.arrays import counted
 from torch_compat.errors import Unsupported
+from torch_compat.runtime import dtypes
 from torch_compat.runtime.limits import meter
 from torch_compat.runtime.operators._common import (
     FLOAT64,
@@ -17,6 +18,7 @@ from torch_compat.runtime.operators._common import (
     Array,
     Scalar,
     axis,
+    cast,
     common,
     fail,
     functional,
@@ -28,6 +30,7 @@ from torch_compat.runtime.operators._products import looped, sized
 from torch_compat.runtime.operators.reductions import of_nothing, refuse_empty, refuse_no_places
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
+from torch_compat.runtime.values import raised
 
 FIELD = 128  # words of memory that a field of a record takes
 
@@ -364,8 +367,10 @@ def unique_dim_consecutive(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Runs of equal slices as one; where each went and how long each is come in any case."""
     del return_inverse, return_counts
-    at = axis(dim, self.array.ndim)
-    array = self.array.reshape(self.array.shape or (1,))
+    array = self.array
+    if not array.ndim:
+        raise raised("IndexError", f"Dimension specified as {dim} but tensor has no dimensions")
+    at = axis(dim, array.ndim)
     count = array.shape[at]
     if not array.size and any(not size for one, size in enumerate(array.shape) if one != at):
         raise fail("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
@@ -378,8 +383,10 @@ def unique_dim_consecutive(
 @operator("aten::isin", gradient=False)
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Whether each element is among others."""
-    del assume_unique
-    both = [one.array if one.__class__ is Tensor else np.asarray(one) for one in (elements, test_elements)]
+    if assume_unique:
+        raise Unsupported("the reference reader does not know what isin gives with assume_unique", code="operator")
+    kind = dtypes.result_type((elements, test_elements)).array
+    both = [cast(one.array if one.__class__ is Tensor else np.asarray(one), kind) for one in (elements, test_elements)]
     if any(one.dtype.kind == "c" for one in both):
         raise fail("Unsupported input type encountered for isin(): ComplexFloat")
     meter.array(both[0].size)
