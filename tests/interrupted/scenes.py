@@ -159,7 +159,7 @@ def _admit(root: Path, *arguments: str) -> None:
     index.releases[INVENTED] = (UPLOADED, ("3.11",))
     module: Any = importlib.import_module("torch_compat.cli._admission")
     module.run_command = index
-    observing: Any = importlib.import_module("torch_compat.cli.observe")
+    observing: Any = importlib.import_module("torch_compat.cli._observing")
     observing.survey = lambda _: small_survey()
     environments: Any = Environments
     environments.build = lambda _, release, **__: miniature(root.parent / "cache", release.version)

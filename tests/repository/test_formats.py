@@ -48,6 +48,14 @@ STANDS_FOR: dict[str, set[str]] = {
     "aten::matmul": {"aten::addmm", "aten::linear"},
     "aten::max_pool1d": {"aten::max_pool2d", "aten::max_pool2d_with_indices"},
     "aten::max_pool2d": {"aten::max_pool2d_with_indices"},
+    # the exporter writes what the operator does
+    "aten::einsum": {"aten::bmm"},
+    "aten::one_hot": {"aten::eq"},
+    "aten::scaled_dot_product_attention": {
+        "aten::_scaled_dot_product_flash_attention",
+        "aten::_scaled_dot_product_flash_attention_for_cpu",
+    },
+    "aten::transpose": {"aten::t", "aten::permute"},
     "aten::stack": {"aten::append"},  # named in the recipe's list, never called by its program
     "aten::unsqueeze": {"aten::select"},  # the same
     # 1.2 to 1.4 have one operator for all of interpolate

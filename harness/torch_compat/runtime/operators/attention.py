@@ -51,7 +51,7 @@ def attend(
 
 
 def _versions() -> None:
-    for since, era, kernel in (
+    for since, era, kind in (
         ("1.0.0", 0, ""),
         ("2.1.0", 0, "unmasked"),
         ("2.3.0", 0, "any"),
@@ -61,11 +61,11 @@ def _versions() -> None:
 
         def call(
             query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0, is_causal: bool = False, *,
-            scale: float | None = None, enable_gqa: bool = False, era: int = era, kernel: str = kernel,
+            scale: float | None = None, enable_gqa: bool = False, era: int = era, kind: str = kind,
         ) -> Tensor:  # fmt: skip
             found = _checked(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa, era)[0]
-            masked = attn_mask is not None and (kernel == "unmasked" or attn_mask.requires_grad)
-            return Tensor(laid_out(found, query.array, era) if kernel and not masked else found)
+            masked = attn_mask is not None and (kind == "unmasked" or attn_mask.requires_grad)
+            return Tensor(laid_out(found, query.array, era) if kind and not masked else found)
 
         def both(
             query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0, is_causal: bool = False,
