@@ -181,49 +181,20 @@ def _refuse_write(target: Tensor, horizon: Release) -> None:
 
 
 _REFUSES_OVERLAP = {
-    **dict.fromkeys(
-        [
-            "copy_",
-            "add_",
-            "sub_",
-            "mul_",
-            "div_",
-            "pow_",
-            "lerp_",
-            "addcmul_",
-            "addcdiv_",
-            "eq_",
-            "ne_",
-            "lt_",
-            "le_",
-            "gt_",
-            "ge_",
-            "__iadd__",
-            "__isub__",
-            "__imul__",
-            "__idiv__",
-        ],
-        Release("1.3.0"),
-    ),
-    **dict.fromkeys(
-        [
-            "remainder_",
-            "fmod_",
-            "floor_divide_",
-            "bitwise_and_",
-            "bitwise_or_",
-            "bitwise_xor_",
-            "logical_and_",
-            "logical_or_",
-            "logical_xor_",
-            "__iand__",
-            "__ior__",
-            "__ixor__",
-        ],
-        Release("1.5.0"),
-    ),
-    **dict.fromkeys(["atan2_", "hypot_", "copysign_", "masked_fill_"], Release("1.7.0")),
-}
+    name: Release(since)
+    for since, names in {
+        "1.3.0": (
+            "copy_", "add_", "sub_", "mul_", "div_", "pow_", "lerp_", "addcmul_", "addcdiv_", "eq_", "ne_", "lt_", "le_", "gt_", "ge_",
+            "__iadd__", "__isub__", "__imul__", "__idiv__",
+        ),
+        "1.4.0": ("bitwise_xor_", "logical_xor_", "__ixor__"),
+        "1.5.0": (
+            "remainder_", "fmod_", "floor_divide_", "bitwise_and_", "bitwise_or_", "logical_and_", "logical_or_", "__iand__", "__ior__",
+        ),
+        "1.7.0": ("atan2_", "hypot_", "copysign_", "masked_fill_"),
+    }.items()
+    for name in names
+}  # fmt: skip
 """The first release that refuses to write into a tensor that shares a part of its memory with another argument."""
 OTHER_ORDER = Release("1.10.0")
 """From here on the whole of the same memory in another order is refused, too."""
