@@ -304,6 +304,15 @@ def differential(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def kinds(session: nox.Session) -> None:
+    """Write checkpoints with real libraries in four releases, and load each by the calls that `inspect` names: `-- --into FOLDER`."""
+    session.install(".", "uv")
+    for release in ("1.13.1", "2.5.1", "2.6.0", "2.15.0"):
+        session.run("torch-compat", "readers", "build", f"torch-{release}")
+    session.run("python", "-m", "tests.kinds", *session.posargs)
+
+
+@nox.session(default=False)
 def benchmarks(session: nox.Session) -> None:
     """Run the benchmarks, with the environments of real releases that are built here; see benchmarks/README.md."""
     session.install(".")

@@ -313,7 +313,7 @@ def _needed(needs: Needs) -> dict[str, Any]:
                 "safe_globals": [one.path for one in way.safe_globals],
                 "runs_code": way.runs_code,
                 "needs": _modules(way.needs),
-                "code": f"import {', '.join(way.imports)}; {way.code}",
+                "code": f"import torch; {way.code}" if way.call != "pickle.load" else way.code,
             }
             for way in needs.how_to_load
         ],

@@ -365,6 +365,7 @@ BOMBS: dict[str, Callable[[], bytes]] = {
     "source: returns of one name": lambda: script(
         "def f(x) -> Tuple[float, float]:\n    _1 = (" + "1.0, " * 100_000 + ")\n" + "    return _1\n" * 100_000),
     "source: no def": lambda: script("x -> float\n  return 1\n"),
+    "source: blanks": lambda: script(" " * 8_000_000),
     "source: quotes": lambda: script('"' + "\\" * 3_000_000),
     "json: deep names": lambda: deep_json(150),
     "json: many lists": lambda: model_json(b'{"a": [' + b"[]," * 20_000_000 + b"[]]}"),

@@ -56,7 +56,9 @@ def test_plain_values_need_no_more_than_the_safe_call() -> None:
 
 def test_a_class_of_python_can_be_allowed_and_the_safe_call_comes_first() -> None:
     found = saved({"args": argparse.Namespace(lr=0.1)})
-    allowed = "torch.serialization.add_safe_globals([argparse.Namespace]); torch.load(PATH, weights_only=True)"
+    allowed = (
+        "from argparse import Namespace; torch.serialization.add_safe_globals([Namespace]); torch.load(PATH, weights_only=True)"
+    )
     unlimited = "torch.load(PATH, weights_only=False)"
     assert codes(found, NEWEST) == codes(found, "2.4.1") == [allowed, unlimited]
     assert codes(found, "2.3.1") == [unlimited]
@@ -105,16 +107,41 @@ def test_scalars_of_numpy_need_the_classes_of_their_dtypes_too() -> None:
     (new,) = [way for way in in_release(found, "2.6.0") if way.safe_globals]
     assert [one.path for one in new.safe_globals][1:] == ["numpy.dtype", "numpy.dtypes.Float64DType", "numpy.dtypes.Int32DType"]
     path = new.safe_globals[0].path
-    assert f"({path}, {path!r})" in new.code  # its own name is another in numpy of another age
+    assert f"(scalar, {path!r})" in new.code  # its own name is another in numpy of another age
     (old,) = [way for way in in_release(found, "2.5.1") if way.safe_globals]
-    assert "(numpy" not in old.code.replace("([numpy", "")
+    assert "([scalar, dtype, Float64DType, Int32DType])" in old.code
     assert {one.package for one in old.needs if one.module == "numpy"} <= {"numpy<2", "numpy>=2"}
+
+
+def test_names_are_imported_from_their_modules_whatever_hides_these() -> None:
+    named = b"\x80\x02(ctorch.nn.utils.weight_norm\nWeightNorm\n)\x81cmine\nLinear\n)\x81ctorch.nn\nLinear\n)\x81cmine\nset\n)\x81cmine\nA.B\n)\x81t."
+    way = next(way for way in of(facts_of(named)).how_to_load if way.safe_globals)
+    *imports, added, _ = way.statements
+    assert imports == [
+        "from torch.nn.utils.weight_norm import WeightNorm",  # torch.nn.utils.weight_norm is a function
+        "from mine import Linear, set as mine_set, A",
+        "from torch.nn import Linear as torch_nn_Linear",
+    ]
+    assert added == "torch.serialization.add_safe_globals([WeightNorm, Linear, torch_nn_Linear, mine_set, (A.B, 'mine.A.B')])"
+
+
+def test_the_state_of_an_object_of_unnamed_class_cannot_be_allowed() -> None:
+    made = b"\x80\x02cnumpy.random._pickle\n__generator_ctor\n%s\x85R}b."
+    assert not any(way.safe_globals for way in of(facts_of(made % b"U\x05PCG64")).how_to_load)
+    named = of(facts_of(made % b"cnumpy.random._generator\nGenerator\n"))
+    assert any(way.safe_globals for way in named.how_to_load)
+
+
+def test_generators_of_numpy_2_need_numpy_2() -> None:
+    found = saved(np.random.default_rng(0))
+    packages = {one.module: one.package for one in found.beside}
+    assert packages["numpy.random._pcg64"] == "numpy>=2.0"
 
 
 def test_modules_are_named_with_their_packages() -> None:
     found = of(facts_of(b"\x80\x02comegaconf.listconfig\nListConfig\n)\x81c__main__\nNet\n)\x81cmine.sub\nThing\n)\x81\x87."))
     told = {one.module: (one.package, one.because) for one in found.beside}
-    assert told["omegaconf.listconfig"] == ("omegaconf", "")
+    assert told["omegaconf.listconfig"] == ("omegaconf", "a version that has ListConfig")
     assert told["mine.sub"] == (None, "code of its author")
     assert "define" in told["__main__"][1]
     assert found.readable_by == ()  # no release brings them
@@ -131,7 +158,7 @@ def test_operators_of_an_extension_are_needed_and_leave_the_other_needs() -> Non
     found = of(facts)
     assert found.readable_by == ()
     (way,) = found.how_to_load
-    assert (way.code, way.releases[0][0], way.runs_code) == ("torch.jit.load(PATH)", "1.5.0", False)
+    assert (way.code, way.releases[0][0], way.runs_code) == ("import torchvision; torch.jit.load(PATH)", "1.5.0", False)
     assert [(one.module, one.package) for one in way.needs] == [("torchvision::", "torchvision")]
 
 
@@ -154,7 +181,7 @@ def test_a_bare_pickle_is_loaded_by_pickle_and_by_no_loader_of_torch() -> None:
     assert found.weights_only == {}
     assert found.readable_by == ()
     (way,) = found.how_to_load
-    assert (way.code, way.runs_code) == ("pickle.load(open(PATH, 'rb'))", False)
+    assert (way.code, way.runs_code) == ("import pickle; pickle.load(open(PATH, 'rb'))", False)
     (named,) = of(facts_of(pickle.dumps(argparse.Namespace(), 2), "pickle")).how_to_load
     assert named.runs_code
 

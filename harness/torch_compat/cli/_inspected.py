@@ -194,12 +194,17 @@ def _named(spans: Sequence[tuple[str, str]]) -> str:
 
 
 def _ways(needs: Needs) -> Iterator[str]:
-    """The calls that load it, each on a line with its releases; one that runs code says so there."""
+    """The calls that load it, each with its releases on one line; more than one statement below it. A call that runs code says so there."""
     for way in needs.how_to_load:
         runs = ", runs code that the file chooses" if way.runs_code else ""
         other = [one.package for one in way.needs if one.package and one not in needs.beside]
         beside = f", with {' and '.join(dict.fromkeys(other))}" if other else ""
-        yield f"{_named(way.releases)}{beside}{runs}: {way.code}"
+        where, statements = f"{_named(way.releases)}{beside}{runs}", way.statements
+        if len(statements) == 1:
+            yield f"{where}: {statements[0]}"
+        else:
+            yield f"{where}:"
+            yield from (f"  {statement}" for statement in statements)
     if not needs.how_to_load:
         yield "no call of any release is known to load it"
 

@@ -7,9 +7,11 @@ adds with ``add_safe_globals``; every other call of ``torch.load`` calls whateve
 
 from __future__ import annotations
 
+import builtins
 import keyword
 import re
 from functools import cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torch_compat.needs.rules import packaged_rules
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Advisory", "Loading", "Module", "Way", "asked_of", "devices_of", "is_foreign", "packaged_loading"]
 
+MOST_NAMED = 3
+"""Names of a module that are shown."""
 MOST_ALLOWED = 100
 """Names that a call may ask to be added: nobody looks through more of them."""
 PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*\Z")
@@ -41,19 +45,21 @@ CALLS = {
 CONVERT = "torch.distributed.checkpoint.format_utils.dcp_to_torch_save"
 LOAD_SHARDS = "torch.distributed.checkpoint.load_state_dict"
 SPELLED = {
-    "pickle.load": "pickle.load(open(PATH, 'rb'))",
-    CONVERT: f"{CONVERT}(PATH, 'whole.pt')",
+    "pickle.load": ("pickle.load(open(PATH, 'rb'))",),
+    CONVERT: (f"{CONVERT}(PATH, 'whole.pt')",),
     LOAD_SHARDS: (
-        "reader = torch.distributed.checkpoint.FileSystemReader(PATH); state = {name: torch.empty(one.size, dtype=one.properties.dtype) "
-        "if hasattr(one, 'size') else None for name, one in reader.read_metadata().state_dict_metadata.items()}; "
-        f"{LOAD_SHARDS}(state, reader, no_dist=True)"
+        "reader = torch.distributed.checkpoint.FileSystemReader(PATH)",
+        "state = {name: torch.empty(one.size, dtype=one.properties.dtype) if hasattr(one, 'size') else None for name, one in reader.read_metadata().state_dict_metadata.items()}",
+        f"{LOAD_SHARDS}(state, reader, no_dist=True)",
     ),
 }
-"""The calls that take more than a path and arguments."""
+"""The statements of calls that take more than a path and arguments."""
 CHECKPOINTS = ("torch.distributed.checkpoint.", "torch.distributed._shard.")
 PATHS = frozenset({"pathlib", "pathlib._local"})
 RUN = frozenset({"package", "export"})
 """The families whose loading runs code: a package imports its own Python, torch.export.load unpickles examples without limits."""
+ALWAYS_IMPORTED = frozenset({"torch", "torch.jit"})
+"""The modules of loaders that ``import torch`` brings."""
 MAPPED = frozenset({"torch.load", "torch.jit.load"})
 """The calls that have an argument ``map_location``."""
 NUMPY_DTYPE = "numpy.dtype"
@@ -125,26 +131,55 @@ class Way(NamedTuple):
 
     @property
     def code(self) -> str:
-        """The call as Python writes it; ``PATH`` stands for the file."""
-        given = "".join(f", {name}={value!r}" for name, value in self.arguments)
-        said = SPELLED.get(self.call) or f"{self.call}(PATH{given})"
-        if not self.safe_globals:
-            return said
-        added = ", ".join(
-            f"({spelled(one.path)}, {one.path!r})" if one.path in self.paired else spelled(one.path) for one in self.safe_globals
-        )
-        return f"torch.serialization.add_safe_globals([{added}]); {said}"
+        """The call as Python writes it, on one line, with all imports but that of torch; ``PATH`` stands for the file."""
+        return "; ".join(self.statements)
 
     @property
-    def imports(self) -> tuple[str, ...]:
-        """The modules that :attr:`code` names."""
+    def statements(self) -> tuple[str, ...]:
+        """The statements of :attr:`code`.
+
+        Safe globals are imported by name: ``torch.nn.utils.weight_norm.WeightNorm`` is no attribute of ``torch.nn.utils.weight_norm``,
+        which is a function of the same name, and ``torch.optim`` deletes its modules.
+        """
+        given = "".join(f", {name}={value!r}" for name, value in self.arguments)
+        parts = [f"import {name}" for name in self._imported()]
+        if self.safe_globals:
+            names = _imported_names(self.safe_globals)
+            modules: dict[str, list[str]] = {}
+            for (module, outer), name in names.items():
+                modules.setdefault(module, []).append(outer if name == outer else f"{outer} as {name}")
+            parts += [f"from {module} import {', '.join(own)}" for module, own in modules.items() if module != "builtins"]
+            spelled = [(_spelled(one, names), one.path) for one in self.safe_globals]
+            added = ", ".join(f"({name}, {path!r})" if path in self.paired else name for name, path in spelled)
+            parts.append(f"torch.serialization.add_safe_globals([{added}])")
+        return (*parts, *(SPELLED.get(self.call) or (f"{self.call}(PATH{given})",)))
+
+    def _imported(self) -> tuple[str, ...]:
+        """The modules that the call needs: its own, and those that register the operators of a program."""
         called = self.call.partition(".")[0] if self.call == "pickle.load" else self.call.rpartition(".")[0]
-        return tuple(dict.fromkeys([called, *(one.module for one in self.safe_globals if one.module != "builtins")]))
+        own = () if called in ALWAYS_IMPORTED else (called,)
+        registering = packaged_loading().registering
+        return tuple(dict.fromkeys([*own, *(registering[one.module] for one in self.needs if one.module in registering)]))
 
 
-def spelled(path: str) -> str:
-    """How code names a global: a builtin without its module."""
-    return path.removeprefix("builtins.")
+def _imported_names(added: Iterable[Global]) -> dict[tuple[str, str], str]:
+    """The name in code of each outermost class or function, by module and own name: its own, or with its module where that is taken."""
+    taken, names = {*dir(builtins), "torch", "PATH"}, {}
+    for one in added:
+        outer = one.module, one.name.partition(".")[0]
+        if outer not in names:
+            name = outer[1]
+            if outer[0] != "builtins" and name in taken:
+                name = ".".join(outer).replace(".", "_")
+            taken.add(name)
+            names[outer] = name
+    return names
+
+
+def _spelled(one: Global, names: Mapping[tuple[str, str], str]) -> str:
+    """How code spells a global once its outermost name is imported."""
+    outer = one.name.partition(".")[0]
+    return names[one.module, outer] + one.name.removeprefix(outer)
 
 
 class Ability(NamedTuple):
@@ -160,12 +195,16 @@ class Stated(NamedTuple):
     Attributes:
         abilities: by their names.
         packages: the package of a module, or of a namespace that ends in ``::``, with its hint.
+        registering: the module that registers the operators of a namespace that ends in ``::``.
+        returned: the classes, one of which a function of a pickle returns.
         renamed: the entries of ``[[renamed]]``, longest names first.
         advisories: the entries of ``[[advisory]]``.
     """
 
     abilities: dict[str, Ability]
     packages: dict[str, tuple[str, str]]
+    registering: dict[str, str]
+    returned: dict[str, frozenset[str]]
     renamed: tuple[dict[str, Any], ...]
     advisories: tuple[dict[str, Any], ...]
 
@@ -181,14 +220,21 @@ def packaged_loading() -> Stated:
     abilities = {
         entry["id"]: Ability(ReleaseSet.parse(entry["readers"]), entry["because"]) for entry in tables.get("ability", ())
     }
-    packages = {}
+    packages: dict[str, tuple[str, str]] = {}
+    registering: dict[str, str] = {}
+    returned: dict[str, frozenset[str]] = {}
     for entry in tables.get("package", ()):
-        for name in (*entry["modules"], *(f"{one}::" for one in entry.get("namespaces", ()))):
+        namespaces = [f"{one}::" for one in entry.get("namespaces", ())]
+        for name in (*entry["modules"], *namespaces):
             packages[name] = entry["package"], entry.get("hint", "")
+        registering |= dict.fromkeys(namespaces, entry["modules"][0])
+        returned |= {function: frozenset(classes) for function, classes in entry.get("returns", {}).items()}
     renamed = sorted(tables.get("renamed", ()), key=lambda entry: -len(entry["module"]))
     return Stated(
         abilities,
         packages,
+        registering,
+        returned,
         tuple(renamed),
         tuple(tables.get("advisory", ())),
     )
@@ -218,9 +264,30 @@ def is_foreign(module: str, rules: Rules) -> bool:
     return top != "torch" and (top in rules.beside or not rules.beside[""].names.module_bits(top))
 
 
-def modules_of(names: Iterable[str]) -> tuple[Module, ...]:
-    """The modules, and the namespaces that end in ``::``, each with the package that provides it."""
-    return tuple(map(_module, dict.fromkeys(names)))
+def modules_of(names: Iterable[str], wanted: Mapping[str, Sequence[str]] = MappingProxyType({})) -> tuple[Module, ...]:
+    """The modules, and the namespaces that end in ``::``, each with the package that provides it.
+
+    Parameters:
+        wanted: what a file names of each module. A package that is known may have it in some versions only.
+    """
+    found = []
+    for one in map(_module, dict.fromkeys(names)):
+        if one.package and not one.because and one.module in wanted:
+            shown = wanted[one.module][:MOST_NAMED]
+            more = f" and {len(wanted[one.module]) - MOST_NAMED} more" if len(wanted[one.module]) > MOST_NAMED else ""
+            one = one._replace(because=f"a version that has {', '.join(shown)}{more}")  # noqa: PLW2901 - the same module, told in full
+        found.append(one)
+    return tuple(found)
+
+
+def _wanted(facts: Facts) -> dict[str, list[str]]:
+    """What pickles name of each module: plain names only, each once."""
+    found: dict[str, dict[str, None]] = {}
+    for unpickled in facts.pickles.values():
+        for one in unpickled.globals:
+            if PLAIN.match(one.name):
+                found.setdefault(one.module, {})[one.name] = None
+    return {module: list(names) for module, names in found.items()}
 
 
 def _module(name: str) -> Module:
@@ -262,7 +329,12 @@ def asked_of(facts: Facts) -> Hashable:
     """What of an archive decides how it is loaded, beside what it needs of a release and what ``weights_only`` says to it."""
     devices = devices_of(facts)
     if facts.family == "distributed":
-        return facts.family, runs_names(facts), tuple(foreign(facts, (), packaged_rules()))
+        named = _wanted(facts)
+        return (
+            facts.family,
+            runs_names(facts),
+            tuple((one, tuple(named.get(one, ()))) for one in foreign(facts, (), packaged_rules())),
+        )
     if facts.family != "torch-save":
         return facts.family, devices, tuple(facts.extra.get("extern_modules", ())), sets_state(facts)
     events = tuple(
@@ -302,7 +374,7 @@ class Loading:
         for item in items:
             if not item.kind:
                 self.base &= item.takers
-        self.needs = modules_of(foreign(facts, items, rules))
+        self.needs = modules_of(foreign(facts, items, rules), _wanted(facts))
         self.refused = dict(zip(rules.weights_only, refused, strict=True)) if refused else {}
         self.mapped = () if ANYWHERE.issuperset(devices_of(facts)) else (("map_location", "cpu"),)
 
@@ -389,6 +461,8 @@ def _by_torch_load(asked: Loading) -> Iterator[Way]:
 
 def _by_allowing(asked: Loading, among: int) -> Iterator[Way]:
     """The ways that take a list of safe globals; releases that need the same list together."""
+    if _sets_state_of_unnamed(asked.facts):
+        return
     rules, pickles = asked.rules, tuple(asked.facts.pickles.values())
     by_name = rules.known.bits_of(packaged_loading().ability("safe-globals-by-name").readers)
     told: dict[WeightsOnly, tuple[Global, ...] | Refusal] = {}
@@ -417,6 +491,19 @@ def _by_allowing(asked: Loading, among: int) -> Iterator[Way]:
         if needs is not None:
             arguments = (("weights_only", True),)
             yield asked.way(bits, "torch.load", arguments, runs_code=False, allowed=(*names, *dtypes), paired=paired, needs=needs)
+
+
+def _sets_state_of_unnamed(facts: Facts) -> bool:
+    """Whether the state of an object is set that a function returned, and the pickle does not name its class, which had to be added."""
+    returned = packaged_loading().returned
+    for unpickled in facts.pickles.values():
+        named = {one.path for one in unpickled.globals}
+        for event in unpickled.events:
+            if event.kind == "build" and event.subject.__class__ is Global:
+                classes = returned.get(event.subject.path)
+                if classes is not None and classes.isdisjoint(named):
+                    return True
+    return False
 
 
 def _may_be_added(one: Global) -> bool:

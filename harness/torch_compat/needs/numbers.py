@@ -26,6 +26,7 @@ WHOLE = "whole-floats"
 """A function, variable, argument or item is an int where a float is asked for."""
 MIXED = "mixed-items"
 """A list or a dict that is written out holds ints and floats, and nothing asks for floats."""
+DIGITS = re.compile(r"\d{11}")  # of megabytes of source without any, this tells so at a third of the cost
 CONSTANT = re.compile(r"(?<![\w.])\d{11,17}(?![\w.])")
 Type = tuple["str | Type | None", ...]
 """A head and its arguments: ``("List", ("int",))``. None where the type is not known."""
@@ -47,7 +48,7 @@ CONVERSIONS = {"int": INT, "float": FLOAT, "bool": BOOL, "str": STR, "ord": INT}
 
 def has_whole_constant(code: str) -> bool:
     """Whether code without texts has an int constant that may have been a float."""
-    return CONSTANT.search(code) is not None
+    return DIGITS.search(code) is not None and CONSTANT.search(code) is not None
 
 
 def too_large(texts: Iterable[str]) -> bool:

@@ -36,6 +36,10 @@ class Package(Table):
     """The namespaces of the operators that it registers: torchvision, as in torchvision::nms."""
     hint: Text | None = None
     """What else is to be known to get it."""
+    returns: dict[Annotated[str, Field(pattern=MODULE)], Several[Annotated[str, Field(pattern=MODULE)]]] = Field(
+        default_factory=dict
+    )
+    """Its functions that pickles call and that return an object of one of these classes, where a pickle may leave the class unnamed."""
 
 
 class Renamed(Table):
