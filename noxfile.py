@@ -44,7 +44,7 @@ WRITERS, READERS = corpus_scope()
 UNAVAILABLE = 4  # torch-compat's exit status where a release is not built
 OLD_PYTHON = [
     "fixtures/awaiting", "fixtures/deprecations", "fixtures/recipes", "fixtures/probes", "fixtures/programs", "harness/torch_compat/readers/survey.py", "harness/torch_compat/readers/worker.py",
-    "harness/torch_compat/readers/extension.py",
+    "harness/torch_compat/readers/extension.py", "tests/draws/read.py", "tests/draws/write.py",
     *sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("tests/extension/example_*/*.py")),
     *sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("tests/runtime/torch_*.py")),
 ]  # fmt: skip
@@ -301,6 +301,30 @@ def differential(session: nox.Session) -> None:
     count = int(session.posargs[0]) if session.posargs else 200
     session.run("python", "-m", "tests.runtime", "programs", "--count", str(20 * count))
     session.run("python", "-m", "tests.runtime", "calls", "--count", str(count))
+
+
+@nox.session(default=False)
+def draws(session: nox.Session) -> None:
+    """Draw states and programs from a seed, and compare what `inspect` says of them with 14 real releases: `-- --seed NAME`."""
+    session.install(".")
+    for release in (
+        "1.2.0",
+        "1.4.0",
+        "1.5.1",
+        "1.6.0",
+        "1.8.1",
+        "1.9.1",
+        "1.11.0",
+        "1.13.1",
+        "2.0.1",
+        "2.5.1",
+        "2.6.0",
+        "2.10.0",
+        "2.13.0",
+        "2.15.0",
+    ):
+        session.run("torch-compat", "readers", "build", f"torch-{release}")
+    session.run("python", "-m", "tests.draws", *session.posargs)
 
 
 @nox.session(default=False)
