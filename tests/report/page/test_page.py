@@ -119,9 +119,9 @@ def outcomes_of(files: dict[str, str], pairs: Pairs) -> dict[tuple[str, str, str
     """Cells by writer, reader, family, options and outcome, as the files of the writers show them."""
     folder = next(name for name in files if "/" in name).partition("/")[0]
     found = {}
-    for writer in pairs.writers():
-        text = files[f"{folder}/{pairs.file(writer)}"]
-        for part in re.findall(r'<section id="r\d+">.*?</section>', text, re.DOTALL):
+    for number, writer in enumerate(pairs.writers(), 1):
+        of_writer = [text for name, text in files.items() if re.fullmatch(rf"{folder}/w{number}(-\d+)?\.html", name)]
+        for part in re.findall(r'<section id="r\d+">.*?</section>', "".join(of_writer), re.DOTALL):
             one = read(part)
             (table,) = one.rows
             reader = re.search(r"<h2>read by (.*?)</h2>", part)
