@@ -19,7 +19,9 @@ from torch_compat.judging.gathering import gather
 from torch_compat.judging.judge import examine
 from torch_compat.judging.judgement import Verdict
 from torch_compat.judging.timelines import rows
+from torch_compat.report.page import details
 from torch_compat.report.page import page as main_page
+from torch_compat.report.page.details import MOST_ELEMENTS
 from torch_compat.report.page.markup import _DARK, LONGEST, POLICY, SCALE, SCRIPT, document, tag
 from torch_compat.report.page.page import DATA, page, spans
 from torch_compat.report.page.pairs import DEFAULT, PairCells, Pairs, pairs_of
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     from torch_compat.judging.findings import Named
     from torch_compat.judging.judge import Report
 
+FRAME = 60
+"""Elements of a file around its parts: head, menu, headings."""
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\x00\x1b[2J\u202e\ud800\"'&lt;" + "A" * 1_000_000
 
 
@@ -332,3 +336,44 @@ def test_a_page_of_60_writers_and_60_readers_has_at_most_2_mb(
     files = page(evidence, replace(report, outcomes=outcomes), named)
     assert files["index.html"].count('<td class="c') == 60 * 60 * 5
     assert len(files["index.html"].encode()) <= 2_000_000
+    assert heavy(files) == []
+    assert len([name for name in files if re.search(r"/w60(-\d+)?\.html", name)]) > 1
+
+
+# ---------------------------------------------------------------------------------------------------------------- a click
+
+
+def heavy(files: dict[str, str]) -> list[str]:
+    """Files beside the main one that hold more elements than a click may cost, though they could be spread."""
+    found = []
+    for name, text in files.items():
+        one = read(text)
+        parts = re.findall(r"<(section|article)[ >]", text)
+        if name != "index.html" and len(one.tags) > MOST_ELEMENTS + FRAME and len(parts) > 1:
+            found.append(f"{name}: {len(one.tags)} elements")
+    return found
+
+
+def test_a_click_never_opens_more_elements_than_a_browser_shows_at_once(
+    files: dict[str, str], judged: tuple[Evidence, Report, tuple[Named, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert heavy(files) == []
+    several = {name for name in files if re.search(r"-\d+\.html$", name) and "/release-" not in name}
+    assert several
+    monkeypatch.setattr(details, "MOST_ELEMENTS", 1_000_000)
+    assert heavy(page(*judged))
+
+
+def test_files_of_one_thing_lead_from_the_first_to_the_last_and_back(files: dict[str, str]) -> None:
+    stems = {name.rpartition("-2.html")[0] for name in files if re.search(r"/(w\d+|causes-[\d.]+|deprecations)-2\.html$", name)}
+    assert stems
+    for stem in stems:
+        name, seen = f"{stem}.html", [f"{stem}.html"]
+        while (found := re.search(r'<a href="([^"]+)">Next</a>', files[name])) is not None:
+            after = posixpath.join(posixpath.dirname(stem), found[1])
+            assert f'<a href="{posixpath.basename(name)}">Previous</a>' in files[after]
+            name = after
+            seen.append(name)
+        assert sorted(seen) == sorted(one for one in files if re.fullmatch(rf"{re.escape(stem)}(-\d+)?\.html", one))
+        for number, one in enumerate(seen, 1):
+            assert f"({number} of {len(seen)})</h1>" in files[one]

@@ -69,6 +69,7 @@ p{max-width:60rem}
 code{font:.9em ui-monospace,monospace}
 pre{background:var(--band);padding:.5rem;white-space:pre-wrap;margin:.3rem 0}
 .skip{position:absolute;left:-99rem}.skip:focus{position:static}
+.unseen{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
 .soft{color:var(--soft)}
 nav ul{display:flex;flex-wrap:wrap;gap:.2rem 1.2rem;padding:0;list-style:none}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums}

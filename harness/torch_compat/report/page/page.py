@@ -28,7 +28,7 @@ from torch_compat.report.release.words import TITLES
 from torch_compat.report.to_text import MEANING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from xml.etree.ElementTree import Element
 
     from torch_compat.judging.evidence import Evidence
@@ -55,7 +55,9 @@ MOST_ITEMS: Final = 5
 ENDS: Final = frozenset({"error", "removed", "switched", "withdrawn", "restored"})
 
 
-def page(evidence: Evidence, report: Report, named: Sequence[Named]) -> dict[str, str]:
+def page(
+    evidence: Evidence, report: Report, named: Sequence[Named], step: Callable[[int, int], None] | None = None
+) -> dict[str, str]:
     """Every file of the page by its path, the main one last: the same evidence gives the same bytes.
 
     The files beside the main one stand in a folder whose name is a digest of them, so a main file never shows the details of
@@ -65,7 +67,12 @@ def page(evidence: Evidence, report: Report, named: Sequence[Named]) -> dict[str
     for one in report.findings:
         findings.setdefault(one.id, []).append(one)
     pairs = pairs_of(evidence, report, named)
-    releases = [release_report(evidence, report, named, name) for name in reversed(reported_releases(evidence))]
+    names = reported_releases(evidence)
+    releases = []
+    for number, name in enumerate(reversed(names)):
+        if step is not None:
+            step(number, len(names))
+        releases.append(release_report(evidence, report, named, name))
     deprecations = timelines_of(evidence, dt.date.fromisoformat(report.as_of))
     of_causes, causes = cause_files(report)
     of_pairs, cells = pair_files(pairs, findings, causes)
@@ -321,7 +328,7 @@ def _timeline(rows: Sequence[TimelineRow], places: Places, as_of: dt.date) -> It
     ]
     head = tag(
         "tr", tag("th", "deprecation", scope="col"), tag("th", "verdict", scope="col"), tag("th", "events", scope="col"),
-        tag("th", tag("div", *years, class_="years", aria_hidden="true"), scope="col", class_="line", aria_label="calendar"),
+        tag("th", tag("span", "calendar", class_="unseen"), tag("div", *years, class_="years", aria_hidden="true"), scope="col", class_="line"),
     )  # fmt: skip
     found = [_line(row, days, as_of, places) for row in sorted(rows, key=_order)]
     table = tag("table", tag("thead", head), tag("tbody", *found), class_="timeline")
