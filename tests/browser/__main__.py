@@ -44,6 +44,12 @@ KINDS: Final = {
     "a section": "nav a",
 }
 SETTLED: Final = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+BROKEN: Final = """() => [...document.querySelectorAll("table.plain :is(td, th), table.matrix tbody :is(td, th)")].filter(cell => {
+  const range = document.createRange();
+  range.selectNodeContents(cell);
+  return cell.textContent.length < 30 && new Set([...range.getClientRects()].map(one => Math.round(one.bottom / 6))).size > 1;
+}).map(cell => cell.textContent)"""
+"""Texts of tables, short as numbers and releases are, that stand in more than one line."""
 JUMPED: Final = """link => new Promise(done => {
   const began = performance.now();
   link.click();
@@ -179,6 +185,9 @@ def looked_at(browser: Any, page: Path, pictures: Path) -> Iterator[str]:
             width, window = tab.page.evaluate("() => [document.documentElement.scrollWidth, innerWidth]")
             if width > window:
                 yield f"{name}: {path.name} is {width} wide in a window of {window}"
+            broken = tab.page.evaluate(BROKEN)
+            if broken:
+                yield f"{name}: {path.name} breaks {len(broken)} texts of tables, first {broken[0]!r}"
         tab.context.close()
     tab = Tab(browser, DESK)
     yield from tab.open(main_file)

@@ -225,7 +225,7 @@ def _matrices(pairs: Pairs, places: Places) -> Iterator[Node]:
     )
     steps = [tag("span", f"{number * 10}", class_=f"c{number}") for number in range(len(SCALE))]
     yield tag("p", *steps, class_="key", role="img", aria_label="Colours: dark blue is 0 percent, yellow is 100 percent")
-    yield tag("p", LEGEND, class_="soft")
+    yield tag("p", *(tag("span", one) for one in LEGEND.split("   ")), class_="legend soft")
     for family in pairs.families:
         yield tag("h3", family, id=anchor("f-" + family))
         yield tag(
@@ -242,7 +242,14 @@ def _matrix(pairs: Pairs, family: str, places: Places) -> Element:
         rows.append(tag("tr", tag("th", public(writer), scope="row"), *cells))
     caption = tag("caption", f"{family}: archives written by (rows), read by (columns)")
     corner = tag("td")
-    return tag("table", caption, tag("thead", tag("tr", corner, *head)), tag("tbody", *rows), class_="matrix")
+    return tag(
+        "table",
+        caption,
+        tag("thead", tag("tr", corner, *head)),
+        tag("tbody", *rows),
+        class_="matrix",
+        style=f"--n:{len(readers)}",
+    )
 
 
 def _cell(pairs: Pairs, key: tuple[str, str, str, str], href: str) -> Element:
