@@ -44,10 +44,12 @@ KINDS: Final = {
     "a section": "nav a",
 }
 SETTLED: Final = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
-BROKEN: Final = """() => [...document.querySelectorAll("table.plain :is(td, th), table.matrix tbody :is(td, th)")].filter(cell => {
+BROKEN: Final = """() => [...document.querySelectorAll("table.plain :is(td, th)")].filter(cell => {
   const range = document.createRange();
   range.selectNodeContents(cell);
-  return cell.textContent.length < 30 && new Set([...range.getClientRects()].map(one => Math.round(one.bottom / 6))).size > 1;
+  const boxes = [...range.getClientRects()], tall = Math.max(...boxes.map(one => one.height));
+  const from = Math.min(...boxes.map(one => one.top)), to = Math.max(...boxes.map(one => one.bottom));
+  return cell.textContent.length < 30 && to - from > 1.7 * tall;
 }).map(cell => cell.textContent)"""
 """Texts of tables, short as numbers and releases are, that stand in more than one line."""
 JUMPED: Final = """link => new Promise(done => {

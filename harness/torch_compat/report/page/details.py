@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from torch_compat.judging.cell import Outcome
-from torch_compat.report.page.markup import document, tag
+from torch_compat.report.page.markup import document, scrolled, tag
 from torch_compat.report.page.pairs import DEFAULT
 from torch_compat.report.release.words import TITLES, facts, head
 from torch_compat.report.timelines import step_text
@@ -186,7 +186,7 @@ def _pair(
     return tag(
         "section",
         tag("h2", f"read by {reader}"),
-        tag("div", table, class_="wide"),
+        scrolled(table, f"Outcomes, read by {reader}"),
         tag("h3", "Causes") if shown else None,
         _list(shown) if shown else tag("p", said),
         tag("p", rest) if rest else None,

@@ -15,7 +15,7 @@ from xml.etree.ElementTree import Element, tostring
 
 from torch_compat.escapes import escaped
 
-__all__ = ["LONGEST", "POLICY", "SCRIPT", "Node", "document", "tag"]
+__all__ = ["LONGEST", "POLICY", "SCRIPT", "Node", "document", "scrolled", "tag"]
 
 Node = Element | str
 LONGEST: Final = 1000
@@ -156,6 +156,11 @@ def tag(name: str, /, *children: Node | None, **attributes: str) -> Element:
             made.append(child)
             last = child
     return made
+
+
+def scrolled(table: Element, label: str) -> Element:
+    """A table that may be wider than the window: it scrolls by itself, with the keyboard too."""
+    return tag("div", table, class_="wide", tabindex="0", role="region", aria_label=label)
 
 
 def document(title: str, *body: Node | None) -> str:

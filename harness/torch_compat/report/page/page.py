@@ -20,7 +20,7 @@ from torch_compat.report.page.details import (
     pair_files,
     release_files,
 )
-from torch_compat.report.page.markup import SCALE, document, tag
+from torch_compat.report.page.markup import SCALE, document, scrolled, tag
 from torch_compat.report.page.pairs import DEFAULT, pairs_of
 from torch_compat.report.release.items import Section, short
 from torch_compat.report.release.report import release_report, reported_releases
@@ -148,7 +148,7 @@ def _summary(report: Report, places: Places) -> Iterator[Node]:
     row = [tag("td", str(count), class_="n", data_verdict=str(verdict)) for verdict, count in report.counts.items()]
     caption = tag("caption", "Questions that the policy asks, by verdict")
     table = tag("table", caption, tag("thead", tag("tr", *head)), tag("tbody", tag("tr", *row)), class_="plain", id="verdicts")
-    yield tag("div", table, class_="wide")
+    yield scrolled(table, "Verdicts")
     failed = [one for one in report.findings if one.verdict == "fail"]
     if failed:
         yield tag("h2", f"Broken promises ({len(failed)})")
@@ -180,7 +180,7 @@ def _releases(releases: Sequence[ReleaseReport], places: Places) -> Iterator[Nod
             )
         )
     table = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *rows), class_="plain", id="counts")
-    yield tag("div", table, class_="wide", tabindex="0", role="region", aria_label="Items of each release")
+    yield scrolled(table, "Items of each release")
     for one in releases:
         yield _release(one, places)
 
@@ -228,9 +228,7 @@ def _matrices(pairs: Pairs, places: Places) -> Iterator[Node]:
     yield tag("p", *(tag("span", one) for one in LEGEND.split("   ")), class_="legend soft")
     for family in pairs.families:
         yield tag("h3", family, id=anchor("f-" + family))
-        yield tag(
-            "div", _matrix(pairs, family, places), class_="wide", tabindex="0", role="region", aria_label=f"Matrix of {family}"
-        )
+        yield scrolled(_matrix(pairs, family, places), f"Matrix of {family}")
 
 
 def _matrix(pairs: Pairs, family: str, places: Places) -> Element:
@@ -339,7 +337,7 @@ def _timeline(rows: Sequence[TimelineRow], places: Places, as_of: dt.date) -> It
     )  # fmt: skip
     found = [_line(row, days, as_of, places) for row in sorted(rows, key=_order)]
     table = tag("table", tag("thead", head), tag("tbody", *found), class_="timeline")
-    yield tag("div", table, class_="wide", tabindex="0", role="region", aria_label="Timeline of deprecations")
+    yield scrolled(table, "Timeline of deprecations")
 
 
 def _verdicts(rows: Iterable[TimelineRow]) -> list[tuple[str, int]]:
