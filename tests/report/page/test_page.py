@@ -377,3 +377,40 @@ def test_files_of_one_thing_lead_from_the_first_to_the_last_and_back(files: dict
         assert sorted(seen) == sorted(one for one in files if re.fullmatch(rf"{re.escape(stem)}(-\d+)?\.html", one))
         for number, one in enumerate(seen, 1):
             assert f"({number} of {len(seen)})</h1>" in files[one]
+
+
+# ------------------------------------------------------------------------------------------------------------ screen reader
+
+
+def unreadable(text: str) -> list[str]:
+    """What keeps a page from being used with a screen reader or without a mouse."""
+    one = read(text)
+    kinds = Counter(kind for kind, _ in one.tags)
+    wrong = [f"{kinds[kind]} {kind}" for kind in ("h1", "main", "nav", "title") if kinds[kind] != 1]
+    levels = [int(kind[1]) for kind, _ in one.tags if re.fullmatch(r"h\d", kind)]
+    wrong += [f"the first heading is h{levels[0]}"] if levels[:1] != [1] else []
+    wrong += [f"h{below} under h{above}" for above, below in pairwise(levels) if below > above + 1]
+    for kind, attributes in one.tags:
+        names = attributes.get("class", "").split()
+        if kind == "html" and attributes.get("lang") != "en":
+            wrong.append("no language")
+        if kind == "th" and attributes.get("scope") not in {"col", "row"}:
+            wrong.append("a heading of a table that heads nothing")
+        if "wide" in names and not (attributes.get("tabindex") == "0" and attributes.get("role") == "region"):
+            wrong.append("a table that only a mouse can scroll")
+        if attributes.get("role") in {"region", "img"} and not attributes.get("aria-label"):
+            wrong.append(f"a nameless {attributes['role']}")
+    return wrong + ["an empty link"] * len(re.findall(r"<a [^>]*></a>", text))
+
+
+def test_every_file_can_be_read_aloud_and_used_without_a_mouse(files: dict[str, str]) -> None:
+    assert {name: found for name, text in files.items() if (found := unreadable(text))} == {}
+
+
+@pytest.mark.parametrize(("old", "new"), [
+    (' lang="en"', ""), (' scope="col"', ""), (' tabindex="0" role="region"', ""), (' role="region" aria-label="', ' role="region" title="'),
+    ("<h1>", "<h4>x</h4><h1>"), ("</h1>", "</h1><h3>x</h3>"), ("</main>", '<a href="#x"></a></main>'), ("<main", "<main></main><main"),
+])  # fmt: skip
+def test_what_cannot_be_read_aloud_is_seen(files: dict[str, str], old: str, new: str) -> None:
+    assert old in files["index.html"]
+    assert unreadable(files["index.html"].replace(old, new, 1))
