@@ -110,7 +110,9 @@ def _about(policy: Policy, known: list[_Known], name: str) -> Iterator[_Known]:
 
 def _operators(policy: Policy) -> set[str]:
     """Every operator that :func:`_about` knows by its name."""
-    named = [operator for one in (*policy.operator_waivers, *policy.changes, *policy.formats) for operator in one.operators or ()]
+    named = [operator for waiver in policy.operator_waivers for operator in waiver.operators]
+    named += [operator for change in policy.changes for operator in change.operators]
+    named += [operator for version in policy.formats for operator in version.operators or ()]
     return {operator.partition(".")[0] for operator in named}
 
 

@@ -70,7 +70,7 @@ def file_name(name: str) -> str:
     return (name if plain else anchor(f"?{name}")).replace("+", "-")
 
 
-class Part(NamedTuple):
+class PagePart(NamedTuple):
     """What stays together in one file.
 
     Attributes:
@@ -89,9 +89,9 @@ class Part(NamedTuple):
         return sum(1 for one in self.elements for _ in one.iter())
 
 
-def _spread(stem: str, title: str, parts: Iterable[Part]) -> tuple[Files, dict[str, Address]]:
+def _spread(stem: str, title: str, parts: Iterable[PagePart]) -> tuple[Files, dict[str, Address]]:
     """Parts in their order, in as many files as they need, and the address of each of their places."""
-    groups: list[list[Part]] = [[]]
+    groups: list[list[PagePart]] = [[]]
     room = MOST_ELEMENTS
     for part in parts:
         room -= part.size
@@ -146,7 +146,7 @@ def pair_files(
     for number, writer in enumerate(pairs.writers(), 1):
         readers = by_writer[writer]
         order = [(reader, pairs.place(reader)) for reader in pairs.all_readers if reader in readers]
-        parts = [Part({reader: place}, (_pair(reader, place, readers[reader], findings, links),)) for reader, place in order]
+        parts = [PagePart({reader: place}, (_pair(reader, place, readers[reader], findings, links),)) for reader, place in order]
         made, found = _spread(f"w{number}", f"Archives of {writer}, by reader", parts)
         files |= made
         places |= {(writer, reader): address for reader, address in found.items()}
@@ -214,7 +214,7 @@ def cause_files(report: Report) -> tuple[Files, dict[str, Address]]:
     for release, causes in by_release.items():
         title = f"Causes that begin with {release}" if release else "Causes that begin with no release"
         parts = [
-            Part(
+            PagePart(
                 {cause: anchor(cause)},
                 (tag("section", *(_cause(one, waivers.get(one.waiver)) for one in members), id=anchor(cause)),),
             )
@@ -263,7 +263,7 @@ def release_files(reports: Sequence[ReleaseReport], links: Mapping[str, Address]
     files: Files = {}
     places: dict[tuple[str, str], Address] = {}
     for report in reports:
-        parts = [Part({}, (tag("p", f"{head(report)}."),))]
+        parts = [PagePart({}, (tag("p", f"{head(report)}."),))]
         for section, title in TITLES.items():
             items = report.of(section)
             for number, item in enumerate(items):
@@ -272,10 +272,10 @@ def release_files(reports: Sequence[ReleaseReport], links: Mapping[str, Address]
                 if not number:
                     shown = (tag("h2", f"{title} ({len(items)})", id=str(section)), *shown)
                     at[f"#{section}"] = str(section)
-                parts.append(Part(at, shown, title))
+                parts.append(PagePart(at, shown, title))
         if report.not_asked:
             rows = _list([tag("li", f"{one.count} × {one.why}") for one in report.not_asked])
-            parts.append(Part({}, (tag("h2", "Not known"), rows)))
+            parts.append(PagePart({}, (tag("h2", "Not known"), rows)))
         stem = f"release-{file_name(report.release)}"
         made, found = _spread(stem, f"What begins with torch {report.release}", parts)
         files |= made
@@ -314,7 +314,7 @@ def deprecation_files(rows: Sequence[TimelineRow]) -> tuple[Files, dict[str, Add
     parts = []
     for row in rows:
         name = row.history.deprecation.id
-        parts.append(Part({name: anchor(name)}, (_deprecation(row),)))
+        parts.append(PagePart({name: anchor(name)}, (_deprecation(row),)))
     return _spread("deprecations", "Deprecations", parts)
 
 
