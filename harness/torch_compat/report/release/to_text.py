@@ -69,8 +69,15 @@ def _print(console: Console, text: str, style: str, indent: int, *, whole: bool 
         _print(console, f"{said}:", style, indent)
         console.print(Text(f"{margin}  {PROGRAM} {command}", style=style), soft_wrap=True)
     elif console.is_terminal and not whole:
-        lines = textwrap.wrap(text, max(20, console.width - indent), break_long_words=False, break_on_hyphens=False)
-        for at, line in enumerate(lines):
-            console.print(Text(margin + ("  " if at else "") + line, style=style), soft_wrap=True)
+        lines = textwrap.wrap(
+            text,
+            max(20, console.width),
+            initial_indent=margin,
+            subsequent_indent=f"{margin}  ",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        for line in lines:
+            console.print(Text(line, style=style), soft_wrap=True)
     else:
         console.print(Text(margin + text, style=style), soft_wrap=True)
