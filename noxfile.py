@@ -253,9 +253,9 @@ def planted(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def browser(session: nox.Session) -> None:
-    """Open the HTML page in headless Chromium: console, keyboard, phone, dark, print; `-- --large` with 60 releases.
+    """Open the HTML page in headless Chromium: console, keyboard, axe-core, phone, dark, print; `-- --large` with 60 releases.
 
-    Needs Chromium and chromedriver (Debian: chromium, chromium-driver); without them it ends with exit status 4, which is no pass.
+    Needs Chromium (Debian: chromium); without it it ends with exit status 4, which is no pass. Prints how long clicks take.
     Pictures are in build/browser.
     """
     session.install(".", *group("test"), *group("browser"))

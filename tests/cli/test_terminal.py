@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import io
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -424,3 +426,39 @@ def test_a_folder_that_happens_to_be_called_fixtures_is_no_tree(tmp_path: Path, 
     assert find_policy(None).rules
     (tmp_path / "policies/torch").mkdir()
     assert find_root(None).path == tmp_path
+
+
+@pytest.mark.parametrize(("command", "name"), [("report", "judging"), ("notes", "writing the notes"), ("judge", "judging")])
+def test_what_takes_seconds_counts_its_steps_on_a_terminal(command: str, name: str, small_tree: Path) -> None:
+    import pty  # noqa: PLC0415 - not on Windows
+
+    release = [] if command == "judge" else ["2.13.0"]
+    ours, theirs = pty.openpty()
+    run = [sys.executable, "-m", "torch_compat", command, *release, "--root", str(small_tree)]
+    environment = {key: value for key, value in os.environ.items() if key not in {"CI", "NO_COLOR"}} | {
+        "TERM": "xterm",
+        "COLUMNS": "80",
+    }
+    with subprocess.Popen(run, stdout=subprocess.DEVNULL, stderr=theirs, env=environment) as ended:
+        os.close(theirs)
+        said = b""
+        with contextlib.suppress(OSError):  # the end of a terminal that nobody holds open any more
+            while part := os.read(ours, 65536):
+                said += part
+    os.close(ours)
+    assert ended.returncode == 0
+    assert re.search(name.encode() + rb".*?\d+/\d+", said), said
+
+
+def test_nothing_is_counted_where_there_is_no_terminal(small_tree: Path) -> None:
+    run = [sys.executable, "-m", "torch_compat", "report", "2.13.0", "--root", str(small_tree)]
+    ended = subprocess.run(run, capture_output=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize(("given", "hint"), [("aten::dvi", "aten::div"), ("floor-divde", "floor-divide")])
+def test_a_mistyped_id_is_answered_with_the_nearest(given: str, hint: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["explain", given, "--root", str(REPOSITORY)])
+    assert ended.value.code == 2
+    assert hint in capsys.readouterr().err

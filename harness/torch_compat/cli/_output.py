@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from typing import TYPE_CHECKING, Self, TextIO
@@ -16,11 +17,11 @@ from torch_compat.cli._terminal import styled
 from torch_compat.escapes import escaped_output
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from rich.console import ConsoleOptions, RenderableType
 
-__all__ = ["Progress", "exit_status", "format_option", "print_json", "say", "stderr", "stdout", "trust_option"]
+__all__ = ["Progress", "counting", "exit_status", "format_option", "print_json", "say", "stderr", "stdout", "trust_option"]
 
 
 class _HarmlessConsole(Console):
@@ -89,3 +90,10 @@ class Progress:
         """A bar; call the result with what is done and how much there is."""
         task = self.bars.add_task(description, total=None)
         return lambda done, total: self.bars.update(task, completed=done, total=total)
+
+
+@contextlib.contextmanager
+def counting(description: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar for one task of some seconds; call what it gives with what is done and how much there is."""
+    with Progress(stderr()) as progress:
+        yield progress.task(description)

@@ -71,7 +71,8 @@ def explain(name: str, root: Path | None, format_: str) -> int:
         found = list(_about(policy, known, name))
     if not found:
         ids = sorted({one.id for one in known})
-        nearest = get_close_matches(name, ids, n=NEAREST, cutoff=0.5)
+        candidates = sorted(_operators(policy)) if "::" in name else ids
+        nearest = get_close_matches(name, candidates, n=NEAREST, cutoff=0.5)
         nearest += [one for one in ids if name and name.lower() in one and one not in nearest][: NEAREST - len(nearest)]
         hint = f"nearest: {', '.join(nearest)}" if nearest else f"the policy has {len(ids)} ids; see policies/"
         raise UsageError(f"there is no entry with the id {name!r}", hint=hint, code="unknown-id")
@@ -105,6 +106,14 @@ def _about(policy: Policy, known: list[_Known], name: str) -> Iterator[_Known]:
     function = re.compile(rf"(?<![\w.]){re.escape('torch.' + base.partition('::')[2])}(?!\w)")
     ids |= {("deprecation", one.id) for one in policy.deprecations if name in one.subject.split() or function.search(one.subject)}
     yield from (one for one in known if (one.kind, one.id) in ids)
+
+
+def _operators(policy: Policy) -> set[str]:
+    """Every operator that :func:`_about` knows by its name."""
+    named = [operator for waiver in policy.operator_waivers for operator in waiver.operators]
+    named += [operator for change in policy.changes for operator in change.operators]
+    named += [operator for version in policy.formats for operator in version.operators or ()]
+    return {operator.partition(".")[0] for operator in named}
 
 
 def _covers(operators: Iterable[str], operator: str, base: str, overload: str) -> bool:

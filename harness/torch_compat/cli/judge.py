@@ -11,7 +11,7 @@ import click
 
 from torch_compat.cli._days import as_of_option, profile_option
 from torch_compat.cli._format import format_option, write_output
-from torch_compat.cli._output import stdout
+from torch_compat.cli._output import counting, stdout
 from torch_compat.cli._root import root_option
 from torch_compat.cli._writing import outputs_of, outputs_option, write_outputs
 from torch_compat.corpus.manifest import release_folder
@@ -116,8 +116,12 @@ def judge(
             from torch_compat.cli._trees import with_trees  # noqa: PLC0415 - judging recorded evidence needs none of it
 
             evidence, said = with_trees(evidence, trees, as_of=day)
-        report, named = examine(evidence) if upgrader is None else (judge_upgrader(evidence, upgrader), ())
-        pages = page_of(evidence, report, named) if page is not None else {}
+        with counting("judging") as step:
+            report, named = examine(evidence, step) if upgrader is None else (judge_upgrader(evidence, upgrader), ())
+        pages = {}
+        if page is not None:
+            with counting("making the page") as step:
+                pages = page_of(evidence, report, named, step)
     report = replace(report, notes=(*profile_note(policy, profile), *said, *report.notes))
     if findings is not None:
         write_output(findings, findings_md(report))

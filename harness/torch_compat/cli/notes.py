@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from torch_compat.cli._format import write_output
+from torch_compat.cli._output import counting
 from torch_compat.cli._root import root_option
 from torch_compat.cli.report import reported
 from torch_compat.places import read_whole
@@ -41,7 +42,9 @@ def notes(release: str, since: str | None, output: Path | None, root: Path | Non
     """
     place = find_root(root)
     found = reported(place, release, since)
-    text = notes_md(found, hand_of(place, found))
+    hand = hand_of(place, found)
+    with counting("writing the notes") as step:
+        text = notes_md(found, hand, step)
     if output is not None:
         write_output(output, text)
     else:

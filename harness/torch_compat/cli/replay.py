@@ -10,7 +10,7 @@ import click
 from torch_compat.cli._builds import BuildRelease, is_build_name, resolved
 from torch_compat.cli._days import as_of_option, profile_option
 from torch_compat.cli._observing import damage_of, observe_release
-from torch_compat.cli._output import Progress, format_option, stderr, trust_option
+from torch_compat.cli._output import Progress, counting, format_option, stderr, trust_option
 from torch_compat.cli._readers import built, trusted
 from torch_compat.cli._reference import NAME, is_reference, let_reference_read
 from torch_compat.cli._root import root_option
@@ -110,7 +110,8 @@ def replay(
     modelled = _reference(place, policy, evidence.corpus, again) if reference else None
     with uncollected():
         evidence = replace(evidence, fresh=fresh, unavailable=unavailable, reference=modelled)
-        report = judge(evidence)
+        with counting("judging") as step:
+            report = judge(evidence, step)
     report = replace(report, notes=(*profile_note(policy, profile), *report.notes))
     with changing(place.path):
         put(place.latest / "report.json", report_json(report))

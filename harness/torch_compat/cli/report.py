@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from torch_compat.cli._output import stdout
+from torch_compat.cli._output import counting, stdout
 from torch_compat.cli._root import root_option
 from torch_compat.cli._writing import outputs_of, outputs_option, write_outputs
 from torch_compat.judging.gathering import gather, uncollected
@@ -79,5 +79,6 @@ def reported(place: Root, release: str, since: str | None) -> ReleaseReport:
     older = policy.calendar.resolve(since).version if since else None
     with uncollected():
         evidence = gather(place, policy, as_of=None)
-        judged, named = examine(evidence)
+        with counting("judging") as step:
+            judged, named = examine(evidence, step)
         return release_report(evidence, judged, named, newer, older)

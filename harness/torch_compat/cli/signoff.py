@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from torch_compat.cli._format import say
+from torch_compat.cli._output import counting
 from torch_compat.cli._root import root_option
 from torch_compat.cli.notes import hand_of
 from torch_compat.corpus.corpus import load_corpus
@@ -140,7 +141,8 @@ def _sign(place: Root, version: str, by: str, day: str, accepted: dict[str, str]
     with changing(place.path):
         with uncollected():
             evidence = gather(place, place.policy(), as_of=None)
-            report, judgements = examine(evidence)
+            with counting("judging") as step:
+                report, judgements = examine(evidence, step)
             found = release_report(evidence, report, judgements, version)
         held = blockers(report, found)
         taken = _accepted(held, accepted)
@@ -151,7 +153,9 @@ def _sign(place: Root, version: str, by: str, day: str, accepted: dict[str, str]
                 how = f" (--accept '{one.id}' --because TEXT)" if one.acceptable else ""
                 say(f"  {one.kind}: {escaped(one.text)}{escaped(how)}", err=True)
             return 1
-        notes = notes_md(found, hand_of(place, found))
+        hand = hand_of(place, found)
+        with counting("writing the notes") as step:
+            notes = notes_md(found, hand, step)
         document = statement(
             report, found, evidence_files(place.path), notes, by=by, date=day, accepted=taken, amends=amended(place.path, version)
         )

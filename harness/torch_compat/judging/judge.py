@@ -25,7 +25,7 @@ from torch_compat.policy.messages import UNFINISHED
 from torch_compat.policy.operator_waivers import digest_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from types import ModuleType
 
     from torch_compat.judging.cell import Outcome
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from torch_compat.policy.counts import Key, Value
     from torch_compat.policy.model import Waiver
     from torch_compat.policy.operator_waivers import Changed, OperatorWaiver
+
+    Step = Callable[[int, int], None]
 
 __all__ = [
     "Measured",
@@ -132,18 +134,21 @@ class WaiverRule(Protocol):
         """Judge every waiver."""
 
 
-def judge(evidence: Evidence) -> Report:
+def judge(evidence: Evidence, step: Step | None = None) -> Report:
     """Judge evidence: the report of :func:`examine` alone."""
-    return examine(evidence)[0]
+    return examine(evidence, step)[0]
 
 
-def examine(evidence: Evidence) -> tuple[Report, tuple[Named, ...]]:
+def examine(evidence: Evidence, step: Step | None = None) -> tuple[Report, tuple[Named, ...]]:
     """Judge evidence; the report, and every judgement that its findings group.
+
+    Parameters:
+        step: told after each rule how many were asked, and how many there are.
 
     Raises:
         UsageError: the policy names a rule that does not exist, or gives one a parameter that it does not have.
     """
-    tally, notes, empty = _asked(evidence)
+    tally, notes, empty = _asked(evidence, step=step)
     waiver_rule = next((entry for entry in evidence.policy.rules if entry.id == WAIVERS_EXACT), None)
     named, waiving = waive(evidence, tally.caused)
     if waiver_rule is not None:
@@ -419,7 +424,7 @@ def measure(evidence: Evidence) -> Measured:
 
 
 def _asked(
-    evidence: Evidence, left_out: frozenset[str] = frozenset({WAIVERS_EXACT})
+    evidence: Evidence, left_out: frozenset[str] = frozenset({WAIVERS_EXACT}), step: Step | None = None
 ) -> tuple[_Tally, list[str], list[tuple[str, str, int]]]:
     """What the rules of the policy say, but for those left out; notes; and the rules that select nothing, with the reason.
 
@@ -429,7 +434,9 @@ def _asked(
     tally = _Tally()
     notes: list[str] = []
     empty: list[tuple[str, str, int]] = []
-    for entry in evidence.policy.rules:
+    for number, entry in enumerate(evidence.policy.rules):
+        if step is not None:
+            step(number, len(evidence.policy.rules))
         module = _rule(entry)
         _check_parameters(entry, getattr(module, "PARAMETERS", frozenset()))
         if entry.id in left_out:

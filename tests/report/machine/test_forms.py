@@ -12,6 +12,8 @@ import jsonschema
 import junitparser
 import pytest
 from markdown_it import MarkdownIt
+from pydantic import ValidationError
+from sarif_pydantic import Sarif
 
 import torch_compat
 from tests.report.release.test_report import HOSTILE
@@ -56,7 +58,8 @@ def sarif_of(run: CommandReport) -> dict[str, Any]:
 
 
 def sarif_of_text(text: str) -> dict[str, Any]:
-    """A SARIF log that has what the standard (OASIS SARIF 2.1.0) requires of each object that is used."""
+    """A SARIF log that an independent reader takes, and that has what the standard (OASIS SARIF 2.1.0) requires of each object."""
+    assert Sarif.model_validate_json(text).version == "2.1.0"
     log: dict[str, Any] = json.loads(text)
     assert log["version"] == "2.1.0"  # 3.13.2
     (one,) = log["runs"]  # 3.13.4
@@ -105,6 +108,17 @@ def test_all_forms_count_the_same(run: CommandReport, tmp_path: Path) -> None:
     assert xml.failures == len(failing)
     for verdict in Verdict:
         assert head["totals"][verdict] == sarif_of(run)["runs"][0]["properties"]["totals"][verdict] == run.totals[verdict]
+
+
+@pytest.mark.parametrize("spoil", ["level", "driver", "runs"])
+def test_the_reader_of_sarif_refuses_what_is_none(run: CommandReport, spoil: str) -> None:
+    log = sarif_of(run)
+    if spoil == "level":
+        log["runs"][0]["results"][0]["level"] = "terrible"
+    else:
+        (log["runs"][0]["tool"] if spoil == "driver" else log).pop(spoil)
+    with pytest.raises(ValidationError):
+        sarif_of_text(json.dumps(log))
 
 
 def test_a_rule_that_was_not_asked_is_no_pass(run: CommandReport, tmp_path: Path) -> None:

@@ -19,7 +19,9 @@ from torch_compat.judging.gathering import gather
 from torch_compat.judging.judge import examine
 from torch_compat.judging.judgement import Verdict
 from torch_compat.judging.timelines import rows
+from torch_compat.report.page import details
 from torch_compat.report.page import page as main_page
+from torch_compat.report.page.details import MOST_ELEMENTS
 from torch_compat.report.page.markup import _DARK, LONGEST, POLICY, SCALE, SCRIPT, document, tag
 from torch_compat.report.page.page import DATA, page, spans
 from torch_compat.report.page.pairs import DEFAULT, PairCells, Pairs, pairs_of
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     from torch_compat.judging.findings import Named
     from torch_compat.judging.judge import Report
 
+FRAME = 60
+"""Elements of a file around its parts: head, menu, headings."""
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\x00\x1b[2J\u202e\ud800\"'&lt;" + "A" * 1_000_000
 
 
@@ -119,9 +123,9 @@ def outcomes_of(files: dict[str, str], pairs: Pairs) -> dict[tuple[str, str, str
     """Cells by writer, reader, family, options and outcome, as the files of the writers show them."""
     folder = next(name for name in files if "/" in name).partition("/")[0]
     found = {}
-    for writer in pairs.writers():
-        text = files[f"{folder}/{pairs.file(writer)}"]
-        for part in re.findall(r'<section id="r\d+">.*?</section>', text, re.DOTALL):
+    for number, writer in enumerate(pairs.writers(), 1):
+        of_writer = [text for name, text in files.items() if re.fullmatch(rf"{folder}/w{number}(-\d+)?\.html", name)]
+        for part in re.findall(r'<section id="r\d+">.*?</section>', "".join(of_writer), re.DOTALL):
             one = read(part)
             (table,) = one.rows
             reader = re.search(r"<h2>read by (.*?)</h2>", part)
@@ -332,3 +336,81 @@ def test_a_page_of_60_writers_and_60_readers_has_at_most_2_mb(
     files = page(evidence, replace(report, outcomes=outcomes), named)
     assert files["index.html"].count('<td class="c') == 60 * 60 * 5
     assert len(files["index.html"].encode()) <= 2_000_000
+    assert heavy(files) == []
+    assert len([name for name in files if re.search(r"/w60(-\d+)?\.html", name)]) > 1
+
+
+# ---------------------------------------------------------------------------------------------------------------- a click
+
+
+def heavy(files: dict[str, str]) -> list[str]:
+    """Files beside the main one that hold more elements than a click may cost, though they could be spread."""
+    found = []
+    for name, text in files.items():
+        one = read(text)
+        parts = re.findall(r"<(section|article)[ >]", text)
+        if name != "index.html" and len(one.tags) > MOST_ELEMENTS + FRAME and len(parts) > 1:
+            found.append(f"{name}: {len(one.tags)} elements")
+    return found
+
+
+def test_a_click_never_opens_more_elements_than_a_browser_shows_at_once(
+    files: dict[str, str], judged: tuple[Evidence, Report, tuple[Named, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert heavy(files) == []
+    several = {name for name in files if re.search(r"-\d+\.html$", name) and "/release-" not in name}
+    assert several
+    monkeypatch.setattr(details, "MOST_ELEMENTS", 1_000_000)
+    assert heavy(page(*judged))
+
+
+def test_files_of_one_thing_lead_from_the_first_to_the_last_and_back(files: dict[str, str]) -> None:
+    stems = {name.rpartition("-2.html")[0] for name in files if re.search(r"/(w\d+|causes-[\d.]+|deprecations)-2\.html$", name)}
+    assert stems
+    for stem in stems:
+        name, seen = f"{stem}.html", [f"{stem}.html"]
+        while (found := re.search(r'<a href="([^"]+)">Next</a>', files[name])) is not None:
+            after = posixpath.join(posixpath.dirname(stem), found[1])
+            assert f'<a href="{posixpath.basename(name)}">Previous</a>' in files[after]
+            name = after
+            seen.append(name)
+        assert sorted(seen) == sorted(one for one in files if re.fullmatch(rf"{re.escape(stem)}(-\d+)?\.html", one))
+        for number, one in enumerate(seen, 1):
+            assert f"({number} of {len(seen)})</h1>" in files[one]
+
+
+# ------------------------------------------------------------------------------------------------------------ screen reader
+
+
+def unreadable(text: str) -> list[str]:
+    """What keeps a page from being used with a screen reader or without a mouse."""
+    one = read(text)
+    kinds = Counter(kind for kind, _ in one.tags)
+    wrong = [f"{kinds[kind]} {kind}" for kind in ("h1", "main", "nav", "title") if kinds[kind] != 1]
+    levels = [int(kind[1]) for kind, _ in one.tags if re.fullmatch(r"h\d", kind)]
+    wrong += [f"the first heading is h{levels[0]}"] if levels[:1] != [1] else []
+    wrong += [f"h{below} under h{above}" for above, below in pairwise(levels) if below > above + 1]
+    for kind, attributes in one.tags:
+        names = attributes.get("class", "").split()
+        if kind == "html" and attributes.get("lang") != "en":
+            wrong.append("no language")
+        if kind == "th" and attributes.get("scope") not in {"col", "row"}:
+            wrong.append("a heading of a table that heads nothing")
+        if "wide" in names and not (attributes.get("tabindex") == "0" and attributes.get("role") == "region"):
+            wrong.append("a table that only a mouse can scroll")
+        if attributes.get("role") in {"region", "img"} and not attributes.get("aria-label"):
+            wrong.append(f"a nameless {attributes['role']}")
+    return wrong + ["an empty link"] * len(re.findall(r"<a [^>]*></a>", text))
+
+
+def test_every_file_can_be_read_aloud_and_used_without_a_mouse(files: dict[str, str]) -> None:
+    assert {name: found for name, text in files.items() if (found := unreadable(text))} == {}
+
+
+@pytest.mark.parametrize(("old", "new"), [
+    (' lang="en"', ""), (' scope="col"', ""), (' tabindex="0" role="region"', ""), (' role="region" aria-label="', ' role="region" title="'),
+    ("<h1>", "<h4>x</h4><h1>"), ("</h1>", "</h1><h3>x</h3>"), ("</main>", '<a href="#x"></a></main>'), ("<main", "<main></main><main"),
+])  # fmt: skip
+def test_what_cannot_be_read_aloud_is_seen(files: dict[str, str], old: str, new: str) -> None:
+    assert old in files["index.html"]
+    assert unreadable(files["index.html"].replace(old, new, 1))

@@ -190,6 +190,15 @@ def test_the_short_text_fits_a_screen_and_cuts_no_number(of: Callable[..., Relea
             assert item.title in "\n".join(lines)
 
 
+@pytest.mark.parametrize("width", [60, 80])
+def test_no_command_is_wrapped_on_a_narrow_terminal(of: Callable[..., ReleaseReport], width: int) -> None:
+    stream = io.StringIO()
+    print_release(of("2.13.0"), Console(file=stream, width=width, color_system=None, force_terminal=True), full=False)
+    lines = stream.getvalue().splitlines()
+    assert "torch-compat deprecations --as-of 2.13.0" in {line.strip().partition(": ")[2] or line.strip() for line in lines}
+    assert all(len(line) <= width for line in lines if "torch-compat" not in line)
+
+
 def test_hostile_text_is_harmless(of: Callable[..., ReleaseReport]) -> None:
     report = of("2.15.0")
     part = replace(

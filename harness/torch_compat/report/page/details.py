@@ -1,20 +1,24 @@
-"""The files beside the main one: pairs of a writer with its readers, causes, items of releases, deprecations."""
+"""The files beside the main one: pairs of a writer with its readers, causes, items of releases, deprecations.
+
+A click opens one of them, and a browser works through all of a file before it shows the place that a link names. So no file has more
+than :data:`MOST_ELEMENTS` elements, unless one section alone has; what belongs together is spread over numbered files in its order.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import re
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from torch_compat.judging.cell import Outcome
-from torch_compat.report.page.markup import document, tag
+from torch_compat.report.page.markup import document, scrolled, tag
 from torch_compat.report.page.pairs import DEFAULT
 from torch_compat.report.release.words import TITLES, facts, head
 from torch_compat.report.timelines import step_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from xml.etree.ElementTree import Element
 
     from torch_compat.judging.findings import Finding
@@ -25,12 +29,30 @@ if TYPE_CHECKING:
     from torch_compat.report.release.items import ReleaseItem
     from torch_compat.report.release.report import ReleaseReport
 
-__all__ = ["MAIN", "anchor", "cause_files", "deprecation_file", "file_name", "link_causes", "pair_files", "release_files"]
+__all__ = [
+    "MAIN",
+    "MOST_ELEMENTS",
+    "Address",
+    "Files",
+    "anchor",
+    "cause_files",
+    "deprecation_files",
+    "file_name",
+    "pair_files",
+    "release_files",
+]
+
+Files = dict[str, str]
+"""The text of each file by its name."""
+Address = str
+"""The name of a file, ``#`` and the id of a place in it."""
 
 MAIN: Final = "index.html"
 OTHERS: Final = "others"
 """Findings that begin with no release."""
 NO_FINDING: Final = "nothing was promised, or it could not be checked, which the overview lists"
+MOST_ELEMENTS: Final = 600
+"""Elements of one file beside the main one: what a browser shows within a tenth of a second."""
 MOST_ARCHIVES: Final = 50
 MOST_OPERATORS: Final = 200
 COMMANDS: Final = frozenset({"show", "id", "findings"})
@@ -43,19 +65,62 @@ def anchor(name: str) -> str:
 
 
 def file_name(name: str) -> str:
-    """The name of a file, for a name of any characters."""
+    """The name of a file without its ending, for a name of any characters."""
     plain = re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,60}", name)
-    return f"{name if plain else anchor('?' + name)}.html".replace("+", "-")
+    return (name if plain else anchor(f"?{name}")).replace("+", "-")
 
 
-def link_causes(report: Report) -> dict[str, str]:
-    """The address of each finding, from a file beside the main one: one file for each release with which findings begin."""
-    return {one.id: f"causes-{file_name(one.first_reader or OTHERS)}#{anchor(one.id)}" for one in report.findings}
+class PagePart(NamedTuple):
+    """What stays together in one file.
+
+    Attributes:
+        places: the id of each place in it, by what links call the place.
+        elements: what it shows.
+        under: the heading that it stands under, which is repeated where a file begins with it; "" for none.
+    """
+
+    places: Mapping[str, str]
+    elements: tuple[Element, ...]
+    under: str = ""
+
+    @property
+    def size(self) -> int:
+        """How many elements a browser makes of it."""
+        return sum(1 for one in self.elements for _ in one.iter())
 
 
-def _file(title: str, *body: Node | None) -> str:
-    back = tag("nav", tag("ul", tag("li", tag("a", "Overview", href=f"../{MAIN}"))), aria_label="Pages")
-    return document(f"{title}: torch-compat", back, tag("main", tag("h1", title), *body, id="contents"))
+def _spread(stem: str, title: str, parts: Iterable[PagePart]) -> tuple[Files, dict[str, Address]]:
+    """Parts in their order, in as many files as they need, and the address of each of their places."""
+    groups: list[list[PagePart]] = [[]]
+    room = MOST_ELEMENTS
+    for part in parts:
+        room -= part.size
+        if room < 0 and groups[-1]:
+            groups.append([])
+            room = MOST_ELEMENTS - part.size
+        groups[-1].append(part)
+    names = [f"{stem}.html", *(f"{stem}-{number}.html" for number in range(2, len(groups) + 1))]
+    files: Files = {}
+    places: dict[str, Address] = {}
+    for number, (name, group) in enumerate(zip(names, groups, strict=True)):
+        again = tag("h2", f"{group[0].under}, continued") if number and group[0].under else None
+        of_all = f" ({number + 1} of {len(names)})" if len(names) > 1 else ""
+        files[name] = _file(
+            f"{title}{of_all}",
+            again,
+            *(one for part in group for one in part.elements),
+            before=names[number - 1] if number else "",
+            after=names[number + 1] if number + 1 < len(names) else "",
+        )
+        places |= {key: f"{name}#{place}" for part in group for key, place in part.places.items()}
+    return files, places
+
+
+def _file(title: str, *body: Node | None, before: str = "", after: str = "") -> str:
+    steps = [tag("li", tag("a", "Overview", href=f"../{MAIN}"))]
+    steps += [tag("li", tag("a", name, href=href)) for name, href in (("Previous", before), ("Next", after)) if href]
+    menu = tag("nav", tag("ul", *steps), aria_label="Pages")
+    return document(f"{title}: torch-compat", menu, tag("main", tag("h1", title), *body, id="contents"))
 
 
 def _row(name: str, *value: Node | None) -> list[Node]:
@@ -69,16 +134,23 @@ def _list(rows: Sequence[Node | None]) -> Element:
 # ------------------------------------------------------------------------------------------------------------------- pairs
 
 
-def pair_files(pairs: Pairs, findings: Mapping[str, Sequence[Finding]], links: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """One file for each writer: for each reader, the outcomes and the causes."""
+def pair_files(
+    pairs: Pairs, findings: Mapping[str, Sequence[Finding]], links: Mapping[str, Address]
+) -> tuple[Files, dict[tuple[str, str], Address]]:
+    """For each writer and each reader, the outcomes and the causes; and the address of each of these pairs."""
     by_writer: dict[str, dict[str, dict[tuple[str, str], PairCells]]] = defaultdict(lambda: defaultdict(dict))
     for (writer, reader, family, options), pair in pairs.all.items():
         by_writer[writer][reader][options, family] = pair
-    for writer in pairs.writers():
+    files: Files = {}
+    places: dict[tuple[str, str], Address] = {}
+    for number, writer in enumerate(pairs.writers(), 1):
         readers = by_writer[writer]
-        order = [reader for reader in pairs.all_readers if reader in readers]
-        body = [_pair(reader, pairs.place(reader), readers[reader], findings, links) for reader in order]
-        yield pairs.file(writer), _file(f"Archives of {writer}, by reader", *body)
+        order = [(reader, pairs.place(reader)) for reader in pairs.all_readers if reader in readers]
+        parts = [PagePart({reader: place}, (_pair(reader, place, readers[reader], findings, links),)) for reader, place in order]
+        made, found = _spread(f"w{number}", f"Archives of {writer}, by reader", parts)
+        files |= made
+        places |= {(writer, reader): address for reader, address in found.items()}
+    return files, places
 
 
 def _pair(
@@ -114,7 +186,7 @@ def _pair(
     return tag(
         "section",
         tag("h2", f"read by {reader}"),
-        tag("div", table, class_="wide"),
+        scrolled(table, f"Outcomes, read by {reader}"),
         tag("h3", "Causes") if shown else None,
         _list(shown) if shown else tag("p", said),
         tag("p", rest) if rest else None,
@@ -130,20 +202,28 @@ def _verdicts(findings: Sequence[Finding]) -> str:
 # ------------------------------------------------------------------------------------------------------------------ causes
 
 
-def cause_files(report: Report, links: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """One file for each release with which findings begin: every finding with its witness and its command."""
+def cause_files(report: Report) -> tuple[Files, dict[str, Address]]:
+    """Every finding with its witness and its command, by the release with which it begins; and the address of each."""
     waivers = {one.id: one for one in report.waivers}
-    files: dict[str, dict[str, list[Finding]]] = defaultdict(lambda: defaultdict(list))
+    by_release: dict[str, dict[str, list[Finding]]] = defaultdict(lambda: defaultdict(list))
+    began = {one.id: one.first_reader for one in reversed(report.findings)}  # what has the same id stands in one place
     for one in report.findings:
-        files[links[one.id].partition("#")[0]][one.id].append(one)
-    for name, causes in files.items():
-        began = next(iter(causes.values()))[0].first_reader
-        title = f"Causes that begin with {began}" if began else "Causes that begin with no release"
-        body = [
-            tag("section", *(_cause(one, waivers.get(one.waiver)) for one in members), id=anchor(cause))
+        by_release[began[one.id]][one.id].append(one)
+    files: Files = {}
+    places: dict[str, Address] = {}
+    for release, causes in by_release.items():
+        title = f"Causes that begin with {release}" if release else "Causes that begin with no release"
+        parts = [
+            PagePart(
+                {cause: anchor(cause)},
+                (tag("section", *(_cause(one, waivers.get(one.waiver)) for one in members), id=anchor(cause)),),
+            )
             for cause, members in causes.items()
         ]
-        yield name, _file(title, *body)
+        made, found = _spread(f"causes-{file_name(release or OTHERS)}", title, parts)
+        files |= made
+        places |= found
+    return files, places
 
 
 def _cause(one: Finding, waiver: object | None) -> Element:
@@ -178,19 +258,30 @@ def _cause(one: Finding, waiver: object | None) -> Element:
 # ---------------------------------------------------------------------------------------------------------------- releases
 
 
-def release_files(reports: Sequence[ReleaseReport], links: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """One file for each release: every item, the silent ones first."""
+def release_files(reports: Sequence[ReleaseReport], links: Mapping[str, Address]) -> tuple[Files, dict[tuple[str, str], Address]]:
+    """Every item of each release, the silent ones first; and the address of each item, each section, and, as "", each release."""
+    files: Files = {}
+    places: dict[tuple[str, str], Address] = {}
     for report in reports:
-        body: list[Node] = [tag("p", f"{head(report)}.")]
+        parts = [PagePart({}, (tag("p", f"{head(report)}."),))]
         for section, title in TITLES.items():
             items = report.of(section)
-            if items:
-                body.append(tag("h2", f"{title} ({len(items)})", id=str(section)))
-                body += [_item(report, item, links) for item in items]
+            for number, item in enumerate(items):
+                shown: tuple[Element, ...] = (_item(report, item, links),)
+                at = {item.id: anchor(item.id)}
+                if not number:
+                    shown = (tag("h2", f"{title} ({len(items)})", id=str(section)), *shown)
+                    at[f"#{section}"] = str(section)
+                parts.append(PagePart(at, shown, title))
         if report.not_asked:
-            body.append(tag("h2", "Not known"))
-            body.append(_list([tag("li", f"{one.count} × {one.why}") for one in report.not_asked]))
-        yield f"release-{file_name(report.release)}", _file(f"What begins with torch {report.release}", *body)
+            rows = _list([tag("li", f"{one.count} × {one.why}") for one in report.not_asked])
+            parts.append(PagePart({}, (tag("h2", "Not known"), rows)))
+        stem = f"release-{file_name(report.release)}"
+        made, found = _spread(stem, f"What begins with torch {report.release}", parts)
+        files |= made
+        places |= {(report.release, key): address for key, address in found.items()}
+        places[report.release, ""] = next(iter(made))
+    return files, places
 
 
 def _item(report: ReleaseReport, item: ReleaseItem, links: Mapping[str, str]) -> Element:
@@ -218,9 +309,13 @@ def _item(report: ReleaseReport, item: ReleaseItem, links: Mapping[str, str]) ->
 # ------------------------------------------------------------------------------------------------------------ deprecations
 
 
-def deprecation_file(rows: Sequence[TimelineRow]) -> tuple[str, str]:
-    """Every deprecation with its events and what they break."""
-    return "deprecations.html", _file("Deprecations", *map(_deprecation, rows))
+def deprecation_files(rows: Sequence[TimelineRow]) -> tuple[Files, dict[str, Address]]:
+    """Every deprecation with its events and what they break; and the address of each."""
+    parts = []
+    for row in rows:
+        name = row.history.deprecation.id
+        parts.append(PagePart({name: anchor(name)}, (_deprecation(row),)))
+    return _spread("deprecations", "Deprecations", parts)
 
 
 def _deprecation(row: TimelineRow) -> Element:

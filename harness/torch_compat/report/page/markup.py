@@ -15,7 +15,7 @@ from xml.etree.ElementTree import Element, tostring
 
 from torch_compat.escapes import escaped
 
-__all__ = ["LONGEST", "POLICY", "SCRIPT", "Node", "document", "tag"]
+__all__ = ["LONGEST", "POLICY", "SCRIPT", "Node", "document", "scrolled", "tag"]
 
 Node = Element | str
 LONGEST: Final = 1000
@@ -69,12 +69,14 @@ p{max-width:60rem}
 code{font:.9em ui-monospace,monospace}
 pre{background:var(--band);padding:.5rem;white-space:pre-wrap;margin:.3rem 0}
 .skip{position:absolute;left:-99rem}.skip:focus{position:static}
+.unseen{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
 .soft{color:var(--soft)}
 nav ul{display:flex;flex-wrap:wrap;gap:.2rem 1.2rem;padding:0;list-style:none}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums}
 caption{text-align:left;color:var(--soft);padding:.2rem 0}
 th,td{padding:.15rem .4rem;text-align:left;vertical-align:top}
-.plain th,.plain td{border-bottom:1px solid var(--line)}
+.plain th,.plain td{border-bottom:1px solid var(--line);overflow-wrap:normal;white-space:nowrap}
+.plain tbody th{position:sticky;left:0;background:var(--paper)}
 td.n,th.n{text-align:right}
 .wide{overflow-x:auto;max-width:100%}
 .matrix{font-size:.72rem;line-height:1.25}
@@ -84,9 +86,10 @@ td.n,th.n{text-align:right}
 .matrix tbody th{position:sticky;left:0;background:var(--paper);text-align:right;padding:0 .35rem;font-weight:400;white-space:nowrap}
 .matrix td a{display:block;min-width:2.4rem;padding:.12rem .1rem;color:inherit;text-decoration:none;white-space:nowrap}
 .matrix td a:hover{text-decoration:underline}
+.legend span{display:inline-block;margin-right:1rem}
 .key span{display:inline-block;padding:.1rem .5rem}
 SCALE
-.line{min-width:16rem;width:60%}
+.line{min-width:16rem;width:48%}
 .track{position:relative;height:1.25rem;background:var(--band)}
 .track span{position:absolute;top:.2rem;bottom:.2rem;min-width:3px}
 .track .end{top:0;bottom:0;width:3px;min-width:3px}
@@ -101,12 +104,12 @@ SCALE
 .items{margin:.2rem 0;padding-left:1.2rem}
 dl{margin:.3rem 0}dt{color:var(--soft)}dd{margin:0 0 .2rem 1rem}
 article{margin:0 0 1.4rem}
-article:target,section section:target,main>section[id^=r]:target,main>section[id^=x]:target{background:var(--band)}
+article:target,section section:target,main>section[id^=r]:not(#releases):target,main>section[id^=x]:target{background:var(--band)}
 @media (max-width:45rem){body{padding:.6rem}.timeline thead{display:none}.timeline tr,.timeline th,.timeline td{display:block;border:0}
 .timeline tr{border-bottom:1px solid var(--line);padding:.3rem 0}.line{min-width:0;width:100%}
 .timeline,.timeline tbody{display:block;width:100%}}
 @media print{:root{--ink:#000;--paper:#fff;--soft:#333;--line:#999;--band:#eee;--link:#000}body{max-width:none;padding:0;font-size:9pt}
-*{print-color-adjust:exact;-webkit-print-color-adjust:exact}nav,.skip{display:none}.wide{overflow:visible}.matrix{font-size:4.6pt}
+*{print-color-adjust:exact;-webkit-print-color-adjust:exact}nav,.skip{display:none}.wide{overflow:visible}.matrix{font-size:min(7pt,calc(240pt/var(--n)))}
 .matrix td a{min-width:0}article,tr{break-inside:avoid}h2,h3{break-after:avoid}}
 """
 
@@ -153,6 +156,11 @@ def tag(name: str, /, *children: Node | None, **attributes: str) -> Element:
             made.append(child)
             last = child
     return made
+
+
+def scrolled(table: Element, label: str) -> Element:
+    """A table that may be wider than the window: it scrolls by itself, with the keyboard too."""
+    return tag("div", table, class_="wide", tabindex="0", role="region", aria_label=label)
 
 
 def document(title: str, *body: Node | None) -> str:

@@ -6,7 +6,7 @@ import datetime as dt
 import hashlib
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from torch_compat.corpus.manifest import SYNTHETIC
 from torch_compat.judging.timelines import rows as timelines_of
@@ -16,13 +16,11 @@ from torch_compat.report.page.details import (
     MAIN,
     anchor,
     cause_files,
-    deprecation_file,
-    file_name,
-    link_causes,
+    deprecation_files,
     pair_files,
     release_files,
 )
-from torch_compat.report.page.markup import SCALE, document, tag
+from torch_compat.report.page.markup import SCALE, document, scrolled, tag
 from torch_compat.report.page.pairs import DEFAULT, pairs_of
 from torch_compat.report.release.items import Section, short
 from torch_compat.report.release.report import release_report, reported_releases
@@ -30,7 +28,7 @@ from torch_compat.report.release.words import TITLES
 from torch_compat.report.to_text import MEANING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from xml.etree.ElementTree import Element
 
     from torch_compat.judging.evidence import Evidence
@@ -38,6 +36,7 @@ if TYPE_CHECKING:
     from torch_compat.judging.judge import Report
     from torch_compat.judging.timelines import TimelineRow
     from torch_compat.policy.timeline import Axis, Happened
+    from torch_compat.report.page.details import Address
     from torch_compat.report.page.markup import Node
     from torch_compat.report.page.pairs import Pairs
     from torch_compat.report.release.items import ReleaseItem
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DATA", "DIGITS", "MOST_ITEMS", "page", "spans"]
 
+Key = TypeVar("Key")
 DATA: Final = "d-"
 """How the folder of the files beside the main one begins; a digest of what they hold follows. Short, since each cell names it."""
 DIGITS: Final = 8
@@ -55,33 +55,58 @@ MOST_ITEMS: Final = 5
 ENDS: Final = frozenset({"error", "removed", "switched", "withdrawn", "restored"})
 
 
-def page(evidence: Evidence, report: Report, named: Sequence[Named]) -> dict[str, str]:
+def page(
+    evidence: Evidence, report: Report, named: Sequence[Named], step: Callable[[int, int], None] | None = None
+) -> dict[str, str]:
     """Every file of the page by its path, the main one last: the same evidence gives the same bytes.
 
     The files beside the main one stand in a folder whose name is a digest of them, so a main file never shows the details of
     another run.
     """
-    links = link_causes(report)
     findings: dict[str, list[Finding]] = {}
     for one in report.findings:
         findings.setdefault(one.id, []).append(one)
     pairs = pairs_of(evidence, report, named)
-    releases = [release_report(evidence, report, named, name) for name in reversed(reported_releases(evidence))]
+    names = reported_releases(evidence)
+    releases = []
+    for number, name in enumerate(reversed(names)):
+        if step is not None:
+            step(number, len(names))
+        releases.append(release_report(evidence, report, named, name))
     deprecations = timelines_of(evidence, dt.date.fromisoformat(report.as_of))
-    beside = dict(
-        [
-            *pair_files(pairs, findings, links),
-            *cause_files(report, links),
-            *release_files(releases, links),
-            deprecation_file(deprecations),
-        ]
-    )
+    of_causes, causes = cause_files(report)
+    of_pairs, cells = pair_files(pairs, findings, causes)
+    of_releases, items = release_files(releases, causes)
+    of_deprecations, timelines = deprecation_files(deprecations)
+    beside = {**of_pairs, **of_causes, **of_releases, **of_deprecations}
     digest = hashlib.sha256("\0".join(f"{name}\0{text}" for name, text in sorted(beside.items())).encode()).hexdigest()[:DIGITS]
     folder = f"{DATA}{digest}"
+    places = Places(_within(folder, cells), _within(folder, causes), _within(folder, items), _within(folder, timelines))
     return {
         **{f"{folder}/{name}": text for name, text in sorted(beside.items())},
-        MAIN: _main(report, pairs, releases, deprecations, folder, links),
+        MAIN: _main(report, pairs, releases, deprecations, places),
     }
+
+
+def _within(folder: str, places: Mapping[Key, Address]) -> dict[Key, str]:
+    return {key: f"{folder}/{place}" for key, place in places.items()}
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where the files beside the main one show something, as the main one links to it.
+
+    Attributes:
+        cells: by writer and reader.
+        causes: by the id of a finding.
+        items: by release and id of an item; ``#`` and a section, or "" for the whole release.
+        timelines: by the id of a deprecation.
+    """
+
+    cells: Mapping[tuple[str, str], str]
+    causes: Mapping[str, str]
+    items: Mapping[tuple[str, str], str]
+    timelines: Mapping[str, str]
 
 
 def _main(
@@ -89,18 +114,17 @@ def _main(
     pairs: Pairs,
     releases: Sequence[ReleaseReport],
     deprecations: Sequence[TimelineRow],
-    folder: str,
-    links: Mapping[str, str],
+    places: Places,
 ) -> str:
     parts = {
-        "matrix": ("Matrix", "Writers and readers", _matrices(pairs, folder)),
+        "matrix": ("Matrix", "Writers and readers", _matrices(pairs, places)),
         "deprecations": (
             "Deprecations",
             "Deprecations against the calendar",
-            _timeline(deprecations, folder, dt.date.fromisoformat(report.as_of)),
+            _timeline(deprecations, places, dt.date.fromisoformat(report.as_of)),
         ),
-        "releases": ("Releases", "What each release broke", _releases(releases, folder)),
-        "causes": ("Causes", "All causes", _causes(report, folder, links)),
+        "releases": ("Releases", "What each release broke", _releases(releases, places)),
+        "causes": ("Causes", "All causes", _causes(report, places)),
         "not-checked": ("Not checked", "What could not be checked", _unknown(report)),
     }
     menu = [tag("li", tag("a", short, href=f"#{name}")) for name, (short, _, _) in parts.items()]
@@ -110,25 +134,25 @@ def _main(
         tag(
             "main",
             tag("h1", "Compatibility of PyTorch archives"),
-            *_summary(report, folder, links),
+            *_summary(report, places),
             *(tag("section", tag("h2", title), *body, id=name) for name, (_, title, body) in parts.items()),
             id="contents",
         ),
     )
 
 
-def _summary(report: Report, folder: str, links: Mapping[str, str]) -> Iterator[Node]:
+def _summary(report: Report, places: Places) -> Iterator[Node]:
     meaning = MEANING[report.exit_status][0]
     yield tag("p", f"As of {report.as_of}: {meaning} (exit status {report.exit_status}). Evidence {report.evidence[:12]}.")
     head = [tag("th", str(verdict), scope="col", class_="n") for verdict in report.counts]
     row = [tag("td", str(count), class_="n", data_verdict=str(verdict)) for verdict, count in report.counts.items()]
     caption = tag("caption", "Questions that the policy asks, by verdict")
     table = tag("table", caption, tag("thead", tag("tr", *head)), tag("tbody", tag("tr", *row)), class_="plain", id="verdicts")
-    yield tag("div", table, class_="wide")
+    yield scrolled(table, "Verdicts")
     failed = [one for one in report.findings if one.verdict == "fail"]
     if failed:
         yield tag("h2", f"Broken promises ({len(failed)})")
-        listed = [tag("li", f"{one.count} × ", tag("a", one.title, href=f"{folder}/{links[one.id]}")) for one in failed[:100]]
+        listed = [tag("li", f"{one.count} × ", tag("a", one.title, href=places.causes[one.id])) for one in failed[:100]]
         more = len(failed) - len(listed)
         yield tag("ul", *listed, tag("li", f"and {more} more") if more else None, class_="items")
 
@@ -136,14 +160,14 @@ def _summary(report: Report, folder: str, links: Mapping[str, str]) -> Iterator[
 # ---------------------------------------------------------------------------------------------------------------- releases
 
 
-def _releases(releases: Sequence[ReleaseReport], folder: str) -> Iterator[Node]:
+def _releases(releases: Sequence[ReleaseReport], places: Places) -> Iterator[Node]:
     yield tag("p", "Everything that begins with a release compared with the newest recorded release of the line before it.")
     head = [tag("th", name, scope="col") for name in ("release", "day", "compared with")]
     head += [tag("th", str(section), scope="col", class_="n") for section in TITLES]
     head.append(tag("th", "not known", scope="col", class_="n"))
     rows = []
     for one in releases:
-        counts = [_count(len(one.of(section)), f"{_of(one, folder)}#{section}") for section in TITLES]
+        counts = [_count(len(one.of(section)), places.items.get((one.release, f"#{section}"), "")) for section in TITLES]
         unknown = sum(part.count for part in one.not_asked)
         rows.append(
             tag(
@@ -156,47 +180,43 @@ def _releases(releases: Sequence[ReleaseReport], folder: str) -> Iterator[Node]:
             )
         )
     table = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *rows), class_="plain", id="counts")
-    yield tag("div", table, class_="wide", tabindex="0", role="region", aria_label="Items of each release")
+    yield scrolled(table, "Items of each release")
     for one in releases:
-        yield _release(one, folder)
-
-
-def _of(report: ReleaseReport, folder: str) -> str:
-    return f"{folder}/release-{file_name(report.release)}"
+        yield _release(one, places)
 
 
 def _count(count: int, href: str) -> Element:
     return tag("td", tag("a", str(count), href=href) if count else "·", class_="n")
 
 
-def _release(report: ReleaseReport, folder: str) -> Element:
+def _release(report: ReleaseReport, places: Places) -> Element:
     body: list[Node] = []
     for section, title in TITLES.items():
         items = report.of(section)
         if not items:
             continue
-        shown = [_item(item, _of(report, folder)) for item in items[:MOST_ITEMS]]
+        shown = [_item(item, places.items[report.release, item.id]) for item in items[:MOST_ITEMS]]
         more = len(items) - len(shown)
         if more:
-            shown.append(tag("li", tag("a", f"and {more} more", href=f"{_of(report, folder)}#{section}")))
+            shown.append(tag("li", tag("a", f"and {more} more", href=places.items[report.release, f"#{section}"])))
         strong = section is Section.SILENT
         said = f"{title} ({len(items)})"
         body += [tag("p", tag("strong", said) if strong else said), tag("ul", *shown, class_="items")]
-    heading = tag("h3", tag("a", f"torch {report.release}", href=_of(report, folder)), f" ({report.day})")
+    heading = tag("h3", tag("a", f"torch {report.release}", href=places.items[report.release, ""]), f" ({report.day})")
     return tag(
         "article", heading, *(body or [tag("p", "Nothing that is recorded begins with it.")]), id=anchor("r" + report.release)
     )
 
 
-def _item(item: ReleaseItem, file: str) -> Element:
+def _item(item: ReleaseItem, href: str) -> Element:
     unexplained = tag("strong", " (not explained)") if item.open else None
-    return tag("li", tag("a", short(item.title, LONGEST_TITLE), href=f"{file}#{anchor(item.id)}"), unexplained)
+    return tag("li", tag("a", short(item.title, LONGEST_TITLE), href=href), unexplained)
 
 
 # ------------------------------------------------------------------------------------------------------------------ matrix
 
 
-def _matrices(pairs: Pairs, folder: str) -> Iterator[Node]:
+def _matrices(pairs: Pairs, places: Places) -> Iterator[Node]:
     yield tag(
         "p",
         "Each cell is a writer (row) and a reader (column), with default load options. The number is the percentage of archives that "
@@ -205,25 +225,29 @@ def _matrices(pairs: Pairs, folder: str) -> Iterator[Node]:
     )
     steps = [tag("span", f"{number * 10}", class_=f"c{number}") for number in range(len(SCALE))]
     yield tag("p", *steps, class_="key", role="img", aria_label="Colours: dark blue is 0 percent, yellow is 100 percent")
-    yield tag("p", LEGEND, class_="soft")
+    yield tag("p", *(tag("span", one) for one in LEGEND.split("   ")), class_="legend soft")
     for family in pairs.families:
         yield tag("h3", family, id=anchor("f-" + family))
-        yield tag(
-            "div", _matrix(pairs, family, folder), class_="wide", tabindex="0", role="region", aria_label=f"Matrix of {family}"
-        )
+        yield scrolled(_matrix(pairs, family, places), f"Matrix of {family}")
 
 
-def _matrix(pairs: Pairs, family: str, folder: str) -> Element:
+def _matrix(pairs: Pairs, family: str, places: Places) -> Element:
     readers = pairs.readers(family)
     head = [tag("th", tag("span", public(reader)), scope="col") for reader in readers]
     rows = []
     for writer in pairs.writers(family):
-        file = f"{folder}/{pairs.file(writer)}"
-        cells = [_cell(pairs, (writer, reader, family, DEFAULT), f"{file}#{pairs.place(reader)}") for reader in readers]
+        cells = [_cell(pairs, (writer, reader, family, DEFAULT), places.cells.get((writer, reader), "")) for reader in readers]
         rows.append(tag("tr", tag("th", public(writer), scope="row"), *cells))
     caption = tag("caption", f"{family}: archives written by (rows), read by (columns)")
     corner = tag("td")
-    return tag("table", caption, tag("thead", tag("tr", corner, *head)), tag("tbody", *rows), class_="matrix")
+    return tag(
+        "table",
+        caption,
+        tag("thead", tag("tr", corner, *head)),
+        tag("tbody", *rows),
+        class_="matrix",
+        style=f"--n:{len(readers)}",
+    )
 
 
 def _cell(pairs: Pairs, key: tuple[str, str, str, str], href: str) -> Element:
@@ -286,7 +310,7 @@ def _kind(*, broken: bool, unclear: bool) -> str:
     return "broken" if broken else "unknown" if unclear else "kept"
 
 
-def _timeline(rows: Sequence[TimelineRow], folder: str, as_of: dt.date) -> Iterator[Node]:
+def _timeline(rows: Sequence[TimelineRow], places: Places, as_of: dt.date) -> Iterator[Node]:
     if not rows:
         yield tag("p", "The policy has no deprecations.")
         return
@@ -309,11 +333,11 @@ def _timeline(rows: Sequence[TimelineRow], folder: str, as_of: dt.date) -> Itera
     ]
     head = tag(
         "tr", tag("th", "deprecation", scope="col"), tag("th", "verdict", scope="col"), tag("th", "events", scope="col"),
-        tag("th", tag("div", *years, class_="years", aria_hidden="true"), scope="col", class_="line", aria_label="calendar"),
+        tag("th", tag("span", "calendar", class_="unseen"), tag("div", *years, class_="years", aria_hidden="true"), scope="col", class_="line"),
     )  # fmt: skip
-    found = [_line(row, days, as_of, folder) for row in sorted(rows, key=_order)]
+    found = [_line(row, days, as_of, places) for row in sorted(rows, key=_order)]
     table = tag("table", tag("thead", head), tag("tbody", *found), class_="timeline")
-    yield tag("div", table, class_="wide", tabindex="0", role="region", aria_label="Timeline of deprecations")
+    yield scrolled(table, "Timeline of deprecations")
 
 
 def _verdicts(rows: Iterable[TimelineRow]) -> list[tuple[str, int]]:
@@ -340,7 +364,7 @@ def _share(day: dt.date, days: tuple[dt.date, dt.date]) -> float:
     return min(100.0, max(0.0, 100 * (day - days[0]).days / whole))
 
 
-def _line(row: TimelineRow, days: tuple[dt.date, dt.date], as_of: dt.date, folder: str) -> Element:
+def _line(row: TimelineRow, days: tuple[dt.date, dt.date], as_of: dt.date, places: Places) -> Element:
     name = row.history.deprecation.id
     drawn = list(spans(row, as_of))
     bars = [
@@ -349,7 +373,7 @@ def _line(row: TimelineRow, days: tuple[dt.date, dt.date], as_of: dt.date, folde
     events = ", ".join(f"{one.event.what} {one.point.release}" for one in row.snapshot.happened) or "not begun"
     return tag(
         "tr",
-        tag("th", tag("a", name, href=f"{folder}/deprecations.html#{anchor(name)}"), scope="row"),
+        tag("th", tag("a", name, href=places.timelines[name]), scope="row"),
         tag("td", str(row.verdict)),
         tag("td", events),
         tag(
@@ -368,18 +392,17 @@ def _place(one: TimelineSpan, days: tuple[dt.date, dt.date]) -> str:
 # ------------------------------------------------------------------------------------------------------------------ causes
 
 
-def _causes(report: Report, folder: str, links: Mapping[str, str]) -> Iterator[Node]:
-    """How many findings begin with each release, newest first, with the file that holds them."""
-    files: dict[str, Counter[str]] = {}
-    names: dict[str, str] = {}
+def _causes(report: Report, places: Places) -> Iterator[Node]:
+    """How many findings begin with each release, newest first, with the file that begins with them."""
+    counts: dict[str, Counter[str]] = {}
+    files: dict[str, str] = {}
     for one in report.findings:
-        file = links[one.id].partition("#")[0]
-        files.setdefault(file, Counter())[str(one.verdict)] += 1
-        names[file] = one.first_reader
+        counts.setdefault(one.first_reader, Counter())[str(one.verdict)] += 1
+        files.setdefault(one.first_reader, places.causes[one.id].partition("#")[0])
     listed = []
-    for file in sorted(files, key=lambda file: order(names[file] or SYNTHETIC), reverse=True):
-        said = ", ".join(f"{count} {verdict}" for verdict, count in sorted(files[file].items()))
-        listed.append(tag("li", tag("a", names[file] or "with no release", href=f"{folder}/{file}"), f": {said}"))
+    for release in sorted(counts, key=lambda name: order(name or SYNTHETIC), reverse=True):
+        said = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts[release].items()))
+        listed.append(tag("li", tag("a", release or "with no release", href=files[release]), f": {said}"))
     yield tag("p", f"{len(report.findings)} findings, by the release with which they begin.")
     yield tag("ul", *listed, class_="items")
 

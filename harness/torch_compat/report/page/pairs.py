@@ -92,17 +92,9 @@ class Pairs:
     def _places(self) -> dict[str, str]:
         return {reader: f"r{number}" for number, reader in enumerate(self.all_readers, 1)}
 
-    @cached_property
-    def _files(self) -> dict[str, str]:
-        return {writer: f"w{number}.html" for number, writer in enumerate(self.writers(), 1)}
-
     def place(self, reader: str) -> str:
         """The id of the section of a reader in the file of each writer. Short, since each cell of a matrix names one."""
         return self._places[reader]
-
-    def file(self, writer: str) -> str:
-        """The name of the file of a writer."""
-        return self._files[writer]
 
     def writers(self, family: str | None = None) -> list[str]:
         """The writers of a family, or of all, oldest first."""

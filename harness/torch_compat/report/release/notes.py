@@ -25,7 +25,7 @@ from torch_compat.report.release.to_md import in_code, plain
 from torch_compat.report.release.words import COMPLETE, counted, notes_of_report, state
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from torch_compat.report.release.items import ReleaseItem
     from torch_compat.report.release.report import ReleaseReport
@@ -115,12 +115,17 @@ def noted(report: ReleaseReport, hand: Hand, where: str) -> None:
             )
 
 
-def notes_md(report: ReleaseReport, hand: Hand | None = None) -> str:
-    """The draft: the same evidence and the same text written by hand give the same bytes."""
-    return "\n".join(escaped_lines(line) for line in _lines(report, hand or Hand())) + "\n"
+def notes_md(report: ReleaseReport, hand: Hand | None = None, step: Callable[[int, int], None] | None = None) -> str:
+    """The draft: the same evidence and the same text written by hand give the same bytes.
+
+    Parameters:
+        step: told before each item how many are written, and how many there are.
+    """
+    return "\n".join(escaped_lines(line) for line in _lines(report, hand or Hand(), step)) + "\n"
 
 
-def _lines(report: ReleaseReport, hand: Hand) -> Iterator[str]:
+def _lines(report: ReleaseReport, hand: Hand, step: Callable[[int, int], None] | None) -> Iterator[str]:
+    done = 0
     yield f"# Compatibility of torch {report.release}"
     yield ""
     yield f"Compared with {report.since}, by {report.compared} archives that both releases were asked to load."
@@ -136,6 +141,9 @@ def _lines(report: ReleaseReport, hand: Hand) -> Iterator[str]:
             yield ""
             yield "None is recorded."
         for item in items:
+            if step is not None:
+                step(done, len(report.items))
+            done += 1
             yield ""
             yield from _item(report, item, hand.items.get(item.id, ""))
         for pair in upgraded:

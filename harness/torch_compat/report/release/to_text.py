@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["print_release"]
 
 MOST: Final = 3
+PROGRAM: Final = "torch-compat"
 STYLES: Final = {
     Section.SILENT: "bold magenta",
     Section.REFUSED: "bold red",
@@ -61,11 +62,22 @@ def print_release(report: ReleaseReport, console: Console, *, full: bool) -> Non
 
 
 def _print(console: Console, text: str, style: str, indent: int, *, whole: bool = False) -> None:
-    """A paragraph. On a terminal it is wrapped, never cut; commands stay whole."""
+    """A paragraph. On a terminal it is wrapped, never cut; a command stays whole, if need be on a line of its own."""
     margin = " " * indent
-    if console.is_terminal and not whole:
-        lines = textwrap.wrap(text, max(20, console.width - indent), break_long_words=False, break_on_hyphens=False)
-        for at, line in enumerate(lines):
-            console.print(Text(margin + ("  " if at else "") + line, style=style), soft_wrap=True)
+    said, colon, command = text.partition(f": {PROGRAM} ")
+    if colon and console.is_terminal and len(margin + text) > console.width:
+        _print(console, f"{said}:", style, indent)
+        console.print(Text(f"{margin}  {PROGRAM} {command}", style=style), soft_wrap=True)
+    elif console.is_terminal and not whole:
+        lines = textwrap.wrap(
+            text,
+            max(20, console.width),
+            initial_indent=margin,
+            subsequent_indent=f"{margin}  ",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        for line in lines:
+            console.print(Text(line, style=style), soft_wrap=True)
     else:
         console.print(Text(margin + text, style=style), soft_wrap=True)
