@@ -128,7 +128,7 @@ def candidate(
     promises = place.policy()
     build = build_of(name, promises, index_url)
     other = build_of(against, promises, index_url) if against is not None and is_build_name(against) else None
-    if other is not None and other.digest == build.digest:
+    if other is not None and (other.reader, other.digest) == (build.reader, build.digest):
         raise UsageError(f"{name} and {against} are the same build", hint="name another one in --against", code="twin-builds")
     policy, theirs = with_build(promises, other) if other is not None else (promises, None)
     policy, release = with_build(policy, build)
