@@ -20,6 +20,7 @@ from torch_compat.cli import main
 from torch_compat.cli._candidate import only_with_cuda
 from torch_compat.operators.history import History
 from torch_compat.readers.environments import Environments
+from torch_compat.replay.observe import observe
 from torch_compat.replay.trees import STATE, trees_in
 
 if TYPE_CHECKING:
@@ -649,16 +650,14 @@ def test_a_build_is_not_compared_with_itself(candidate: Callable[..., Any], buil
 def test_what_is_known_of_the_other_build_is_not_asked_again(
     candidate: Callable[..., Any], build: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import torch_compat.cli._candidate as module  # noqa: PLC0415 - to get between
-
-    observe, asked = module.observe, []
+    asked: list[tuple[str, int]] = []
 
     def counted(environment: Any, tasks: list[Any], *more: Any, state: Any, **options: Any) -> Any:
         found = observe(environment, tasks, *more, state=state, **options)
         asked.append((environment.version, len(tasks) - state.known))
         return found
 
-    monkeypatch.setattr(module, "observe", counted)
+    monkeypatch.setattr("torch_compat.cli._candidate.observe", counted)
     base = build("1.7.0.dev20200830+cpu", name="base")
     candidate(build(), "--against", base)
     first, asked[:] = list(asked), []
