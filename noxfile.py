@@ -286,6 +286,16 @@ def backtest(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def altered(session: nox.Session) -> None:
+    """Make builds out of release 2.13.0, altered or not, and check what `candidate` says of each: `-- --release 2.15.0 -- --seed 1`.
+
+    `-- --kind python` makes one kind only. What stands after a second `--` goes to `candidate`; without it, only a few recipes are read.
+    """
+    with_release(session, altered_release(session.posargs))
+    session.run("python", "tools/altered.py", "check", *session.posargs)
+
+
+@nox.session(default=False)
 def schemas(session: nox.Session) -> None:
     """Compare schema parsing and compatibility checks with torch 2.13.0, on 100,000 generated pairs by default: `-- --pairs 1000`."""
     with_release(session, "2.13.0")
@@ -374,6 +384,11 @@ def end(ended: int) -> None:
     """End the session, and nox, with an exit status."""
     if ended:
         raise SystemExit(ended)
+
+
+def altered_release(arguments: list[str]) -> str:
+    """The release that `tools/altered.py` is told to alter."""
+    return arguments[arguments.index("--release") + 1] if "--release" in arguments[:-1] else "2.13.0"
 
 
 def group(name: str) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from torch_compat.cli import main
 from torch_compat.cli._candidate import only_with_cuda
 from torch_compat.operators.history import History
 from torch_compat.readers.environments import Environments
+from torch_compat.replay.observe import observe
 from torch_compat.replay.trees import STATE, trees_in
 
 if TYPE_CHECKING:
@@ -550,3 +551,123 @@ def test_a_real_build_beside_the_release_that_it_is(small_tree: Path, tmp_path: 
     assert other["exit_status"] == 1
     assert any(one["policy"] == "breaks" and "gone" in one["cause"] for one in other["new"])
     assert other["build"]["digest"] != same["build"]["digest"]
+
+
+# -------------------------------------------------------------------------------------------------------- beside a build
+
+
+def test_two_builds_that_do_the_same_have_nothing_new(
+    candidate: Callable[..., Any], build: Callable[..., str], tree: Tree
+) -> None:
+    before = tree.everything()
+    base = build("1.7.0.dev20200830+cpu", name="base")
+    ended = candidate(build(), "--against", base, "--format", "json")
+    assert (ended.status, ended.json["new"], ended.json["mended"]) == (0, [], []), ended.out
+    said = ended.json["against"]
+    assert (said["name"], said["source"], said["age_days"]) == ("torch-1.7.0.dev20200830+cpu", "now", 0)
+    assert ended.json["asked"]["cells"] == 11  # 7 of the corpus, and 4 of what the other build wrote
+    assert ended.json["asked"]["own_cells"] == 4
+    assert [one for one in ended.json["not_asked"] if one["required"]] == []
+    assert tree.everything() == before
+    assert "against torch-1.7.0.dev20200830+cpu, now " in candidate(build(), "--against", base).out
+
+
+def test_what_differs_between_two_builds_is_new_and_what_both_do_is_known(
+    candidate: Callable[..., Any], build: Callable[..., str]
+) -> None:
+    both = {"at_load": "if isinstance(value, dict): raise RuntimeError('no dictionaries')"}
+    base = build("1.7.0.dev20200830+cpu", name="base", **both)
+    ended = candidate(
+        build(at_call="value = value + 1 if type(value) is int else value", **both), "--against", base, "--format", "json"
+    )
+    assert ended.status == 1
+    new = {(one["what"], one["witness"]) for one in ended.json["new"]}
+    assert ("computes", "torch-1.5.1/add") in new
+    assert not [one for one in ended.json["new"] if "no dictionaries" in one["cause"]]
+    assert sum(ended.json["known"].values()) >= 4
+    assert candidate(base, "--format", "json").status == 1  # against the release, dictionaries are news
+
+
+def test_what_another_build_wrote_is_read_within_the_window(candidate: Callable[..., Any], build: Callable[..., str]) -> None:
+    base = build("1.7.0.dev20200830+cpu", name="base", at_import=MARKED)
+    hook = "if 'marked' in getattr(value, 'methods', {}): raise RuntimeError('never written')"
+    ended = candidate(build(at_load=hook), "--against", base, "--format", "json")
+    found = [one for one in ended.json["new"] if "never written" in one["cause"]]
+    assert {(one["policy"], one["witness"]) for one in found} == {("breaks", "torch-1.7.0.dev20200830/later")}
+    command = found[0]["reproduce"].split()
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "never written" in done.stdout + done.stderr  # of the archive in the other build's tree
+
+
+@pytest.mark.parametrize(("day", "status"), [("20200912", 1), ("20200914", 0)], ids=["within", "outside"])
+def test_a_build_writes_what_the_other_one_has_to_read_within_the_window(
+    candidate: Callable[..., Any],
+    command: Callable[..., Any],
+    build: Callable[..., str],
+    tree: Tree,
+    tmp_path: Path,
+    day: str,
+    status: int,
+) -> None:
+    promises = tree.root / "policies" / "torch" / "promises.toml"
+    promises.write_text(promises.read_text(encoding="utf-8") + WINDOW, encoding="utf-8")
+    hook = "if 'marked' in getattr(value, 'methods', {}): raise RuntimeError('too new')"
+    base = build("1.7.0.dev20200830+cpu", name="base", at_load=hook)
+    ended = candidate(build(f"1.7.0.dev{day}+cpu", at_import=MARKED), "--against", base, "--format", "json")
+    found = [one for one in ended.json["new"] if one["what"] == "older reader"]
+    assert ended.status == status
+    assert {(one["policy"], one["rule"]) for one in found} == {("breaks", "forward-window") if status else ("allowed", None)}
+    judged = command("judge", "--with", str(tmp_path / "trees"), "--format", "json")
+    assert ("forward-window" in failing(judged)) is bool(status)
+
+
+def test_two_builds_of_one_version_are_compared(candidate: Callable[..., Any], build: Callable[..., str]) -> None:
+    base = build(name="base")
+    same = build(name="twin", at_import="unused = 1")
+    ended = candidate(same, "--against", base, "--format", "json")
+    assert (ended.status, ended.json["new"], ended.json["mended"]) == (0, [], []), ended.json["new"]
+    assert ended.json["against"]["name"] == f"torch-{VERSION}.against"
+    assert ended.json["asked"]["own_cells"] == 4
+    hook = "if 'marked' in getattr(value, 'methods', {}): value.methods['forward'] = 'lambda *_: 0'"
+    other = candidate(build(name="other", at_import=MARKED, at_load=hook), "--against", base, "--format", "json")
+    assert {one["what"] for one in other.json["new"]} >= {"own"}  # with the archives that it wrote
+
+
+def test_a_build_of_a_recorded_release_reads_what_it_writes(candidate: Callable[..., Any], build: Callable[..., str]) -> None:
+    assert candidate(build("1.6.0")).status == 0
+    hook = "if 'marked' in getattr(value, 'methods', {}): raise RuntimeError('my own')"
+    ended = candidate(build("1.6.0", name="other", at_import=MARKED, at_load=hook), "--format", "json")
+    found = [one for one in ended.json["new"] if "my own" in one["cause"]]
+    assert ("own", "torch-1.6.0/later") in {(one["what"], one["witness"]) for one in found}
+
+
+def test_a_build_is_not_compared_with_itself(candidate: Callable[..., Any], build: Callable[..., str]) -> None:
+    name = build()
+    ended = candidate(name, "--against", name)
+    assert (ended.status, "are the same build" in ended.err) == (2, True)
+
+
+def test_what_is_known_of_the_other_build_is_not_asked_again(
+    candidate: Callable[..., Any], build: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, int]] = []
+
+    def counted(environment: Any, tasks: list[Any], *more: Any, state: Any, **options: Any) -> Any:
+        found = observe(environment, tasks, *more, state=state, **options)
+        asked.append((environment.version, len(tasks) - state.known))
+        return found
+
+    monkeypatch.setattr("torch_compat.cli._candidate.observe", counted)
+    base = build("1.7.0.dev20200830+cpu", name="base")
+    candidate(build(), "--against", base)
+    first, asked[:] = list(asked), []
+    assert candidate(build(name="next", version="1.7.0.dev20200902+cpu"), "--against", base).status == 0
+    assert first[0] == ("1.7.0.dev20200830", 11)
+    assert asked == [("1.7.0.dev20200830", 0), ("1.7.0.dev20200902", 15), ("1.7.0.dev20200830", 4)]
+
+
+def test_an_other_build_that_cannot_be_used_is_named(candidate: Callable[..., Any], build: Callable[..., str]) -> None:
+    base = build("1.7.0.dev20200830+cpu", name="base", at_import="raise RuntimeError('libgone.so: cannot open')")
+    ended = candidate(build(), "--against", base)
+    assert ended.status == 2
+    assert base in ended.err

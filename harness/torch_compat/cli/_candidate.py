@@ -7,12 +7,12 @@ from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from torch_compat.cli._candidate_items import Beside, Candidate, Items, Programs, collides
+from torch_compat.cli._candidate_items import Asking, Beside, Candidate, Items, Programs
 from torch_compat.cli._observing import damage_of
 from torch_compat.cli._operator_check import Checked, SchemaSet, check_operators, read_set
 from torch_compat.corpus.corpus import Corpus, load_corpus
 from torch_compat.corpus.manifest import SYNTHETIC, Fixture
-from torch_compat.corpus.recorded import write_recorded
+from torch_compat.corpus.recorded import read_recorded, write_recorded
 from torch_compat.errors import EnvironmentUnavailable, UsageError
 from torch_compat.judging.compared import (
     Compared,
@@ -25,9 +25,9 @@ from torch_compat.judging.judgement import Verdict
 from torch_compat.operators.breaks import operator_of
 from torch_compat.operators.history import History
 from torch_compat.readers.builds import unchanged
-from torch_compat.readers.environments import Environments
+from torch_compat.readers.environments import Environment, Environments
 from torch_compat.readers.torch_release import TorchRelease
-from torch_compat.releases.release import Release
+from torch_compat.releases.release import PREFIX, Release
 from torch_compat.replay.dump import dump_operators
 from torch_compat.replay.observe import Observing, observe
 from torch_compat.replay.plan import plan
@@ -37,18 +37,32 @@ from torch_compat.writes import changing, put
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from torch_compat.corpus.observations import ObservedReader
     from torch_compat.judging.evidence import Evidence
     from torch_compat.policy import CalendarRelease
+    from torch_compat.replay.trees import BuildTree
 
-__all__ = ["Classified", "Said", "base_of", "classified", "examined", "only_with_cuda", "sample_of", "shard_of"]
+__all__ = [
+    "Against",
+    "Classified",
+    "Said",
+    "asked_now",
+    "base_of",
+    "classified",
+    "examined",
+    "only_with_cuda",
+    "recorded",
+    "sample_of",
+    "shard_of",
+]
 
 SHARE: Final = 0.1
 """Of the fixtures that are not in every sample: with the others, one process of a release reads them in some ten minutes."""
 OLDEST: Final = 2
 """So many of the oldest releases have all their fixtures in every sample."""
+OPERATORS: Final = "operators.txt"
 GRAVITY: Final = {"breaks": 0, "needs": 1, "waived": 2, "allowed": 3}
 
 
@@ -97,36 +111,108 @@ def shard_of(corpus: Corpus, part: int, parts: int) -> frozenset[str]:
     return frozenset(sorted(names)[part - 1 :: parts])
 
 
-def examined(asked: Candidate) -> CandidateReport:
-    """Let a build write, read and speak, and compare all of it with the release.
+class Against(NamedTuple):
+    """What a build is compared with.
+
+    Attributes:
+        reader: what it did with archives.
+        environment: what it runs in; None where it is not built here.
+        operators: its operators: the version of a recorded release, or a file of them.
+        wrote: what it wrote, where it is a build; what a release wrote is in the corpus.
+    """
+
+    reader: ObservedReader
+    environment: Environment | None
+    operators: str
+    wrote: Corpus | None = None
+
+
+def recorded(base: ObservedReader) -> Against:
+    """A recorded release as what a build is compared with."""
+    return Against(base, Environments().get(base.release), base.release)
+
+
+def asked_now(asked: Asking, beside: str) -> Against:
+    """Let the build that another one is compared with write, read and list its operators. What its tree holds of it is not asked again.
+
+    Parameters:
+        beside: the name of the other one as a reader. Two builds of one version are two readers.
+
+    Raises:
+        BuildError: it changed meanwhile; nothing is kept.
+        ReaderError: its worker does not start, or does not answer.
+        EnvironmentUnavailable, UsageError: its operators cannot be listed.
+    """
+    build = asked.release.build
+    _written(asked)
+    own = _only(load_corpus(asked.tree.fixtures), asked.recipes)
+    known = read_recorded(asked.tree.observations).readers.get(asked.release.name)
+    read = _observed(asked, own, known=known)
+    with changing(asked.tree.path):
+        if asked.whole:
+            put(asked.tree.path / OPERATORS, dump_operators(build.environment), "utf-8")
+        unchanged(build)
+        write_recorded(asked.tree.observations, [read.fresh])
+    reader = replace(read.fresh, cells={**read.fresh.cells, **read.mine.cells})
+    if reader.name == beside:
+        reader = replace(reader, name=f"{beside}{'.' if asked.release.build.release.local else '+'}against")
+    return Against(reader, build.environment, str(asked.tree.path / OPERATORS), own)
+
+
+def compared(asked: Asking, against: Against, earlier: Sequence[BuildTree]) -> Candidate:
+    """A build beside what it is compared with. What a build wrote takes the place of what the corpus has of its release."""
+    evidence = asked.evidence
+    if against.wrote is not None:
+        mine = {manifest.release for manifest in against.wrote.manifests}
+        rest = tuple(manifest for manifest in evidence.corpus.manifests if manifest.release not in mine)
+        evidence = replace(
+            evidence,
+            corpus=replace(evidence.corpus, manifests=(*rest, *against.wrote.manifests)),
+            recorded={**evidence.recorded, against.reader.name: against.reader},
+        )
+    return Candidate(
+        evidence=evidence, release=asked.release, base=against.reader, today=asked.today, wrote=against.wrote, tree=asked.tree,
+        seed=asked.seed, everything=asked.everything, trust=asked.trust, progress=asked.progress, recipes=asked.recipes,
+        shard=asked.shard, environment=against.environment, operators=against.operators, earlier=earlier,
+    )  # fmt: skip
+
+
+def examined(asking: Asking, against: Against, earlier: Sequence[BuildTree] = ()) -> CandidateReport:
+    """Let a build write, read and speak, and compare all of it with a release, or with another build.
+
+    Parameters:
+        earlier: the trees of earlier builds.
 
     Raises:
         BuildError: it changed meanwhile; nothing is kept.
         ReaderError: its worker does not start, or does not answer.
     """
+    asked = compared(asking, against, earlier)
     build = asked.release.build
     not_asked: list[tuple[str, str, bool, int]] = []
     notes: list[str] = []
-    corpus = asked.evidence.corpus
+    corpus = asking.evidence.corpus
     if corpus.damage:
         not_asked.append((f"files of the corpus ({corpus.damage[0].subject})", corpus.damage[0].detail, True, len(corpus.damage)))
     failures = _written(asked)
     own = _only(load_corpus(asked.tree.fixtures), asked.recipes)
-    fresh, chosen, in_all = _observed(asked, own)
+    fresh, mine, chosen, in_all = _observed(asking, own, against.wrote)
     operators, schemas = _operators(asked, not_asked)
     older = _read_by_base(asked, own, not_asked)
     unchanged(build)
     with changing(asked.tree.path):
-        write_recorded(asked.tree.observations, [fresh, *([older] if older is not None and older.name != fresh.name else [])])
+        beside = older is not None and older.name != fresh.name and mine is fresh  # else the corpus has archives of these names
+        write_recorded(asked.tree.observations, [fresh, older] if older is not None and beside else [fresh])
         if schemas:
-            put(asked.tree.path / "operators.txt", schemas, "utf-8")
-    said = Said(own, failures, fresh, older, operators)
+            put(asked.tree.path / OPERATORS, schemas, "utf-8")
+    said = Said(own, failures, fresh, older, operators, mine)
+    own_cells = sum(cell[0] in own.fixtures for cell in mine.cells)
     found = classified(asked, said, Items(asked, own, asked.earlier, Programs(asked)))
     for part, what in zip(found.parts, ("cells", "deprecations", "probes"), strict=True):
         if part.unasked:
             why = f"{asked.base.name} is not recorded with {part.unasked[0]} as it is now"
             not_asked.append((what, why, True, len(part.unasked)))
-    if build.release.local != local_part(asked.base.name) != "":
+    if against.wrote is None and build.release.local != Release(asked.base.name.removeprefix(PREFIX)).local != "":
         notes.append(f"{asked.base.name} is recorded, and this build is another variant of torch ({build.variant})")
     if asked.recipes is not None:
         rest = len(corpus.recipes) - len(_recipes(asked))
@@ -137,12 +223,13 @@ def examined(asked: Candidate) -> CandidateReport:
     return CandidateReport(
         build=build.as_json(),
         against={
-            "name": asked.base.name, "release": asked.base.release, "source": "recorded", "observed": asked.base.observed,
+            "name": asked.base.name, "release": asked.base.release, "source": "recorded" if against.wrote is None else "now",
+            "observed": asked.base.observed,
             "age_days": (asked.today - _day(asked.base.observed)).days,
         },
         asked={
-            "cells": sum(cell[0] in corpus.fixtures for cell in fresh.cells), "cells_in_all": in_all, "all": asked.everything, "seed": asked.seed,
-            "own_cells": sum(cell[0] not in corpus.fixtures for cell in fresh.cells), "recipes": len(_recipes(asked)), "deprecations": len(fresh.deprecations), "probes": len(fresh.probes),
+            "cells": len(fresh.cells) - (own_cells if mine is fresh else 0), "cells_in_all": in_all, "all": asked.everything, "seed": asked.seed,
+            "own_cells": own_cells, "recipes": len(_recipes(asked)), "deprecations": len(fresh.deprecations), "probes": len(fresh.probes),
             "operators": len(operators.new.schemas) if operators else 0, "observed": asked.today.isoformat(),
         },
         new=found.new,
@@ -164,6 +251,7 @@ class Said(NamedTuple):
         fresh: what it did with archives of the corpus, and with its own.
         older: what the release that it is compared with did with its archives; None where that was not asked.
         operators: its operators beside those of that release; None where they are not known.
+        mine: what it did with its own archives, where the corpus has archives of the same names; else that stands in ``fresh``.
     """
 
     own: Corpus
@@ -171,6 +259,23 @@ class Said(NamedTuple):
     fresh: ObservedReader
     older: ObservedReader | None
     operators: Checked | None
+    mine: ObservedReader | None = None
+
+
+class Read(NamedTuple):
+    """What a build did with archives.
+
+    Attributes:
+        fresh: with those of the corpus, and with its own unless the corpus has archives of the same names.
+        mine: with its own; the same object as ``fresh`` where that has them.
+        chosen: the fixtures of the corpus that it read.
+        in_all: how many cells there are in all.
+    """
+
+    fresh: ObservedReader
+    mine: ObservedReader
+    chosen: list[Fixture]
+    in_all: int
 
 
 class Classified(NamedTuple):
@@ -190,20 +295,20 @@ def classified(asked: Beside, said: Said, make: Items) -> Classified:
         compare_deprecations(asked.base, said.fresh, others),
         compare_probes(asked.base, said.fresh),
     )
+    mine = said.fresh
+    if said.mine is not None and said.mine is not said.fresh:
+        mine = said.mine
+        evidence = _with_own(asked, said, mine)
+        judged, others = judge_reader(evidence, mine.name)
     stated = {subject: one for subject, one in others if one.verdict is Verdict.FAIL and subject in said.own.fixtures}
     new = [*make.moved(parts, "new"), *make.written(said.own, said.failures, stated), *make.operators(said.operators)]
-    new += make.own(evidence, said.fresh, judged) + make.older(evidence, said.older)
+    new += make.own(evidence, mine, judged) + make.older(evidence, said.older)
     mended = [*make.moved(parts, "mended"), *make.mended_writes(said.own)]
     return Classified(
         tuple(sorted(new, key=lambda one: (GRAVITY[one.policy], -one.count, one.id))),
         tuple(sorted(mended, key=lambda one: (-one.count, one.id))),
         parts,
     )
-
-
-def local_part(name: str) -> str:
-    """The local part of a reader's version: ``cu132``."""
-    return name.partition("+")[2]
 
 
 def _day(text: str) -> dt.date:
@@ -229,14 +334,14 @@ def _only(own: Corpus, recipes: frozenset[str] | None) -> Corpus:
     )
 
 
-def _recipes(asked: Candidate) -> list[Any]:
+def _recipes(asked: Asking) -> list[Any]:
     return [one for one in asked.evidence.corpus.recipes if asked.recipes is None or one.name in asked.recipes]
 
 
 # ------------------------------------------------------------------------------------------------------------------ asking
 
 
-def _written(asked: Candidate) -> dict[str, str]:
+def _written(asked: Asking) -> dict[str, str]:
     """Let the build write every recipe into its tree; the recipes of which nothing came, and why."""
     failures: dict[str, str] = {}
     recipes = _recipes(asked)
@@ -251,29 +356,47 @@ def _written(asked: Candidate) -> dict[str, str]:
     return failures
 
 
-def _observed(asked: Candidate, own: Corpus) -> tuple[ObservedReader, list[Fixture], int]:
-    """Let the build read; the fixtures of the corpus that it read, and how many cells there are in all."""
+def _observed(asked: Asking, own: Corpus, others: Corpus | None = None, *, known: ObservedReader | None = None) -> Read:
+    """Let the build read a sample of the corpus, and its own archives.
+
+    Parameters:
+        others: what the build that it is compared with wrote, all of which it reads.
+        known: what is known of it already.
+    """
     evidence, release = asked.evidence, asked.release
     corpus = evidence.corpus
     chosen = sample_of(corpus, asked.seed, everything=asked.everything)
     if asked.recipes is not None:
         chosen = [fixture for fixture in chosen if fixture.recipe in asked.recipes]
-    tasks = plan(evidence.policy, corpus, release, chosen)
     in_all = len(plan(evidence.policy, corpus, release, corpus.fixtures.values()))
-    if not collides(corpus, release):
-        tasks += plan(evidence.policy, own, release, own.fixtures.values())
+    known_names = {manifest.release for manifest in corpus.manifests}
+    tasks = plan(evidence.policy, corpus, release, chosen)
+    if others is not None:
+        theirs = {manifest.release for manifest in others.manifests}
+        known_names |= theirs
+        tasks = [task for task in tasks if task.fixture.release not in theirs]
+        tasks += plan(evidence.policy, others, release, others.fixtures.values())
+        in_all += len(plan(evidence.policy, others, release, others.fixtures.values()))
+    mine = plan(evidence.policy, own, release, own.fixtures.values())
+    apart = release.version in known_names
     bar = asked.progress.task(f"{release.name}: reading")
     fresh = observe(
         release.build.environment,
-        tasks,
+        tasks if apart else [*tasks, *mine],
         corpus.probes if asked.whole else (),
         today=asked.today,
         deprecations=corpus.deprecations if asked.whole else (),
+        known=known,
         state=Observing(progress=lambda state: bar(state.done, state.total)),
         trust=asked.trust,
     )
     asked.progress.say(f"{fresh.name}: {len(fresh.cells)} cells observed")
-    return fresh, chosen, in_all
+    if not apart:
+        return Read(fresh, fresh, chosen, in_all)
+    bar = asked.progress.task(f"{release.name}: reading what it wrote")
+    state = Observing(progress=lambda state: bar(state.done, state.total))
+    found = observe(release.build.environment, mine, (), today=asked.today, state=state, trust=asked.trust)
+    return Read(fresh, found, chosen, in_all)
 
 
 def _operators(asked: Candidate, not_asked: list[tuple[str, str, bool, int]]) -> tuple[Checked | None, str]:
@@ -283,11 +406,11 @@ def _operators(asked: Candidate, not_asked: list[tuple[str, str, bool, int]]) ->
         return None, ""
     try:
         text = dump_operators(asked.release.build.environment)
-        path = asked.tree.path / "operators.txt"
+        path = asked.tree.path / OPERATORS
         with changing(asked.tree.path):
             put(path, text, "utf-8")
         new = read_set(str(path))
-        old = read_set(asked.base.release)
+        old = replace_name(read_set(asked.operators), asked.base.name) if asked.wrote is not None else read_set(asked.operators)
         checked = check_operators(
             old, replace_name(new, asked.release.name), waivers=policy.operator_waivers, became=policy.became, as_of=asked.today
         )
@@ -323,34 +446,43 @@ def replace_name(one: SchemaSet, name: str) -> SchemaSet:
 def _read_by_base(asked: Candidate, own: Corpus, not_asked: list[tuple[str, str, bool, int]]) -> ObservedReader | None:
     """Let the release read what the build wrote. Where it is not here, that is required within the window alone."""
     policy, base = asked.evidence.policy, asked.base
-    if not own.fixtures or collides(asked.evidence.corpus, asked.release):
+    if not own.fixtures:
         return None
     days = (asked.release.date - policy.calendar[base.release].date).days
     within = days <= policy.forward_window_days
     why = f"{days} days lie between them, {'within' if within else 'outside'} the window of {policy.forward_window_days}"
-    environment = Environments().get(base.release)
-    if environment is None:
+    if asked.environment is None:
         text = f"torch-{base.release} is not built here to read what the build wrote ({why})"
         not_asked.append(("archives of the build", text, within, len(own.fixtures)))
         return None
     tasks = plan(policy, own, policy.calendar[base.release], own.fixtures.values())
-    bar = asked.progress.task(f"torch-{base.release}: reading what the build wrote")
+    bar = asked.progress.task(f"{base.name}: reading what the build wrote")
     found = observe(
-        environment, tasks, (), today=asked.today, state=Observing(progress=lambda state: bar(state.done, state.total)),
+        asked.environment, tasks, (), today=asked.today, state=Observing(progress=lambda state: bar(state.done, state.total)),
         trust=asked.trust,
     )  # fmt: skip
-    asked.progress.say(f"{found.name}: {len(found.cells)} cells observed of what the build wrote")
-    return found
+    asked.progress.say(f"{base.name}: {len(found.cells)} cells observed of what the build wrote")
+    return found if asked.wrote is None else replace(found, name=base.name)
 
 
 def _with(asked: Beside, said: Said) -> Evidence:
     """The evidence with the build in it. What is recorded of a reader of this very name would hide what was observed now."""
     evidence = asked.evidence
     corpus = evidence.corpus
-    if not collides(corpus, asked.release):
+    if said.mine is None or said.mine is said.fresh:
         corpus = replace(corpus, manifests=(*corpus.manifests, *said.own.manifests))
     recorded = {name: one for name, one in evidence.recorded.items() if name != said.fresh.name}
     new = {one.name: one for one in (said.fresh, said.older) if one is not None}
+    return replace(evidence, corpus=corpus, recorded=recorded, fresh=new)
+
+
+def _with_own(asked: Beside, said: Said, mine: ObservedReader) -> Evidence:
+    """The evidence with what a build wrote in the place of what the corpus has of its release."""
+    evidence = asked.evidence
+    rest = tuple(manifest for manifest in evidence.corpus.manifests if manifest.release != asked.release.version)
+    corpus = replace(evidence.corpus, manifests=(*rest, *said.own.manifests))
+    recorded = {name: one for name, one in evidence.recorded.items() if name != mine.name}
+    new = {one.name: one for one in (said.older, mine) if one is not None}
     return replace(evidence, corpus=corpus, recorded=recorded, fresh=new)
 
 

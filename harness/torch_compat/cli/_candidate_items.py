@@ -15,7 +15,6 @@ from torch_compat.judging.compared import BREAKS, RESULTS, Compared, Moved, in_s
 from torch_compat.judging.judge import judge_reader
 from torch_compat.judging.judgement import Verdict
 from torch_compat.policy.model import STORED
-from torch_compat.readers.environments import Environments
 from torch_compat.replay.rehearsal import only_last_bits
 from torch_compat.replay.snippet import snippet
 from torch_compat.report.candidate import CandidateItem, Policy
@@ -37,54 +36,60 @@ if TYPE_CHECKING:
     from torch_compat.judging.judge import ReaderJudgement
     from torch_compat.policy import CalendarRelease
     from torch_compat.policy import Policy as Promises
+    from torch_compat.readers.environments import Environment
     from torch_compat.readers.isolation import Trust
     from torch_compat.replay.trees import BuildTree
 
-__all__ = ["Beside", "Candidate", "Items", "Programs", "collides"]
+__all__ = ["Asking", "Beside", "Candidate", "Items", "Programs", "collides"]
 
 OLDER: Final = "older reader"
+OWN: Final = "own"
 KEPT: Final = frozenset({Outcome.SAME, Outcome.CLOSE})
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Beside:
     """Two releases that are compared, and what is known on that day.
 
     Attributes:
         evidence: the corpus and what is recorded, under a policy whose calendar holds the newer one.
         release: the newer one, which is judged: nothing is known of it but what it was just asked.
-        base: the release that it is compared with, as it is recorded.
+        base: the release that it is compared with, as it is recorded, or as it was just asked.
         today: the day of the examination.
+        wrote: what the release that it is compared with wrote, where that is a build. The evidence holds it, too, but not its place.
     """
 
     evidence: Evidence
     release: CalendarRelease
     base: ObservedReader
     today: dt.date
+    wrote: Corpus | None = None
 
 
-@dataclass
-class Candidate(Beside):
-    """Everything that one examination of a build needs.
+@dataclass(kw_only=True)
+class Asking:
+    """Everything that asking one build needs.
 
     Attributes:
+        evidence: the corpus, under a policy whose calendar holds the build.
         release: the build.
+        today: the day on which it is asked.
         tree: where it is kept.
         seed: of the sample; ``everything`` reads all fixtures.
         trust: which archives may be run where this machine cannot isolate the build.
         progress: where progress is told.
-        earlier: the trees of earlier builds.
         recipes: only these, where some are named.
         shard: the part, and the number of parts, where the recipes are those of a part. The first part asks all that has no recipe.
     """
 
+    evidence: Evidence
     release: BuildRelease
+    today: dt.date
     tree: BuildTree
     seed: int
     everything: bool
     trust: Trust
     progress: Progress
-    earlier: Sequence[BuildTree] = ()
     recipes: frozenset[str] | None = None
     shard: tuple[int, int] | None = None
 
@@ -92,6 +97,22 @@ class Candidate(Beside):
     def whole(self) -> bool:
         """Whether this examination asks what has no recipe: operators, probes and deprecations."""
         return self.shard is None or self.shard[0] == 1
+
+
+@dataclass(kw_only=True)
+class Candidate(Asking, Beside):
+    """Everything that one examination of a build needs.
+
+    Attributes:
+        environment: of the release that it is compared with; None where that is not built here.
+        operators: the operators of that release: its version, or a file of them.
+        earlier: the trees of earlier builds.
+    """
+
+    release: BuildRelease
+    environment: Environment | None
+    operators: str
+    earlier: Sequence[BuildTree] = ()
 
 
 class Programs:
@@ -112,10 +133,9 @@ class Programs:
         program = self._asked.tree.path.joinpath("reproduce", f"{self._written + 1}.py")
         python = self._asked.release.build.environment.python
         if older:
-            environment = Environments().get(self._asked.base.release)
-            if environment is None:
+            if self._asked.environment is None:
                 return None
-            python = environment.python
+            python = self._asked.environment.python
         command = shlex.join([str(python), str(program)])
         text = snippet(fixture, path, sets[options], command, about)
         if text is None:
@@ -132,7 +152,7 @@ class Programs:
 
 
 def collides(corpus: Corpus, release: CalendarRelease) -> bool:
-    """Whether the corpus has fixtures of the release that a build is of: then its own have the same names, and are compared alone."""
+    """Whether the corpus has fixtures of the release that a build is of: then its own have the same names, and are judged apart."""
     return any(manifest.release == release.version for manifest in corpus.manifests)
 
 
@@ -177,7 +197,7 @@ class Items:
         verdict = verdict_of(itertools.chain.from_iterable(one.judged for one in members))
         rule = next((one.rule for one in witness.judged if one.verdict is verdict), "")
         policy, says, day = self._policy(witness, verdict, rule)
-        fixture = self._fixture(witness.fixture)
+        fixture = self._fixture(witness)
         reproduce = (
             self._snippet(fixture, witness.options, witness.cause, by=witness.what) if fixture and witness.options else None
         )
@@ -187,12 +207,14 @@ class Items:
             rule=rule, allowed_from=day, count=len(members), witness=name, reproduce=reproduce,
         )  # fmt: skip
 
-    def _fixture(self, name: str) -> Fixture | None:
-        """A fixture of the corpus, or one that the build wrote."""
-        return self._asked.evidence.corpus.fixtures.get(name) or self._own.fixtures.get(name)
+    def _fixture(self, one: Moved) -> Fixture | None:
+        """A fixture of the corpus, or one that the build wrote: the corpus may have one of the same name."""
+        known, own = self._asked.evidence.corpus.fixtures, self._own.fixtures
+        first, second = (own, known) if one.what in {OWN, OLDER} else (known, own)
+        return first.get(one.fixture) or second.get(one.fixture)
 
     def _size(self, one: Moved) -> int:
-        fixture = self._fixture(one.fixture)
+        fixture = self._fixture(one)
         return fixture.size if fixture is not None else 0
 
     def _item(self, **facts: Any) -> CandidateItem:
@@ -234,8 +256,9 @@ class Items:
         """Write a program that shows a cell, and give the command that runs it, with the release where it is the reader."""
         if self._programs is None:
             return None
+        places = [self._own, *([self._asked.wrote] if self._asked.wrote is not None else [])]
         known = self._asked.evidence.corpus
-        corpus = known if known.fixtures.get(fixture.id) is fixture else self._own
+        corpus = next((one for one in places if one.fixtures.get(fixture.id) is fixture), known)
         return self._programs.cell(fixture, corpus.path(fixture), options, about, older=by == OLDER)
 
     # ---------------------------------------------------------------------------------------------------------- writing
@@ -322,9 +345,7 @@ class Items:
         mine = {
             fixture.id: fixture for fixture in evidence.corpus.fixtures.values() if fixture.release == self._asked.release.version
         }
-        if collides(self._asked.evidence.corpus, self._asked.release):
-            return []
-        return self._against_own(evidence, fresh, mine, judged, "own")
+        return self._against_own(evidence, fresh, mine, judged, OWN)
 
     def older(self, evidence: Evidence, older: ObservedReader | None) -> list[CandidateItem]:
         """What the release does wrong with archives of the build, where it does it right with its own."""
@@ -346,7 +367,7 @@ class Items:
             fixture = mine.get(fixture_id)
             if fixture is None or (outcome := evidence.outcome(fixture, cell)) in KEPT:
                 continue
-            twin = evidence.corpus.fixtures.get(f"{base}/{fixture.recipe}")
+            twin = self._asked.evidence.corpus.fixtures.get(f"{base}/{fixture.recipe}")
             before = evidence.valid(self._asked.base, twin, options[options_id]) if twin is not None else None
             if twin is None or before is None or evidence.outcome(twin, before) is outcome:
                 continue  # the release cannot write it, or does the same with its own: nothing of it is new

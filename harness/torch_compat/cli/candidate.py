@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from torch_compat.cli._builds import build_of, builds_folder, is_build_name, with_build
+from torch_compat.cli._builds import BuildRelease, build_of, builds_folder, is_build_name, with_build
 from torch_compat.cli._output import Progress, format_option, print_json, say, stderr, stdout, trust_option
 from torch_compat.cli._readers import trusted, warn_unless_isolated
 from torch_compat.cli._root import root_option
@@ -25,6 +25,7 @@ from torch_compat.writes import changing, put
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from torch_compat.cli._candidate import Against
     from torch_compat.readers.builds import Build
     from torch_compat.replay.trees import BuildTree
 
@@ -45,7 +46,9 @@ def _shard_of(_context: click.Context, _parameter: click.Parameter, value: str |
 @click.command()
 @click.argument("name", metavar="python:PATH|wheel:FILE|nightly:DATE")
 @click.option(
-    "--against", metavar="torch-X.Y.Z", help="Release to compare with. Default: the newest recorded one that is not newer."
+    "--against",
+    metavar="torch-X.Y.Z|python:PATH|wheel:FILE|nightly:DATE",
+    help="Release or build to compare with. A build is asked the same, now. Default: the newest recorded release that is not newer.",
 )
 @click.option(
     "--index-url",
@@ -99,7 +102,7 @@ def candidate(
     root: Path | None,
     format_: str,
 ) -> int:
-    """Compare a build of torch with the newest release.
+    """Compare a build of torch with the newest release, or with another build.
 
     python:PATH is the Python executable that has the build, wheel:FILE a wheel of torch, and nightly:DATE the nightly of a day from an
     index. The build writes every recipe, reads fixtures (a sample that always holds
@@ -110,8 +113,8 @@ def candidate(
 
     Exit status: 0 nothing new breaks a promise; 1 something new does; 2 the build cannot be used; 4 something required was not asked.
     """
-    from torch_compat.cli._candidate import base_of, examined, shard_of  # noqa: PLC0415 - all of the harness
-    from torch_compat.cli._candidate_items import Candidate  # noqa: PLC0415
+    from torch_compat.cli._candidate import asked_now, base_of, examined, recorded, shard_of  # noqa: PLC0415 - all of the harness
+    from torch_compat.cli._candidate_items import Asking  # noqa: PLC0415
     from torch_compat.readers.wheels import expire_wheels  # noqa: PLC0415
     from torch_compat.replay.trees import expire, open_tree  # noqa: PLC0415
 
@@ -124,11 +127,15 @@ def candidate(
     today = dt.datetime.now(dt.UTC).date()
     promises = place.policy()
     build = build_of(name, promises, index_url)
-    policy, release = with_build(promises, build)
+    other = build_of(against, promises, index_url) if against is not None and is_build_name(against) else None
+    if other is not None and (other.reader, other.digest) == (build.reader, build.digest):
+        raise UsageError(f"{name} and {against} are the same build", hint="name another one in --against", code="twin-builds")
+    policy, theirs = with_build(promises, other) if other is not None else (promises, None)
+    policy, release = with_build(policy, build)
     warn_unless_isolated()
     with uncollected():
         evidence = gather(place, policy, as_of=None)
-    base = base_of(evidence, release, against)
+    base: Against | BuildRelease = theirs or recorded(base_of(evidence, release, against))
     for recipe in recipes:
         if recipe not in {one.name for one in evidence.corpus.recipes}:
             raise UsageError(f"there is no recipe {recipe!r} in fixtures/recipes", code="unknown-recipe")
@@ -143,23 +150,25 @@ def candidate(
         notes += [f"removed the tree of {tree.name}, which is {tree.age(today)} days old" for tree in expire(folder, today, keep)]
     tree = open_tree(folder, build, today, shard)
     others, said = _earlier([folder, *earlier], tree, today, keep)
-    with _its_fault(build), Progress(stderr()) as progress, uncollected():
-        report = examined(
-            Candidate(
-                evidence=evidence,
-                release=release,
-                base=base,
-                tree=tree,
-                today=today,
-                seed=seed,
-                everything=everything,
-                trust=trusted(place.fixtures, everything=trust),
-                progress=progress,
-                earlier=others,
-                recipes=chosen,
-                shard=shard,
-            )
+    with Progress(stderr()) as progress, uncollected():
+        asking = Asking(
+            evidence=evidence,
+            release=release,
+            tree=tree,
+            today=today,
+            seed=seed,
+            everything=everything,
+            trust=trusted(place.fixtures, everything=trust),
+            progress=progress,
+            recipes=chosen,
+            shard=shard,
         )
+        if isinstance(base, BuildRelease):
+            with _its_fault(base.build):
+                first = replace(asking, release=base, tree=open_tree(folder, base.build, today, shard))
+                base = asked_now(first, release.name)
+        with _its_fault(build):
+            report = examined(asking, base, others)
     report = replace(report, notes=(*notes, *said, *report.notes), fail_on_new=fail_on == "new")
     document = report.document()
     with changing(tree.path):

@@ -496,6 +496,9 @@ def _run(
                 if op == 148:  # MEMOIZE
                     memo[len(memo)] = stack[-1]
                     i += 1
+                    if "MEMOIZE" not in notes.opcodes:
+                        notes.opcodes.add("MEMOIZE")
+                        notes.event("opcode", "MEMOIZE", "MEMOIZE")
                     continue
                 if op == 113:  # BINPUT behind a BINPUT
                     continue

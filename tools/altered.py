@@ -1,0 +1,188 @@
+"""``python tools/altered.py make KIND FOLDER [--release X]`` or ``check [--release X] [--kind KIND ...] [-- OPTIONS OF candidate]``: altered builds.
+
+A build of torch is made out of the environment of a release that is built here (2.13.0 unless named). All of its files are hard links, but for
+those that are altered. It says that it is a nightly of the next minor release, of a week after the release. ``KIND`` says what else is altered:
+
+    same       nothing
+    python     ``torch/_utils.py``: a loaded parameter always requires a gradient
+    operators  ``libtorch_cpu.so``: ``aten::nanquantile`` has another name, ``aten::pad_sequence`` pads with ones by default
+
+``check`` makes each kind, and one more, ``itself``: the environment as it is. It runs ``torch-compat candidate`` with each against the release, and
+compares the report with what was altered. Options after ``--`` go to ``candidate``; without any it reads the recipes of ``RECIPES`` only.
+
+Exit status: 0 all reports are right, 1 one is not, 4 the release is not built here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any, Final
+
+from torch_compat.policy import load_policy
+from torch_compat.readers.environments import Environment, Environments
+from torch_compat.releases.release import Release
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+RELEASE: Final = "2.13.0"
+KINDS: Final = ("same", "python", "operators")
+ITSELF: Final = "itself"
+RECIPES: Final = ("save_parameters", "default_of_nanquantile", "default_of_pad_sequence", "div")
+"""What reaches everything that is altered, and a program that does not."""
+DAYS: Final = 7
+"""After the release: within the window, so that the release has to read what the build writes."""
+CHANGES: Final = {
+    "same": {},
+    "python": {"_utils.py": {b"torch.nn.Parameter(data, requires_grad)": b"torch.nn.Parameter(data)"}},
+    "operators": {
+        "lib/libtorch_cpu.so": {  # of the same length: offsets stay
+            b"nanquantile(Tensor self, Tensor q,": b"nanquantil_(Tensor self, Tensor q,",
+            b"nanquantile.scalar(Tensor self, float q,": b"nanquantil_.scalar(Tensor self, float q,",
+            b"pad_sequence(Tensor[] sequences, bool batch_first=False, float padding_value=0.0": (
+                b"pad_sequence(Tensor[] sequences, bool batch_first=False, float padding_value=1.0"
+            ),
+        }
+    },
+}  # type: Final[dict[str, dict[str, dict[bytes, bytes]]]]
+EXPECTED: Final = {
+    ITSELF: frozenset[tuple[str, str]](),
+    "same": frozenset[tuple[str, str]](),
+    "python": frozenset({("computes", "save_parameters")}),
+    "operators": frozenset(
+        {
+            ("operator", "aten::nanquantile"),
+            ("operator", "aten::nanquantile.scalar"),
+            ("operator", "aten::pad_sequence"),
+            ("loads", "default_of_nanquantile"),
+            ("computes", "default_of_pad_sequence"),
+        }
+    ),
+}
+"""What the report has to name as new and as breaking a promise, by what it is and its operator or recipe."""
+
+
+def make(environment: Environment, kind: str, folder: Path, day: dt.date) -> Path:
+    """Make a build out of an environment; its Python. Nothing of the environment is written, and nothing of it through a link.
+
+    Raises:
+        SystemExit: the release has none of the texts that the kind alters.
+    """
+    shutil.copytree(environment.prefix, folder, symlinks=True, copy_function=linked)
+    (torch,) = folder.glob("lib/python*/site-packages/torch")
+    major, minor, _ = Release(environment.version).numbers
+    version = f"{major}.{minor + 1}.0.dev{day:%Y%m%d}"
+    alter(torch / "version.py", {f"'{environment.version}".encode(): f"'{version}".encode()})
+    for name, changes in CHANGES[kind].items():
+        alter(torch / name, changes)
+    return folder / environment.python.relative_to(environment.prefix)
+
+
+def linked(source: str, target: str) -> None:
+    """A file at another place without its bytes, where both places are on one disk."""
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError:
+        shutil.copy2(source, target)
+
+
+def alter(path: Path, changes: dict[bytes, bytes]) -> None:
+    """Replace texts of a file, which becomes a file of its own: written through the link, the original would change, too."""
+    content = path.read_bytes()
+    for old, new in changes.items():
+        if old not in content:
+            raise SystemExit(f"{path.name} of this release has no {old.decode()!r}")
+        content = content.replace(old, new)
+    mode = path.stat().st_mode
+    path.unlink()
+    path.write_bytes(content)
+    path.chmod(mode)
+
+
+def wrong(kind: str, report: dict[str, Any]) -> list[str]:
+    """What a report of ``candidate`` says of a build and should not, or should and does not."""
+    found = {
+        (one["what"], one["witness"].partition(" ")[0].rpartition("/")[2]) for one in report["new"] if one["policy"] == "breaks"
+    }
+    said = [f"{what} of {name} is not named" for what, name in sorted(EXPECTED[kind] - found)]
+    if not EXPECTED[kind]:
+        said += [f"new: {one['cause']}" for one in report["new"]]
+    said += [f"required and not asked: {one['what']}: {one['why']}" for one in report["not_asked"] if one["required"]]
+    status = 1 if EXPECTED[kind] else 0
+    return [*said, *([] if report["exit_status"] == status else [f"exit status {report['exit_status']}, expected {status}"])]
+
+
+def check(environment: Environment, kind: str, folder: Path, day: dt.date, options: list[str]) -> list[str]:
+    """Run ``candidate`` with a build; print what it took, and give what is wrong."""
+    python = environment.python if kind == ITSELF else make(environment, kind, folder / kind, day)
+    command = ["candidate", f"python:{python}", "--against", f"torch-{environment.version}", "--into", str(folder / "trees")]
+    before, began = _processor(), time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-m", "torch_compat", *command, "--format", "json", *options],
+        cwd=REPOSITORY, stdout=subprocess.PIPE, text=True, check=False,
+    )  # fmt: skip
+    took, processor = time.monotonic() - began, _processor() - before
+    try:
+        report = json.loads(done.stdout)
+    except ValueError:
+        return [f"no report, exit status {done.returncode}"]
+    asked, new = report["asked"], report["new"]
+    print(
+        f"{kind}: {asked['cells']} of {asked['cells_in_all']} cells, {asked['own_cells']} of its own, {asked['recipes']} recipes, "
+        f"{asked['operators']} operators: {len(new)} new, {took:.0f} s, {processor:.0f} s of processor time"
+    )
+    for one in new:
+        print(f"  {one['policy']}: {one['what']}: {one['cause']} ({one['witness']}, {one['count']})")
+    return wrong(kind, report)
+
+
+def _processor() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def main(arguments: list[str]) -> int:
+    """Run one command; its exit status."""
+    parser = argparse.ArgumentParser(
+        description=(__doc__ or "").partition("\n\n")[0], formatter_class=argparse.RawTextHelpFormatter
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    making = commands.add_parser("make")
+    making.add_argument("kind", choices=KINDS)
+    making.add_argument("folder", type=Path)
+    checking = commands.add_parser("check")
+    checking.add_argument("--kind", dest="kinds", action="append", choices=(ITSELF, *KINDS))
+    checking.add_argument("options", nargs="*")
+    for one in (making, checking):
+        one.add_argument("--release", default=RELEASE)
+    chosen = parser.parse_args(arguments)
+    calendar = load_policy(REPOSITORY / "policies" / "torch").calendar
+    release = calendar.resolve(chosen.release)
+    environment = Environments().get(release.version)
+    if environment is None:
+        print(f"not built here: torch-{release.version} (torch-compat readers build torch-{release.version})", file=sys.stderr)
+        return 4
+    day = release.date + dt.timedelta(days=DAYS)
+    if chosen.command == "make":
+        print(f"python:{make(environment, chosen.kind, chosen.folder, day)}")
+        return 0
+    options = chosen.options or [word for recipe in RECIPES for word in ("--recipe", recipe)]
+    failed = False
+    with tempfile.TemporaryDirectory(prefix="altered-") as scratch:
+        for kind in chosen.kinds or (ITSELF, *KINDS):
+            for said in check(environment, kind, Path(scratch), day, options):
+                failed = True
+                print(f"  WRONG: {said}")
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
