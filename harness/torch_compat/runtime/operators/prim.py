@@ -111,6 +111,12 @@ def warn(*_: Any, **__: Any) -> None:
 
 
 @operator("prim::NumToTensor", "aten::NumToTensor", of="any")
+def num_to_tensor_1_0(a: Any) -> Tensor:
+    """Up to 1.13 a bool is an integer."""
+    return num_to_tensor(int(a) if a.__class__ is bool else a)
+
+
+@operator("prim::NumToTensor", "aten::NumToTensor", of="any", since="2.0.0")
 def num_to_tensor(a: Any) -> Tensor:
     """A number as a tensor without dimensions."""
     if a.__class__ is Tensor:

@@ -1,0 +1,146 @@
+"""Calls of operators that the reference reader answers with *unsupported*, because it is known to follow no release there.
+
+Each entry names operators, the releases, the calls and the reason. What a release computes in such a call rests on its own defects
+(memory that was never written, numbers of one type read as those of another), which no program of a model means.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from torch_compat.errors import Unsupported
+from torch_compat.releases.release import Release
+from torch_compat.runtime.dtypes import BFLOAT16
+from torch_compat.runtime.tensor import Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["ENTRIES", "Entry", "checked", "entries_of"]
+
+Calls = tuple[Any, ...]
+
+
+class Entry(NamedTuple):
+    """Calls that are not modelled.
+
+    Attributes:
+        operators: a pattern of their names without ``aten::``, which matches the whole name.
+        since: the first release of which nothing is modelled.
+        until: the first release of which the calls are modelled again.
+        applies: whether a call, its arguments by position and by name, is one of them.
+        reason: why it is not modelled.
+    """
+
+    operators: str
+    since: Release
+    until: Release
+    applies: Callable[[Calls, dict[str, Any]], bool]
+    reason: str
+
+
+def _first(args: Calls) -> Any:
+    return args[0].array if args and args[0].__class__ is Tensor else None
+
+
+def _gaps(value: Any) -> bool:
+    return value.__class__ is Tensor and not value.array.flags.c_contiguous
+
+
+def _is_complex(args: Calls, keywords: dict[str, Any]) -> bool:
+    return any(one.__class__ is Tensor and one.array.dtype.kind == "c" for one in (*args, *keywords.values()))
+
+
+def _number_of_another_type(args: Calls, _keywords: dict[str, Any]) -> bool:
+    """A tensor of integers that is overwritten, compared with a float."""
+    array = _first(args)
+    return array is not None and array.dtype.kind in "iub" and len(args) > 1 and args[1].__class__ is float
+
+
+def _empty(args: Calls, _keywords: dict[str, Any]) -> bool:
+    array = _first(args)
+    return array is not None and not array.size
+
+
+def _unsorted(args: Calls, keywords: dict[str, Any]) -> bool:
+    return keywords.get("sorted", args[1] if len(args) > 1 else True) is False
+
+
+def _gaps_in_weight(args: Calls, keywords: dict[str, Any]) -> bool:
+    return _gaps(keywords.get("weight", args[4] if len(args) > 4 else None))
+
+
+def _gaps_in_points(args: Calls, keywords: dict[str, Any]) -> bool:
+    return any(_gaps(one) for one in (*args[:2], keywords.get("grid")))
+
+
+def _reduced_into(args: Calls, keywords: dict[str, Any]) -> bool:
+    return "out" in keywords and keywords.get("reduction", args[2] if len(args) > 2 else 1) != 0
+
+
+def _codes(args: Calls, _keywords: dict[str, Any]) -> bool:
+    return any(one.__class__ is int and one < 0 for one in args)
+
+
+def _negative_count(args: Calls, _keywords: dict[str, Any]) -> bool:
+    """A shift by a negative number, or by some."""
+    count = args[1] if len(args) > 1 else 0
+    if count.__class__ is Tensor:
+        return bool(count.array.dtype.kind == "i" and count.array.size and (count.array < 0).any())
+    return count.__class__ is int and count < 0
+
+
+def _entry(operators: str, since: str, until: str, applies: Any, reason: str) -> Entry:
+    return Entry(operators, Release(since), Release(until), applies, reason)
+
+
+ENTRIES: Final = (
+    _entry("(eq|ne|lt|le|gt|ge|not_equal|less|less_equal|greater|greater_equal)_", "1.3.0", "1.6.0", _number_of_another_type,
+           "compares integers in place with a float, where 1.3 to 1.5 read the bytes of one type as another"),
+    _entry("__i?lshift__|bitwise_left_shift_?", "1.0.0", "2.1.0", _negative_count, "shifts by a negative number, of which C++ defines nothing"),
+    _entry("__i?rshift__|bitwise_right_shift_?", "1.0.0", "1.7.0", _negative_count, "shifts by a negative number, of which C++ defines nothing"),
+    _entry("take", "1.8.0", "1.9.0", lambda args, _: len(args) > 1 and _gaps(args[1]), "reads the gaps of indices that are a view"),
+    _entry("addr_?", "1.7.0", "1.8.0", lambda _, keywords: keywords.get("beta", 1) == 0, "takes no account of the shape of what it adds nothing of"),
+    _entry("amax|amin", "1.9.0", "1.12.0", _empty, "gives the largest of nothing: memory that nobody wrote"),
+    _entry("tensordot", "1.8.0", "1.9.0", lambda _, keywords: "out" in keywords, "gives nothing in out="),
+    _entry("norm_except_dim", "1.6.0", "2.1.0", _is_complex, "takes the norm of complex numbers in a type that varies with the release"),
+    _entry("not_equal_|ne_|eq_", "1.6.0", "2.1.0", _is_complex, "overwrites complex numbers with what compares them"),
+    _entry("_local_scalar_dense", "1.0.0", "9999.0.0", _empty, "gives the number of a tensor without elements: memory of somebody else"),
+    _entry("_unique|_unique2", "1.0.0", "2.2.0", _unsorted, "lists distinct elements without sorting them, in the order of a hash table"),
+    _entry("_cat", "1.0.0", "1.8.0", lambda args, _: len(args) > 1 and args[1].__class__ is int and args[1] < 0,
+           "joins along a negative dimension, which is read as a large one"),
+    _entry("multi_margin_loss", "1.4.0", "1.8.0", _gaps_in_weight, "reads the gaps of a weight that is a view"),
+    _entry("grid_sampler(_2d)?", "1.0.0", "1.8.0", _gaps_in_points, "reads beside a tensor that is a view"),
+    _entry("smooth_l1_loss", "1.3.0", "1.7.0", _reduced_into, "reduces into out=, whose shape stays as it was"),
+    _entry("can_cast|promote_types", "1.3.0", "9999.0.0", _codes, "takes a number for a dtype that none has"),
+    _entry("norm|dist|std|var|std_mean|var_mean|frobenius_norm|nuclear_norm|logsumexp", "1.6.0", "1.9.0", _is_complex,
+           "reduces complex numbers, of which 1.6 to 1.8 make numbers of other types from release to release"),
+    _entry("abs_|absolute_|(arc|a)(sin|cos|tan)h?_?", "1.6.0", "1.8.0", _is_complex, "computes with complex numbers, which 1.6 and 1.7 round in their own way"),
+    _entry("erfinv_?", "1.6.0", "1.7.0", lambda args, _: _first(args) is not None and _first(args).dtype == BFLOAT16.array, "gives nothing but zeros of bfloat16"),
+)  # fmt: skip
+
+
+def entries_of(name: str, horizon: Release) -> list[Entry]:
+    """The entries that may apply to an operator at a horizon."""
+    short = name.removeprefix("aten::")
+    return [one for one in ENTRIES if one.since <= horizon < one.until and re.fullmatch(one.operators, short)]
+
+
+def checked(name: str, call: Callable[..., Any], horizon: Release) -> Callable[..., Any]:
+    """An operator that refuses calls which are not modelled; the same where all are.
+
+    Raises:
+        Unsupported: from the operator that is returned.
+    """
+    found = entries_of(name, horizon)
+    if not found:
+        return call
+
+    def check(*args: Any, **keywords: Any) -> Any:
+        for one in found:
+            if one.applies(args, keywords):
+                raise Unsupported(f"{name} {one.reason}", code="operator")
+        return call(*args, **keywords)
+
+    return check
