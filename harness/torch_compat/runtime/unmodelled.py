@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from torch_compat.errors import Unsupported
 from torch_compat.releases.release import Release
-from torch_compat.runtime.dtypes import BFLOAT16
+from torch_compat.runtime.dtypes import BFLOAT16, FLOAT16, as_dtype
 from torch_compat.runtime.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -71,10 +71,6 @@ def _gaps_in_weight(args: Calls, keywords: dict[str, Any]) -> bool:
     return _gaps(keywords.get("weight", args[4] if len(args) > 4 else None))
 
 
-def _gaps_in_points(args: Calls, keywords: dict[str, Any]) -> bool:
-    return any(_gaps(one) for one in (*args[:2], keywords.get("grid")))
-
-
 def _reduced_into(args: Calls, keywords: dict[str, Any]) -> bool:
     return "out" in keywords and keywords.get("reduction", args[2] if len(args) > 2 else 1) != 0
 
@@ -89,6 +85,24 @@ def _negative_count(args: Calls, _keywords: dict[str, Any]) -> bool:
     if count.__class__ is Tensor:
         return bool(count.array.dtype.kind == "i" and count.array.size and (count.array < 0).any())
     return count.__class__ is int and count < 0
+
+
+def _points_by_cubes(args: Calls, keywords: dict[str, Any]) -> bool:
+    return keywords.get("interpolation_mode", args[2] if len(args) > 2 else 0) == 2
+
+
+def _below_zero(args: Calls, keywords: dict[str, Any]) -> bool:
+    return any(one.__class__ in {int, float} and one < 0 for one in (*args[2:4], keywords.get("rtol"), keywords.get("atol")))
+
+
+def _kept_of_one(args: Calls, keywords: dict[str, Any]) -> bool:
+    array = _first(args)
+    return array is not None and not array.ndim and bool(keywords.get("keepdim", args[2] if len(args) > 2 else False))
+
+
+def _whole_dtype(_args: Calls, keywords: dict[str, Any]) -> bool:
+    found = as_dtype(keywords.get("dtype"))
+    return found is not None and found.category < FLOAT16.category
 
 
 def _entry(operators: str, since: str, until: str, applies: Any, reason: str) -> Entry:
@@ -106,17 +120,27 @@ ENTRIES: Final = (
     _entry("tensordot", "1.8.0", "1.9.0", lambda _, keywords: "out" in keywords, "gives nothing in out="),
     _entry("norm_except_dim", "1.6.0", "2.1.0", _is_complex, "takes the norm of complex numbers in a type that varies with the release"),
     _entry("not_equal_|ne_|eq_", "1.6.0", "2.1.0", _is_complex, "overwrites complex numbers with what compares them"),
+    _entry("grid_sampler(_2d)?", "1.0.0", "1.8.0", _points_by_cubes, "samples by cubic polynomials, which came with 1.8: memory that nobody wrote"),
+    _entry("isclose|allclose", "1.0.0", "1.5.0", _below_zero, "takes a tolerance below zero"),
+    _entry("pop", "1.0.0", "1.4.0", lambda args, _: bool(args) and args[0].__class__ is dict, "gives the value of the key that comes next in a hash table"),
+    _entry("sorted", "1.0.0", "1.5.0", lambda args, _: bool(args) and args[0].__class__ is list and any(one.__class__ is Tensor for one in args[0]),
+           "sorts tensors, and the list that it is given with them"),
+    _entry("index_put", "1.6.0", "2.0.0", lambda args, _: bool(args) and _gaps(args[0]), "writes into the tensor that is to stay as it is, where it is a view with gaps"),
+    _entry("norm", "1.8.0", "2.1.0", lambda args, keywords: _is_complex(args, keywords) and keywords.get("dtype") is not None,
+           "takes the norm of complex numbers in another type: memory that nobody wrote"),
+    _entry("aminmax", "1.10.0", "2.6.0", _kept_of_one, "keeps a dimension of a tensor without dimensions"),
+    _entry("nanmean", "1.10.0", "2.6.0", _whole_dtype, "takes a mean in a type of integers"),
     _entry("_local_scalar_dense", "1.0.0", "9999.0.0", _empty, "gives the number of a tensor without elements: memory of somebody else"),
     _entry("_unique|_unique2", "1.0.0", "2.2.0", _unsorted, "lists distinct elements without sorting them, in the order of a hash table"),
     _entry("_cat", "1.0.0", "1.8.0", lambda args, _: len(args) > 1 and args[1].__class__ is int and args[1] < 0,
            "joins along a negative dimension, which is read as a large one"),
-    _entry("multi_margin_loss", "1.4.0", "1.8.0", _gaps_in_weight, "reads the gaps of a weight that is a view"),
-    _entry("grid_sampler(_2d)?", "1.0.0", "1.8.0", _gaps_in_points, "reads beside a tensor that is a view"),
+    _entry("multi_margin_loss", "1.4.0", "2.6.0", _gaps_in_weight, "reads the gaps of a weight that is a view"),
     _entry("smooth_l1_loss", "1.3.0", "1.7.0", _reduced_into, "reduces into out=, whose shape stays as it was"),
     _entry("can_cast|promote_types", "1.3.0", "9999.0.0", _codes, "takes a number for a dtype that none has"),
     _entry("norm|dist|std|var|std_mean|var_mean|frobenius_norm|nuclear_norm|logsumexp", "1.6.0", "1.9.0", _is_complex,
            "reduces complex numbers, of which 1.6 to 1.8 make numbers of other types from release to release"),
-    _entry("abs_|absolute_|(arc|a)(sin|cos|tan)h?_?", "1.6.0", "1.8.0", _is_complex, "computes with complex numbers, which 1.6 and 1.7 round in their own way"),
+    _entry("abs_|absolute_", "1.6.0", "1.8.0", _is_complex, "overwrites complex numbers with their absolute values"),
+    _entry("(arc|a)(sin|cos)_?", "1.6.0", "2.6.0", _is_complex, "takes an arc of complex numbers, which releases up to 2.5 round in a way of their own"),
     _entry("erfinv_?", "1.6.0", "1.7.0", lambda args, _: _first(args) is not None and _first(args).dtype == BFLOAT16.array, "gives nothing but zeros of bfloat16"),
 )  # fmt: skip
 

@@ -831,8 +831,10 @@ def _pow_1_0(self: Operand, exponent: Operand) -> Tensor:
     x, y = common_1_0(self, exponent)
     if exponent.__class__ is Tensor:
         return Tensor(_power(x, y))
+    if not x.size:
+        return Tensor(x.copy())
     if x.dtype.kind in "iub" and exponent.__class__ is float:
-        exponent = int(exponent)
+        exponent = int(checked_scalar(exponent, x.dtype))
     return Tensor(_power_of_number(x, exponent)) if exponent != 0 else Tensor(np.ones(x.shape, x.dtype))
 
 

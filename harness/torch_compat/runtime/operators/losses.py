@@ -152,13 +152,13 @@ def _bce(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, *,
     if w is not None:
         _no_smaller(x, w)
     if old:
-        eps = 1e-12
-        value = -(np.log(x + eps) * y + np.log(1.0 - x + eps) * (1 - y))
+        first, second = (np.log(np.where(one == 0, 1e-12, one)) for one in (x, 1.0 - x))
+        value = -(first * y + second * (1 - y))
         return _reduce(value if w is None else value * w, reduction, kind)
     return _reduce(_cross_entropy(x, y, w, -100.0), reduction, kind)
 
 
-# Up to 1.4 logarithms of zero were kept finite by adding 1e-12, later by cutting them at -100.
+# Up to 1.4 logarithms of zero were those of 1e-12, later they are cut at -100.
 functional("binary_cross_entropy")(
     lambda self, target, weight=None, reduction=MEAN: _bce(self, target, weight, reduction, old=True)
 )
