@@ -43,7 +43,7 @@ def test_a_call_that_only_the_release_refuses_is_counted_and_shown() -> None:
 def test_another_value_is_counted_and_shown() -> None:
     found = column_of({"value": 1, "inputs": []})
     assert found.total["values differ"] > 0
-    assert {group.dtype for group in found.apart("values differ")} > {"float32"}
+    assert len({group.dtype for group in found.apart("values differ")}) > 1
     assert "- values differ: `aten::relu` (" in document([found], 12, 0)
 
 
@@ -67,7 +67,7 @@ def test_types_of_old_schemas_are_read() -> None:
     (row,) = [one for one in schemas_at("1.2.0", "^aten::keys$") if "str" in one["text"]]
     assert [one["real"] for one in row["arguments"]] == ["Dict[str, t]"]
     assert row["returns"] == ["List[str]"]
-    (row,) = [one for one in schemas_at("1.2.0", "^aten::zeros$") if "out" not in one["text"]]
+    (row,) = [one for one in schemas_at("1.2.0", "^aten::zeros$") if " out)" not in one["text"] and "names" not in one["text"]]
     assert [one["real"] for one in row["arguments"]][:2] == ["List[int]", "Optional[ScalarType]"]
 
 

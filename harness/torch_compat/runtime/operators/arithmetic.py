@@ -722,7 +722,8 @@ functional("remainder", inplace=True, since="1.5.0")(lambda self, other: Tensor(
 functional("remainder", inplace=True, since="1.6.0")(lambda self, other: Tensor(_remainder(*_old_operands(self, other))))
 functional("remainder", inplace=True, since="1.8.0")(lambda self, other: Tensor(_remainder(*common(self, other))))
 functional("fmod", inplace=True)(lambda self, other: Tensor(_fmod(*_strict(self, other))))
-functional("fmod", inplace=True, since="1.5.0")(_fmod_1_5)
+operator("aten::fmod", since="1.5.0")(_fmod_1_5)
+operator("aten::fmod_", since="1.5.0")(lambda self, other: write(self, _fmod_1_5(self, other).array))
 functional("fmod", inplace=True, since="1.8.0")(lambda self, other: Tensor(_fmod(*common(self, other))))
 
 

@@ -714,7 +714,7 @@ def trapz(y: Tensor, x: Tensor | None = None, dx: Scalar = 1, dim: int = -1) -> 
     """The integral of a line through points, at even distances or at places that are given."""
     axis(dim, y.array.ndim)
     for name, one in (("y", y), ("x", x)):
-        if one.__class__ is Tensor and one.array.dtype.kind == "b":  # type: ignore[union-attr]
+        if one.__class__ is Tensor and one.array.dtype.kind == "b":
             raise fail(f"trapezoid: received a bool input for `{name}`, but bool is not supported")
     return _trapz(y, x, dx, dim)
 
