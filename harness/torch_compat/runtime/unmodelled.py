@@ -105,6 +105,16 @@ def _whole_dtype(_args: Calls, keywords: dict[str, Any]) -> bool:
     return found is not None and found.category < FLOAT16.category
 
 
+def _any_whole(args: Calls, _keywords: dict[str, Any]) -> bool:
+    return any(one.__class__ is Tensor and one.array.dtype.kind in "iub" for one in args)
+
+
+def _bytes_below_zero(args: Calls, keywords: dict[str, Any]) -> bool:
+    array = _first(args)
+    bounds = (*args[1:3], keywords.get("min"), keywords.get("max"))
+    return array is not None and array.dtype.kind == "u" and any(one.__class__ in {int, float} and one < 0 for one in bounds)
+
+
 def _entry(operators: str, releases: str, applies: Any, reason: str) -> Entry:
     return Entry(operators, ReleaseSet.parse(releases), applies, reason)
 
@@ -118,7 +128,7 @@ ENTRIES: Final = (
     _entry("addr_?", "1.7.0..<1.8.0", lambda _, keywords: keywords.get("beta", 1) == 0, "takes no account of the shape of what it adds nothing of"),
     _entry("amax|amin", "1.9.0..<1.12.0", _empty, "gives the largest of nothing: memory that nobody wrote"),
     _entry("tensordot", "1.8.0..<1.9.0", lambda _, keywords: "out" in keywords, "gives nothing in out="),
-    _entry("norm_except_dim", "1.6.0..<2.1.0", _is_complex, "takes the norm of complex numbers in a type that varies with the release"),
+    _entry("norm_except_dim", "1.6.0..", _is_complex, "takes the norm of complex numbers in a type that varies with the release"),
     _entry("not_equal_|ne_|eq_", "1.6.0..<2.1.0", _is_complex, "overwrites complex numbers with what compares them"),
     _entry("grid_sampler(_2d)?", "..<1.8.0", _points_by_cubes, "samples by cubic polynomials, which came with 1.8: memory that nobody wrote"),
     _entry("isclose|allclose", "..<1.5.0", _below_zero, "takes a tolerance below zero"),
@@ -129,7 +139,13 @@ ENTRIES: Final = (
     _entry("norm", "1.8.0..<2.1.0", lambda args, keywords: _is_complex(args, keywords) and keywords.get("dtype") is not None,
            "takes the norm of complex numbers in another type: memory that nobody wrote"),
     _entry("aminmax", "1.10.0..<2.6.0", _kept_of_one, "keeps a dimension of a tensor without dimensions"),
-    _entry("nanmean", "1.10.0..<2.6.0", _whole_dtype, "takes a mean in a type of integers"),
+    _entry("nanmean", "1.10.0..<2.13.0", _whole_dtype, "takes a mean in a type of integers"),
+    _entry("cosine_similarity", "1.12.0..<2.1.0", _any_whole, "divides integers by their length in their own type"),
+    _entry("native_dropout", "1.11.0..<1.12.0", lambda args, _: len(args) > 2 and args[2] is False, "gives a mask of floats where nothing is dropped"),
+    _entry("ScalarImplicit", "1.6.0..<1.8.0", _is_complex, "gives the real part of a complex number"),
+    _entry("bin", "..<2.13.0", lambda args, _: args[:1] == (-(1 << 63),), "writes the least integer, which has no absolute value"),
+    _entry("baddbmm", "2.0.0..<2.1.0", lambda _, keywords: keywords.get("beta", 1) == 0, "adds nothing of memory that nobody wrote, which may be NaN"),
+    _entry("(clamp|clip|clamp_min)_?", "2.14.0..", _bytes_below_zero, "cuts bytes below a negative number, which changes between 2.13 and 2.15"),
     _entry("_local_scalar_dense", "..", _empty, "gives the number of a tensor without elements: memory of somebody else"),
     _entry("_unique|_unique2", "..<2.2.0", _unsorted, "lists distinct elements without sorting them, in the order of a hash table"),
     _entry("_cat", "..<1.8.0", lambda args, _: len(args) > 1 and args[1].__class__ is int and args[1] < 0,
@@ -140,7 +156,7 @@ ENTRIES: Final = (
     _entry("norm|dist|std|var|std_mean|var_mean|frobenius_norm|nuclear_norm|logsumexp", "1.6.0..<1.9.0", _is_complex,
            "reduces complex numbers, of which 1.6 to 1.8 make numbers of other types from release to release"),
     _entry("abs_|absolute_", "1.6.0..<1.8.0", _is_complex, "overwrites complex numbers with their absolute values"),
-    _entry("(arc|a)(sin|cos)_?", "1.6.0..<2.6.0", _is_complex, "takes an arc of complex numbers, which releases up to 2.5 round in a way of their own"),
+    _entry("(arc|a)(sin|cos)_?", "1.6.0..<2.13.0", _is_complex, "takes an arc of complex numbers, which releases up to 2.12 round in a way of their own"),
     _entry("erfinv_?", "1.6.0..<1.7.0", lambda args, _: _first(args) is not None and _first(args).dtype == BFLOAT16.array, "gives nothing but zeros of bfloat16"),
 )  # fmt: skip
 
