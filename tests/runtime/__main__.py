@@ -1,9 +1,12 @@
 """``python -m tests.runtime calls [--count 200]`` and ``python -m tests.runtime programs [--count 1000]``: against torch 2.13.0.
-``python -m tests.runtime horizon --reader 1.5.1 [--only REGEX]``: historic operators against the release that had them.
+``python -m tests.runtime horizon [--reader 1.5.1] [--count 8] [--only REGEX]``: historic operators against the releases that had them.
 
 ``calls`` compares generated calls of every overload that the reference reader has, ``programs`` programs that hypothesis writes. Both
 print how many there were, what was left out and why, and each disagreement in its smallest form, which ``--keep`` writes to files
 that replay without hypothesis. Exit status 1 where there is any, or where an overload is neither compared nor left out by name.
+
+``horizon`` asks thirteen releases unless `--reader` names some, counts calls by operator and dtype, and prints a table and one call of each
+kind of disagreement. ``--write`` writes them to reports/differential.md. Exit status 1 where a value differs, 4 where a release is not built.
 """
 
 from __future__ import annotations
@@ -24,10 +27,8 @@ from typing import Any
 from tests.runtime.calls import Release
 from tests.runtime.differential import VERSION, Disagreement, exclusion, full_name, groups, overloads, work, wrong
 from tests.runtime.generated import Programs, run
-from torch_compat.proving.history import DISAGREEMENTS, Held, hold
-from torch_compat.proving.oracles import Real
+from tests.runtime.horizons import COLUMNS, HORIZONS, Compared, compare_at, document
 from torch_compat.readers.environments import Environments
-from torch_compat.runtime import registry
 
 
 def compare_calls(options: argparse.Namespace) -> int:
@@ -95,33 +96,24 @@ def compare_programs(options: argparse.Namespace) -> int:
 
 
 def compare_horizon(options: argparse.Namespace) -> int:
-    """Compare the reference reader at a horizon with that release, operator by operator, and print the table."""
-    environment = Environments().get(options.reader)
-    if environment is None:
-        print(f"torch {options.reader} is not built here: torch-compat readers build torch-{options.reader}")
+    """Compare the reference reader with releases at their horizons, and print or write what came of it."""
+    readers = [one.removeprefix("torch-") for one in options.reader] or list(HORIZONS)
+    if missing := [one for one in readers if Environments().get(one) is None]:
+        print("\n".join(f"torch {one} is not built here: torch-compat readers build torch-{one}" for one in missing))
         return 4
-    names = [one for one in sorted(registry.known()) if re.search(options.only, one)]
-    with Real(environment) as real:
-        found = [hold(name, real, seed=options.seed, count=options.count) for name in names]
-    print("\n".join(horizon_table(found)))
-    return int(any(one.counts[word] for one in found for word in DISAGREEMENTS if word != "not-modelled"))
-
-
-def horizon_table(found: list[Held]) -> list[str]:
-    """The table of a comparison: calls by how they agree, then each group of dtypes that disagrees, with one call."""
-    total: Counter[str] = Counter()
-    for one in found:
-        total.update(one.counts)
-    asked = [one for one in found if one.counts]
-    lines = [f"{len(asked)} operators, {sum(total.values()):,} calls; {len(found) - len(asked)} operators have no call to make"]
-    lines += [f"  {count:,} {word}" for word, count in total.most_common()]
-    for one in asked:
-        for word in DISAGREEMENTS:
-            if groups_apart := one.apart(word):
-                lines.append(f"{one.operator}: {word} in {len(groups_apart)} of {len(one.groups)} groups of dtypes")
-                lines += [f"    {example}" for (kind, _), example in sorted(one.examples.items()) if kind == word][:3]
-    lines += [f"{one.operator}: left out: {reason}" for one in found for reason in one.left_out]
-    return lines
+    jobs = [(one, options.only, options.count, options.seed) for one in readers]
+    found: list[Compared] = []
+    with ProcessPoolExecutor(options.jobs, multiprocessing.get_context("spawn")) as pool:
+        for done in as_completed([pool.submit(compare_at, *job) for job in jobs]):
+            found.append(done.result())
+            print(f"{found[-1].release}: {sum(found[-1].total.values()):,} calls", file=sys.stderr, flush=True)
+    found.sort(key=lambda one: readers.index(one.release))
+    text = document(found, options.count, options.seed)
+    if options.write:
+        Path("reports", "differential.md").write_text(text, encoding="utf-8")
+    else:
+        print(text)
+    return int(any(one.total[COLUMNS[-1]] for one in found))
 
 
 def main() -> int:
@@ -131,15 +123,18 @@ def main() -> int:
     parser.add_argument(
         "--count",
         type=int,
-        help="number of calls per overload (default 200), of programs (default 1000), of calls per form (default 144)",
+        help="number of calls per overload (calls: default 200, horizon: 8), of programs (default 1000)",
     )
-    parser.add_argument("--reader", default="1.5.1", help="horizon: the release to compare with")
+    parser.add_argument(
+        "--reader", action="append", default=[], help="horizon: a release to compare with; may be given several times"
+    )
+    parser.add_argument("--write", action="store_true", help="horizon: write reports/differential.md")
     parser.add_argument("--seed", type=int, default=20200624)
     parser.add_argument("--only", default="", help="calls, horizon: only operators whose names match this regular expression")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="calls: number of processes")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="calls, horizon: number of processes")
     parser.add_argument("--keep", type=Path, help="directory for cases that disagree")
     options = parser.parse_args()
-    options.count = options.count or {"calls": 200, "programs": 1000, "horizon": 144}[options.what]
+    options.count = options.count or {"calls": 200, "programs": 1000, "horizon": 8}[options.what]
     return {"calls": compare_calls, "programs": compare_programs, "horizon": compare_horizon}[options.what](options)
 
 

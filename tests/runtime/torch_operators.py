@@ -6,7 +6,9 @@ Python 3.6, standard library and torch only.
 import base64
 import ctypes
 import json
+import os
 import resource
+import signal
 import sys
 import warnings
 
@@ -33,7 +35,13 @@ DTYPES = {
     if hasattr(torch, name)
 }
 LARGEST = 1 << 20
+SECONDS = 10  # for one call; some never end, as that of count() of an empty text
+SIZES = {"uint8": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "float16": 2, "float32": 4, "float64": 8, "bool": 1, "bfloat16": 2, "complex64": 8, "complex128": 16}
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
+
+
+class NoSuchTensor(Exception):
+    """This release makes no tensor of a dtype."""
 
 
 class Decoder:
@@ -65,19 +73,34 @@ class Decoder:
     def tensor(self, body):
         key = body["storage"]
         if key not in self.storages:
-            raw = bytearray(base64.b64decode(body["bytes"]))
-            dtype = DTYPES[body["dtype"]]
-            self.storages[key] = torch.frombuffer(raw, dtype=dtype).clone() if raw else torch.empty(0, dtype=dtype)
+            raw = base64.b64decode(body["bytes"])
+            if body["dtype"] not in DTYPES:
+                raise NoSuchTensor(body["dtype"])
+            try:
+                made = torch.empty(len(raw) // SIZES[body["dtype"]], dtype=DTYPES[body["dtype"]])
+                made.as_strided([0], [1], 0)
+            except RuntimeError as error:  # 1.5 names complex types and makes no view of them
+                raise NoSuchTensor("%s: %s" % (body["dtype"], error))
+            if raw:
+                ctypes.memmove(made.data_ptr(), raw, len(raw))
+            self.storages[key] = made
         return self.storages[key].as_strided(body["shape"], body["strides"], body["offset"])
 
 
 def encode(value):
     if isinstance(value, torch.Tensor):
-        if value.layout != torch.strided or value.dtype not in NAMES or value.is_quantized:
+        try:
+            value.layout
+        except RuntimeError:  # "tensor does not have a device"
+            return {"other": "undefined tensor"}
+        if value.layout != torch.strided or value.dtype not in NAMES or getattr(value, "is_quantized", False):
             return {"other": str(value.dtype)}
         if value.numel() > LARGEST:
             return {"other": "tensor of %d elements" % value.numel()}
-        plain = value.detach().resolve_conj().resolve_neg().contiguous()
+        plain = value.detach()
+        if hasattr(plain, "resolve_neg"):
+            plain = plain.resolve_conj().resolve_neg()
+        plain = plain.contiguous()
         raw = ctypes.string_at(plain.data_ptr(), plain.numel() * plain.element_size()) if plain.numel() else b""
         return {"tensor": {"dtype": NAMES[value.dtype], "shape": list(value.shape), "bytes": base64.b64encode(raw).decode()}}
     if isinstance(value, tuple):
@@ -137,13 +160,20 @@ def graph(source):
 
 def call(request):
     decoder = Decoder()
-    args = decoder.value(request["args"])
-    keywords = {name: decoder.value(value) for name, value in request["keywords"].items()}
+    try:
+        args = decoder.value(request["args"])
+        keywords = {name: decoder.value(value) for name, value in request["keywords"].items()}
+    except NoSuchTensor as error:
+        return {"no_input": str(error)}
     if "seed" in request:
         torch.manual_seed(request["seed"])
     try:
         if request.get("graph"):
-            value, args = graph(request["graph"])(*args)
+            try:
+                function = graph(request["graph"])
+            except RuntimeError as error:
+                return {"no_input": "no such graph: %s" % error}
+            value, args = function(*args)
             args = list(args)
         else:
             packet = getattr(torch.ops.aten, request["name"].split("::")[1])
@@ -156,18 +186,35 @@ def call(request):
         return {"error": "%s: %s" % (type(error).__name__, said[:500])}
 
 
+def serve(stream):
+    """Answer calls until there are no more, or until one ends the process."""
+    with torch.no_grad():
+        for line in iter(sys.stdin.readline, ""):
+            request = json.loads(line)
+            signal.alarm(0 if "schemas" in request else SECONDS)
+            reply = schemas(set(request["schemas"])) if "schemas" in request else call(request)
+            signal.alarm(0)
+            print(json.dumps(reply), file=stream, flush=True)
+
+
 def main():
     # A call may ask for more memory than there is: it shall fail, and not the machine.
     resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     stream = sys.stdout
     sys.stdout = sys.stderr
     print(json.dumps({"version": torch.__version__}), file=stream, flush=True)
     torch.set_num_threads(1)
-    with torch.no_grad():
-        for line in sys.stdin:
-            request = json.loads(line)
-            reply = schemas(set(request["schemas"])) if "schemas" in request else call(request)
-            print(json.dumps(reply), file=stream, flush=True)
+    # Importing torch takes seconds, so calls are made by a fork of this process, and by another one where a call ends it.
+    while True:
+        child = os.fork()
+        if not child:
+            serve(stream)
+            os._exit(0)
+        status = os.waitpid(child, 0)[1]
+        if not status:
+            return
+        print(json.dumps({"crashed": "torch died with status %d" % status}), file=stream, flush=True)
 
 
 if __name__ == "__main__":

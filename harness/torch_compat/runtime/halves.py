@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from torch_compat.operators.halves import COMPUTES, EMPTY, refuses, said
-from torch_compat.runtime.dtypes import BFLOAT16, FLOAT16
+from torch_compat.runtime.dtypes import BFLOAT16, FLOAT16, as_dtype
 from torch_compat.runtime.tensor import Tensor
 from torch_compat.runtime.values import raised
 
@@ -18,18 +18,27 @@ if TYPE_CHECKING:
 __all__ = ["guarded"]
 
 DIED = "died: "
+BY_PLACE = {"aten::softmax": 2, "aten::log_softmax": 2}
+"""Where the dtype of a call stands that is not given by name."""
 NAMES = {FLOAT16.array: "float16", BFLOAT16.array: "bfloat16"}
 
 
-def guarded(name: str, call: Callable[..., Any], horizon: Release) -> Callable[..., Any]:
-    """An operator that refuses floats of 16 bits where the release of the horizon does; the same where it refuses none."""
+def guarded(name: str, call: Callable[..., Any], horizon: Release, *, lists: bool = False) -> Callable[..., Any]:
+    """An operator that refuses floats of 16 bits where the release of the horizon does; the same where it refuses none.
+
+    Parameters:
+        lists: whether the operator is one of lists as well, which moves tensors and does not compute with them.
+    """
     if not refuses(name, horizon):
         return call
     writes = name.endswith("_")
 
     def guard(*args: Any, **keywords: Any) -> Any:
         first = args[0] if args else None
-        if first.__class__ is Tensor and first.array.dtype not in NAMES and first.array.dtype.kind != "b":  # nearly every call
+        plain = first.__class__ is Tensor and first.array.dtype not in NAMES and first.array.dtype.kind != "b"
+        if plain and "dtype" not in keywords and name not in BY_PLACE:  # nearly every call
+            return call(*args, **keywords)
+        if lists and (first.__class__ is list or (len(args) > 1 and args[1].__class__ is list)):
             return call(*args, **keywords)
         error = _refusal(name, args, keywords, horizon)
         if error is None:
@@ -42,8 +51,11 @@ def guarded(name: str, call: Callable[..., Any], horizon: Release) -> Callable[.
 
 
 def _refusal(name: str, args: tuple[Any, ...], keywords: dict[str, Any], horizon: Release) -> Raised | None:
-    given = [one for one in _tensors((*args, *keywords.values())) if one.dtype.category >= FLOAT16.category]
-    kinds = {one.array.dtype for one in given}
+    computed = _computed(name, args, keywords)
+    given = [
+        one for one in _tensors((*args, *keywords.values())) if computed is not None or one.dtype.category >= FLOAT16.category
+    ]
+    kinds = {computed or one.array.dtype for one in given}
     if len(kinds) != 1 or (dtype := NAMES.get(kinds.pop())) is None:
         return None  # of several dtypes, releases compute in the one that they have together, or refuse them for that
     empty = EMPTY if any(one.array.size == 0 for one in given) else ""
@@ -52,6 +64,15 @@ def _refusal(name: str, args: tuple[Any, ...], keywords: dict[str, Any], horizon
         return None
     kind, _, message = told.partition(": ")
     return raised(kind, message)
+
+
+def _computed(name: str, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    """The type in which a call says that it computes; None where it does not."""
+    told = keywords.get("dtype")
+    if told is None and name in BY_PLACE and len(args) > BY_PLACE[name]:
+        told = args[BY_PLACE[name]]
+    found = as_dtype(told)
+    return None if found is None else found.array
 
 
 def _tensors(values: tuple[Any, ...]) -> Iterator[Tensor]:

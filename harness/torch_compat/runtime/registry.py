@@ -98,13 +98,14 @@ def _dispatcher(name: str, horizon: Release) -> Callable[..., Any]:
     if not calls:
         raise Unsupported(f"the reference reader has no operator {name}", code="operator")
     single = len(calls) == 1 and (calls.keys() <= {"any", "tensor"})
-    return _guarded(name, next(iter(calls.values())) if single else _by_kind(name, calls, names), horizon)
+    return _guarded(name, next(iter(calls.values())) if single else _by_kind(name, calls, names), horizon, lists="list" in calls)
 
 
-def _guarded(name: str, call: Callable[..., Any], horizon: Release) -> Callable[..., Any]:
+def _guarded(name: str, call: Callable[..., Any], horizon: Release, *, lists: bool) -> Callable[..., Any]:
     from torch_compat.runtime.halves import guarded  # noqa: PLC0415 - it reads what is recorded, which few programs need
+    from torch_compat.runtime.unmodelled import checked  # noqa: PLC0415 - likewise
 
-    return guarded(name, call, horizon)
+    return checked(name, guarded(name, call, horizon, lists=lists), horizon)
 
 
 def _by_kind(name: str, calls: dict[str, Callable[..., Any]], names: dict[str, str]) -> Callable[..., Any]:

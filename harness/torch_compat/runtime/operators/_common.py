@@ -234,8 +234,11 @@ def common_floats(a: Any, b: Any) -> tuple[Array, Array]:
     return _as(a, dtype), _as(b, dtype)
 
 
-def common_1_0(a: Any, b: Any) -> tuple[Array, Array]:
+def common_1_0(a: Any, b: Any, *, promotes: bool = False) -> tuple[Array, Array]:
     """Two operands up to 1.2: of one type, or one without dimensions that becomes of the other's type.
+
+    Parameters:
+        promotes: whether of two without dimensions both become of the type that they have together.
 
     Raises:
         Raised: they are of unlike types.
@@ -248,6 +251,8 @@ def common_1_0(a: Any, b: Any) -> tuple[Array, Array]:
     y = b.array
     if x.dtype == y.dtype:
         return x, y
+    if promotes and not x.ndim and not y.ndim:
+        return common(a, b)
     if not y.ndim:
         return x, cast(y, x.dtype)
     if not x.ndim:
@@ -508,7 +513,10 @@ def functional(
                 return function(*args)
             found = [keywords.pop(name) for name in list(keywords) if name in outs]
             target: Any = tuple(found) if len(found) > 1 else found[0] if found else None
-            if out_type and target is not None and keywords.get("dtype") is None:
+            if out_type and target is not None:
+                wanted = dtypes.as_dtype(keywords.get("dtype"))
+                if wanted is not None and wanted != target.dtype:
+                    raise fail(f"Expected out tensor to have dtype {wanted.name}, but got {target.dtype.name} instead")
                 keywords["dtype"] = target.dtype
             result = function(*args, **keywords)
             if target is None:

@@ -285,7 +285,8 @@ for _since, _form in (("1.0.0", _log_sigmoid_1_0), ("1.11.0", _log_sigmoid)):
 
     def _log_sigmoid_forward(self: Tensor, form: Any = _form) -> tuple[Tensor, Tensor]:
         array = _floats_only("log_sigmoid_cpu", self.array)
-        return Tensor(form(array)), Tensor(np.exp(-np.abs(array)))
+        kept = np.exp(-np.abs(array))
+        return Tensor(form(array)), Tensor(kept if form is _log_sigmoid else (kept + 1).astype(array.dtype))
 
     operator("aten::log_sigmoid_forward", since=_since)(_log_sigmoid_forward)
 

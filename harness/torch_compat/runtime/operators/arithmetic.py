@@ -6,6 +6,7 @@ Type promotion came in 1.3 (sums, differences, products, quotients) and 1.5 (the
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,10 +20,12 @@ from torch_compat.runtime.operators._common import (
     FLOAT32,
     FLOAT64,
     HALVES,
+    INT64,
     Array,
     Scalar,
     as_array,
     broadcast,
+    can_cast,
     cast,
     checked_scalar,
     common,
@@ -89,8 +92,14 @@ def _scaled_halves(x: Array, y: Array, alpha: Array, fused: bool) -> Array:
     return value
 
 
-def _add(x: Array, y: Array, alpha: Scalar, fused: Fused = ()) -> Array:
+def _cut_alpha(alpha: Scalar, dtype: np.dtype[Any], *, cuts: bool) -> Scalar:
+    """Up to 1.2 alpha is cut to an integer where the tensors are of integers."""
+    return int(alpha) if cuts and dtype.kind in "iu" and alpha.__class__ is float and math.isfinite(alpha) else alpha
+
+
+def _add(x: Array, y: Array, alpha: Scalar, fused: Fused = (), *, cuts: bool = False) -> Array:
     """Complex numbers are always multiplied by alpha, which makes NaN of a zero part beside one that is not finite."""
+    alpha = _cut_alpha(alpha, x.dtype, cuts=cuts)
     try:
         if alpha.__class__ is int and alpha == 1 and x.dtype.kind != "c":
             return np.add(x, y)
@@ -100,9 +109,10 @@ def _add(x: Array, y: Array, alpha: Scalar, fused: Fused = ()) -> Array:
         raise
 
 
-def _sub(x: Array, y: Array, alpha: Scalar, fused: Fused = ()) -> Array:
+def _sub(x: Array, y: Array, alpha: Scalar, fused: Fused = (), *, cuts: bool = False) -> Array:
     if x.dtype == BOOL:
         raise fail(_SUBTRACTED)
+    alpha = _cut_alpha(alpha, x.dtype, cuts=cuts)
     try:
         if alpha.__class__ is int and alpha == 1 and x.dtype.kind != "c":
             return np.subtract(x, y)
@@ -137,7 +147,7 @@ def _no_bools(self: Operand, other: Operand) -> None:
 @operator("aten::add")
 def add_1_0(self: Operand, other: Operand, alpha: Scalar = 1, *, out: Tensor | None = None) -> Tensor:
     """Up to 1.2 both tensors have one type, and a number is cut to it."""
-    value = _add(*common_1_0(self, other), alpha)
+    value = _add(*common_1_0(self, other, promotes=True), alpha, cuts=True)
     return Tensor(value) if out is None else into(out, value, exact=True)
 
 
@@ -151,27 +161,27 @@ def add_1_3(self: Operand, other: Operand, alpha: Scalar = 1, *, out: Tensor | N
 @operator("aten::add_")
 def add_in_place_1_0(self: Tensor, other: Operand, alpha: Scalar = 1) -> Tensor:
     """Up to 1.2."""
-    return write(self, _add(*common_1_0(self, other), alpha))
+    return write(self, _add(*common_1_0(self, other, promotes=True), alpha, cuts=True))
 
 
 @operator("aten::sub", "aten::subtract")
 def sub_1_0(self: Operand, other: Operand, alpha: Scalar = 1, *, out: Tensor | None = None) -> Tensor:
     """Up to 1.2 both tensors have one type, and a number is cut to it."""
-    value = _sub(*common_1_0(self, other), alpha)
+    value = _sub(*common_1_0(self, other, promotes=True), alpha, cuts=True)
     return Tensor(value) if out is None else into(out, value, exact=True)
 
 
 @operator("aten::sub_", "aten::subtract_")
 def sub_in_place_1_0(self: Tensor, other: Operand, alpha: Scalar = 1) -> Tensor:
     """Up to 1.2."""
-    return write(self, _sub(*common_1_0(self, other), alpha))
+    return write(self, _sub(*common_1_0(self, other, promotes=True), alpha, cuts=True))
 
 
 @operator("aten::rsub")
 def rsub_1_0(self: Tensor, other: Operand, alpha: Scalar = 1) -> Tensor:
     """Up to 1.2."""
-    x, y = common_1_0(self, other)
-    return Tensor(_sub(y, x, alpha))
+    x, y = common_1_0(self, other, promotes=True)
+    return Tensor(_sub(y, x, alpha, cuts=True))
 
 
 def _sums(since: str, fused: Fused) -> None:
@@ -223,7 +233,7 @@ for _since, _fused in FUSED:
 @operator("aten::mul", "aten::multiply")
 def mul_1_0(self: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """Up to 1.2 both tensors have one type, and a number is cut to it."""
-    value = _mul(*common_1_0(self, other))
+    value = _mul(*common_1_0(self, other, promotes=True))
     return Tensor(value) if out is None else into(out, value, exact=True)
 
 
@@ -245,7 +255,7 @@ def mul(self: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
 @operator("aten::mul_", "aten::multiply_")
 def mul_in_place_1_0(self: Tensor, other: Operand) -> Tensor:
     """Up to 1.2."""
-    return write(self, _mul(*common_1_0(self, other)))
+    return write(self, _mul(*common_1_0(self, other, promotes=True)))
 
 
 @operator("aten::mul_", "aten::multiply_", since="1.3.0")
@@ -678,14 +688,23 @@ def _fmod(x: Array, y: Array) -> Array:
     return np.fmod(x, y)
 
 
+def _fmod_1_5(self: Tensor, other: Operand, *, out: Tensor | None = None) -> Tensor:
+    """1.5 to 1.7: without ``out`` the result is of the left one's type, which has to hold what is computed, and a number."""
+    if other.__class__ is not Tensor:
+        checked_scalar(other, self.array.dtype)
+    value = _fmod(*_old_operands(self, other))
+    if out is not None:
+        return into(out, value)
+    if not can_cast(value.dtype, self.array.dtype):
+        raise fail(f"result type {words(value.dtype)} can't be cast to the desired output type {words(self.array.dtype)}")
+    return Tensor(cast(value, self.array.dtype))
+
+
 def _old_operands(self: Operand, other: Operand) -> tuple[Array, Array]:
-    """1.5 to 1.7: tensors are promoted, but the result has to be of the left one's type; a number is cut to it."""
+    """1.5 to 1.7: tensors are promoted; a number is cut to the tensor's type."""
     if other.__class__ is not Tensor and self.__class__ is Tensor:
         return self.array, scalar_as(other, self.array.dtype)
-    x, y = common(self, other)
-    if self.__class__ is Tensor and x.dtype != self.array.dtype:
-        raise fail(f"result type {words(x.dtype)} can't be cast to the desired output type {words(self.array.dtype)}")
-    return x, y
+    return common(self, other)
 
 
 def _strict(self: Operand, other: Operand) -> tuple[Array, Array]:
@@ -703,7 +722,8 @@ functional("remainder", inplace=True, since="1.5.0")(lambda self, other: Tensor(
 functional("remainder", inplace=True, since="1.6.0")(lambda self, other: Tensor(_remainder(*_old_operands(self, other))))
 functional("remainder", inplace=True, since="1.8.0")(lambda self, other: Tensor(_remainder(*common(self, other))))
 functional("fmod", inplace=True)(lambda self, other: Tensor(_fmod(*_strict(self, other))))
-functional("fmod", inplace=True, since="1.5.0")(lambda self, other: Tensor(_fmod(*_old_operands(self, other))))
+operator("aten::fmod", since="1.5.0")(_fmod_1_5)
+operator("aten::fmod_", since="1.5.0")(lambda self, other: write(self, _fmod_1_5(self, other).array))
 functional("fmod", inplace=True, since="1.8.0")(lambda self, other: Tensor(_fmod(*common(self, other))))
 
 
@@ -771,16 +791,56 @@ def _pow(self: Operand, exponent: Operand) -> Tensor:
     return Tensor(_power_of_number(x, exponent))
 
 
+INT32_LIMIT, INT64_LIMIT = 2.0**31, 2.0**63
+
+
+def _truncated(value: Array, dtype: np.dtype[Any]) -> Array:
+    """Doubles as integers, as the processor makes them: the least of 32 or 64 bits where they do not fit."""
+    word, limit = (INT64, INT64_LIMIT) if dtype == INT64 else (np.dtype(np.int32), INT32_LIMIT)
+    fits = np.abs(value) < limit
+    return np.where(fits, np.where(fits, value, 0).astype(word), np.iinfo(word).min).astype(word).astype(dtype)
+
+
+def _pow_1_3(self: Operand, exponent: Operand) -> Tensor:
+    """1.3 to 1.5 compute powers of integers as doubles, which are cut; the result is of the tensor's type."""
+    x, y = common(self, exponent)
+    if exponent.__class__ is Tensor:
+        base = self.array if self.__class__ is Tensor else exponent.array
+        if self.__class__ is not Tensor and self == 1:
+            return Tensor(np.ones(y.shape, base.dtype))
+        if not can_cast(x.dtype, base.dtype):
+            raise fail(f"result type {words(x.dtype)} can't be cast to the desired output type {words(base.dtype)}")
+        if x.dtype.kind not in "iu":
+            return Tensor(cast(_power(x, y), base.dtype))
+        broadcast(x, y)
+        return Tensor(cast(_truncated(np.power(x.astype(FLOAT64), y.astype(FLOAT64)), x.dtype), base.dtype))
+    base = self.array
+    if base.dtype.kind in "iub" and exponent.__class__ is int and exponent < 0:
+        raise fail("Integers to negative integer powers are not allowed.")
+    if exponent == 0:
+        return Tensor(np.ones(base.shape, base.dtype))
+    if exponent == 1:
+        return Tensor(base.copy())
+    if base.dtype == BOOL:
+        raise not_implemented("pow", base.dtype)
+    if base.dtype.kind in "iu" and exponent not in {2, 3}:
+        return Tensor(_truncated(np.power(base.astype(FLOAT64), float(exponent.real)), base.dtype))
+    return Tensor(_power_of_number(base, exponent))
+
+
 def _pow_1_0(self: Operand, exponent: Operand) -> Tensor:
     x, y = common_1_0(self, exponent)
     if exponent.__class__ is Tensor:
         return Tensor(_power(x, y))
+    if not x.size:
+        return Tensor(x.copy())
     if x.dtype.kind in "iub" and exponent.__class__ is float:
-        exponent = int(exponent)
+        exponent = int(checked_scalar(exponent, x.dtype))
     return Tensor(_power_of_number(x, exponent)) if exponent != 0 else Tensor(np.ones(x.shape, x.dtype))
 
 
 functional("pow", inplace=True)(_pow_1_0)
+functional("pow", inplace=True, since="1.3.0")(_pow_1_3)
 functional("pow", inplace=True, since="1.6.0")(_pow)
 
 
@@ -958,6 +1018,15 @@ def lerp(self: Tensor, end: Tensor, weight: Operand) -> Tensor:
     return lerp_1_0(self, end, weight)
 
 
+def _of_first(function: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, Tensor], Tensor]:
+    """Up to 1.8 the result is of the first tensor's type."""
+
+    def compute(self: Tensor, other: Tensor) -> Tensor:
+        return Tensor(cast(function(self, other).array, self.array.dtype))
+
+    return compute
+
+
 def _whole(kind: str) -> Callable[[Tensor, Tensor], Tensor]:
     function: Any = np.gcd if kind == "gcd" else np.lcm
 
@@ -971,5 +1040,6 @@ def _whole(kind: str) -> Callable[[Tensor, Tensor], Tensor]:
     return compute
 
 
-functional("gcd", inplace=True)(_whole("gcd"))
-functional("lcm", inplace=True)(_whole("lcm"))
+for _name in ("gcd", "lcm"):
+    functional(_name, inplace=True)(_of_first(_whole(_name)))
+    functional(_name, inplace=True, since="1.9.0")(_whole(_name))

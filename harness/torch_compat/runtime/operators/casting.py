@@ -15,6 +15,7 @@ from torch_compat.runtime.operators._common import (
     checked_filler,
     fail,
     filled_scalar,
+    into,
     on_cpu,
     write,
 )
@@ -66,8 +67,12 @@ def to(self: Tensor, *args: Any, **keywords: Any) -> Tensor:
 
 
 @operator("aten::_to_copy")
-def to_copy(self: Tensor, *, dtype: Any = None, memory_format: int | None = None, **options: Any) -> Tensor:
+def to_copy(
+    self: Tensor, *, dtype: Any = None, memory_format: int | None = None, out: Tensor | None = None, **options: Any
+) -> Tensor:
     """A copy of another type."""
+    if out is not None:
+        return into(out, self.array)
     on_cpu(options.get("device"))
     found = dtypes.as_dtype(dtype)
     return to_type(self, self.array.dtype if found is None else found.array, copy=True, memory_format=memory_format)

@@ -186,18 +186,28 @@ def signbit(self: Tensor) -> Tensor:
 @operator("aten::isclose", gradient=False)
 def isclose_1_0(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
     """Up to 1.1 the result is uint8."""
-    return Tensor(isclose(self, other, rtol, atol, equal_nan).array.astype(np.uint8))
+    return Tensor(_close(self, other, rtol, atol, equal_nan).array.astype(np.uint8))
 
 
 @operator("aten::isclose", since="1.2.0", gradient=False)
+def isclose_1_2(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
+    """Up to 1.5 tolerances may be negative."""
+    return _close(self, other, rtol, atol, equal_nan)
+
+
+@operator("aten::isclose", since="1.6.0", gradient=False)
 def isclose(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
     """Whether elements lie within ``atol + rtol * |other|``."""
-    x, y = self.array, other.array
-    if x.dtype != y.dtype:
-        raise fail(f"{words(x.dtype)} did not match {words(y.dtype)}")
     for name, value in (("rtol", rtol), ("atol", atol)):
         if not value >= 0:
             raise fail(f"{name} must be greater than or equal to zero, but got {value:g}")
+    return _close(self, other, rtol, atol, equal_nan)
+
+
+def _close(self: Tensor, other: Tensor, rtol: float, atol: float, equal_nan: bool) -> Tensor:
+    x, y = self.array, other.array
+    if x.dtype != y.dtype:
+        raise fail(f"{words(x.dtype)} did not match {words(y.dtype)}")
     broadcast(x, y)
     close = x == y
     if equal_nan and x.dtype.kind not in "iub":
@@ -211,6 +221,12 @@ def isclose(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-0
 
 
 @operator("aten::allclose", gradient=False)
+def allclose_1_0(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+    """Up to 1.5 tolerances may be negative."""
+    return bool(_close(self, other, rtol, atol, equal_nan).array.all())
+
+
+@operator("aten::allclose", since="1.6.0", gradient=False)
 def allclose(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Whether all elements are close."""
     return bool(isclose(self, other, rtol, atol, equal_nan).array.all())

@@ -485,6 +485,13 @@ def setdefault(a: dict[Any, Any], key: Any, default: Any) -> Any:
 
 
 @operator("aten::update", of="dict")
+def update_1_0(a: dict[Any, Any], other: Any) -> None:
+    """Up to 1.6 keys that are there keep what they have."""
+    for key, value in _entries(other).items():
+        a.setdefault(key, value)
+
+
+@operator("aten::update", of="dict", since="1.7.0")
 def update(a: dict[Any, Any], other: Any) -> None:
     """Take over all pairs."""
     a.update(_entries(other))

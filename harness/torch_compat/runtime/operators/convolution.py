@@ -268,7 +268,17 @@ def _two(**given: Any) -> None:
             raise fail(f"{name} should be greater than zero, but got {list(value)}")
 
 
-@operator("aten::im2col", "aten::unfold_nd")
+ALONE = "1.11.0"
+"""Before, an input without a batch, whole in memory, is given one, and the program sees it."""
+
+
+def _give_batch(self: Tensor, ndim: int) -> None:
+    if self.array.ndim == ndim and self.array.flags.c_contiguous:
+        self.array = self.array[None]
+
+
+@operator("aten::im2col", since=ALONE)
+@operator("aten::unfold_nd")
 def im2col(self: Tensor, kernel_size: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes) -> Tensor:
     """Windows as columns."""
     _two(kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride)
@@ -284,7 +294,7 @@ def im2col(self: Tensor, kernel_size: Sizes, dilation: Sizes, padding: Sizes, st
     return Tensor(value[0] if alone else value)
 
 
-@operator("aten::col2im")
+@operator("aten::col2im", since=ALONE)
 def col2im(self: Tensor, output_size: Sizes, kernel_size: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes) -> Tensor:
     """Columns summed to where their windows lie."""
     _two(output_size=output_size, kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride)
@@ -309,3 +319,19 @@ def col2im(self: Tensor, output_size: Sizes, kernel_size: Sizes, dilation: Sizes
         value[:, :, rows, columns] += parts[:, :, i, j]
     value = value[:, :, p[0] : p[0] + o[0], p[1] : p[1] + o[1]]
     return Tensor(value[0] if alone else value)
+
+
+@operator("aten::im2col")
+def im2col_1_0(self: Tensor, kernel_size: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes) -> Tensor:
+    """Up to 1.10 an input without a batch is given one."""
+    found = im2col(self, kernel_size, dilation, padding, stride)
+    _give_batch(self, 3)
+    return found
+
+
+@operator("aten::col2im")
+def col2im_1_0(self: Tensor, output_size: Sizes, kernel_size: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes) -> Tensor:
+    """Up to 1.10 an input without a batch is given one."""
+    found = col2im(self, output_size, kernel_size, dilation, padding, stride)
+    _give_batch(self, 2)
+    return found

@@ -191,11 +191,19 @@ _fulls_of_others()
 
 
 @operator("aten::eye", gradient=False)
+def eye_1_0(n: int, m: int | None = None, *, dtype: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
+    """Up to 1.7 a negative number of columns stands for none given."""
+    return eye(n, None if m is not None and m < 0 else m, dtype=dtype, out=out, **options)
+
+
+@operator("aten::eye", gradient=False, since="1.8.0")
 def eye(n: int, m: int | None = None, *, dtype: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
     """Ones on the diagonal."""
     _options(options)
     if n < 0:
         raise fail(f"n must be greater or equal to 0, got {n}")
+    if m is not None and m < 0:
+        raise fail(f"m must be greater or equal to 0, got {m}")
     meter.array(n * (n if m is None else m))
     array = np.eye(n, m, dtype=any_dtype(dtype, _default()) if out is None else out.array.dtype)
     return Tensor(array) if out is None else into(out, array)
@@ -541,6 +549,9 @@ _logspaces()
 # ----------------------------------------------------------------------------------------------------- parts of matrices
 
 
+LONG = 4  # the number of int64
+
+
 def _triangle(name: str, keep: Any) -> None:
     def call(self: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tensor:
         if self.array.ndim < 2:
@@ -555,6 +566,12 @@ def _triangle(name: str, keep: Any) -> None:
         self.array[...] = keep(self.array, diagonal).astype(self.array.dtype)
         return self
 
+    def indices_1_0(
+        row: int, col: int, offset: int = 0, *, dtype: Any = LONG, out: Tensor | None = None, **options: Any
+    ) -> Tensor:
+        """Up to 1.8 None stands for the default dtype, not for int64."""
+        return indices(row, col, offset, dtype=dtypes.default_dtype() if dtype is None else dtype, out=out, **options)
+
     def indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
         _options(options)
         meter.array(3 * max(row, 0) * max(col, 0))
@@ -563,7 +580,8 @@ def _triangle(name: str, keep: Any) -> None:
 
     operator(f"aten::{name}")(call)
     operator(f"aten::{name}_")(in_place)
-    operator(f"aten::{name}_indices", gradient=False)(indices)
+    operator(f"aten::{name}_indices", gradient=False)(indices_1_0)
+    operator(f"aten::{name}_indices", gradient=False, since="1.9.0")(indices)
 
 
 _triangle("tril", np.tril)

@@ -641,11 +641,17 @@ def _masked_select(self: Tensor, mask: Tensor, *, bytes_too: bool) -> Tensor:
 
 def _masked_select_1_0(self: Tensor, mask: Tensor) -> Tensor:
     _bytes_only(mask)
-    return _masked_select(self, mask, bytes_too=True)
+    return _alone(self, mask, _masked_select(self, mask, bytes_too=True))
+
+
+def _alone(self: Tensor, mask: Tensor, found: Tensor) -> Tensor:
+    """Up to 1.4 one number that is chosen of one number has no dimensions."""
+    return Tensor(found.array.reshape(())) if not self.array.ndim and not mask.array.ndim and found.array.size else found
 
 
 functional("masked_select")(_masked_select_1_0)
-functional("masked_select", since="1.2.0")(lambda self, mask: _masked_select(self, mask, bytes_too=True))
+functional("masked_select", since="1.2.0")(lambda self, mask: _alone(self, mask, _masked_select(self, mask, bytes_too=True)))
+functional("masked_select", since="1.5.0")(lambda self, mask: _masked_select(self, mask, bytes_too=True))
 functional("masked_select", since="2.1.0")(lambda self, mask: _masked_select(self, mask, bytes_too=False))
 
 

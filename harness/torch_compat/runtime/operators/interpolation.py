@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from torch_compat.errors import Unsupported
 from torch_compat.releases.release import Release
-from torch_compat.runtime.operators._common import FLOAT32, FLOAT64, INT64, Array, fail, not_implemented
+from torch_compat.runtime.operators._common import FLOAT32, FLOAT64, INT64, Array, fail, into, not_implemented
 from torch_compat.runtime.operators._products import looped, sized, summed
 from torch_compat.runtime.registry import operator, resolve
 from torch_compat.runtime.tensor import Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 LAST_OF_ONE = "1.10.0"
 """From here on one point for a whole direction lies in its middle, unless corners are aligned."""
@@ -63,6 +66,16 @@ def _arguments(n: int, rest: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     return given if any(one is not None for one in given) else None
 
 
+def _into_out(call: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """The same with ``out``, which is no scale."""
+
+    def with_out(self: Tensor, output_size: Any, *rest: Any, out: Tensor | None = None, **keywords: Any) -> Tensor:
+        found = call(self, output_size, *rest, **keywords)
+        return found if out is None else into(out, found.array)
+
+    return with_out
+
+
 # ----------------------------------------------------------------------------------------------------------------- nearest
 
 
@@ -80,7 +93,7 @@ def _nearest(n: int, *, exact: bool) -> None:
         del unit
         return Tensor(np.ascontiguousarray(array))
 
-    operator(f"aten::_upsample_nearest_exact{n}d" if exact else f"aten::upsample_nearest{n}d")(call)
+    operator(f"aten::_upsample_nearest_exact{n}d" if exact else f"aten::upsample_nearest{n}d")(_into_out(call))
 
 
 for _n in (1, 2, 3):
@@ -122,7 +135,7 @@ def _linear(n: int, name: str, since: str, *, one_is_first: bool) -> None:
             value = np.take(value, low, axis=2 + at) * (1 - part) + np.take(value, high, axis=2 + at) * part
         return Tensor(_rounded(value, array.dtype))
 
-    operator(f"aten::{name}", since=since)(call)
+    operator(f"aten::{name}", since=since)(_into_out(call))
 
 
 def _rounded(value: Array, dtype: np.dtype[Any]) -> Array:
@@ -147,12 +160,14 @@ def _cubic_weights(t: Array) -> list[Array]:
 
 
 @operator("aten::upsample_bicubic2d")
+@_into_out
 def upsample_bicubic2d_1_0(self: Tensor, output_size: Any, align_corners: bool, *rest: Any, **keywords: Any) -> Tensor:
     """Up to 1.9 one point for a whole direction is the first one."""
     return _bicubic(self, output_size, align_corners, _arguments(2, rest, keywords), one_is_first=True)
 
 
 @operator("aten::upsample_bicubic2d", since=LAST_OF_ONE)
+@_into_out
 def upsample_bicubic2d(self: Tensor, output_size: Any, align_corners: bool, *rest: Any, **keywords: Any) -> Tensor:
     """By cubic polynomials through four points in each direction."""
     return _bicubic(self, output_size, align_corners, _arguments(2, rest, keywords), one_is_first=False)
@@ -202,7 +217,7 @@ def _filtered(name: str, support: float, weigh: Any) -> None:
             value = np.moveaxis(np.tensordot(value, table, ([2 + at], [1])), -1, 2 + at)
         return Tensor(_rounded(value, array.dtype))
 
-    operator(f"aten::{name}")(call)
+    operator(f"aten::{name}")(_into_out(call))
 
 
 def _triangle(x: float) -> float:
@@ -383,8 +398,18 @@ def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_m
 
 
 @operator("aten::affine_grid_generator")
+def affine_grid_generator_1_0(theta: Tensor, size: list[int]) -> Tensor:
+    """Up to 1.2 a direction with one point has it at the end, not in the middle."""
+    return _affine_grid(theta, size, align_corners=True, single=-1.0)
+
+
+@operator("aten::affine_grid_generator", since="1.3.0")
 def affine_grid_generator(theta: Tensor, size: list[int], align_corners: bool = True) -> Tensor:
     """Points of a grid, mapped."""
+    return _affine_grid(theta, size, align_corners=align_corners, single=0.0)
+
+
+def _affine_grid(theta: Tensor, size: list[int], *, align_corners: bool, single: float) -> Tensor:
     if any(one <= 0 for one in size):
         raise fail(f"Expected non-zero, positive output size. Got {list(size)}")
     matrices = theta.array.astype(FLOAT64)
@@ -392,7 +417,7 @@ def affine_grid_generator(theta: Tensor, size: list[int], align_corners: bool = 
     sized(*size[2:], *matrices.shape[:-1])
     axes = []
     for one in size[2:]:
-        line = np.linspace(-1, 1, one) if one > 1 else np.zeros(1)
+        line = np.linspace(-1, 1, one) if one > 1 else np.full(1, single)
         axes.append(line if align_corners else line * (one - 1) / one)
     grid = np.meshgrid(*axes, indexing="ij")
     points = np.stack([*reversed(grid), np.ones_like(grid[0])], axis=-1)

@@ -777,9 +777,19 @@ def linalg_norm(self: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = 
 
 
 @operator("aten::nuclear_norm")
+def nuclear_norm_1_0(self: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """Up to 1.6 one dimension is kept in the place of two."""
+    dims, keepdim = (None, dim) if dim.__class__ is bool else (dim, keepdim)
+    found = nuclear_norm(self, dims)
+    return Tensor(found.array[..., None]) if keepdim else found
+
+
+@operator("aten::nuclear_norm", since="1.7.0")
 def nuclear_norm(self: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """The sum of singular values."""
-    dims = (-2, -1) if dim is None or dim.__class__ is bool else tuple(dim)
+    if dim.__class__ is bool:  # of the form without dimensions
+        dim, keepdim = None, dim
+    dims = (-2, -1) if dim is None else tuple(dim)
     return Tensor(np.asarray(np.linalg.norm(decomposed(self.array), "nuc", dims, keepdim)).astype(_real(self.array.dtype)))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from torch_compat.runtime.operators._common import (
     broadcast,
     fail,
     functional,
+    into,
     not_implemented,
     words,
 )
@@ -28,6 +29,9 @@ from torch_compat.runtime.operators.activations import log_softmax_of
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
 from torch_compat.runtime.values import raised
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 NONE, MEAN, SUM = 0, 1, 2
 
@@ -51,7 +55,25 @@ def _floats(where: str, *tensors: Tensor) -> tuple[np.dtype[Any], list[Array]]:
     return kind, [one.array.astype(FLOAT64) for one in tensors]
 
 
-def _simple(name: str, compute: Any, kernel: str) -> None:
+def _into_first(name: str, function: Callable[..., Tensor], since: str, until: str) -> None:
+    """Between two releases a loss that is reduced into ``out`` is reduced along its first dimension only."""
+
+    def call(self: Tensor, target: Tensor, reduction: int = MEAN, *rest: Any, out: Tensor | None = None) -> Tensor:
+        if out is None or reduction == NONE:
+            found = function(self, target, reduction, *rest)
+            return found if out is None else into(out, found.array)
+        value = function(self, target, NONE, *rest).array
+        if value.ndim:
+            value = (value.astype(FLOAT64).mean(axis=0) if reduction == MEAN else value.astype(FLOAT64).sum(axis=0)).astype(
+                value.dtype
+            )
+        return into(out, np.asarray(value))
+
+    operator(f"aten::{name}", since=since)(call)
+    functional(name, since=until)(function)
+
+
+def _simple(name: str, compute: Any, kernel: str, *, into_first: tuple[str, str]) -> None:
     def call(self: Tensor, target: Tensor, reduction: int = MEAN) -> Tensor:
         if not kernel:  # integers too, where no mean is taken
             kind = dtypes.result_type((self, target)).array
@@ -64,10 +86,11 @@ def _simple(name: str, compute: Any, kernel: str) -> None:
         return _reduce(compute(x, y), reduction, kind)
 
     functional(name)(call)
+    _into_first(name, call, *into_first)
 
 
-_simple("mse_loss", lambda x, y: (x - y) ** 2, "mse_cpu")
-_simple("l1_loss", lambda x, y: np.abs(x - y), "")
+_simple("mse_loss", lambda x, y: (x - y) ** 2, "mse_cpu", into_first=("1.4.0", "1.12.0"))
+_simple("l1_loss", lambda x, y: np.abs(x - y), "", into_first=("1.4.0", "1.8.0"))
 
 
 def _no_smaller(target: Array, given: Array) -> None:
@@ -98,6 +121,9 @@ def smooth_l1_loss(self: Tensor, target: Tensor, reduction: int = MEAN, beta: fl
     return _reduce(gap if not beta else np.where(gap < beta, 0.5 * gap * gap / beta, gap - 0.5 * beta), reduction, kind)
 
 
+_into_first("smooth_l1_loss", smooth_l1_loss, "1.7.0", "1.11.0")
+
+
 @functional("huber_loss")
 def huber_loss(self: Tensor, target: Tensor, reduction: int = MEAN, delta: float = 1.0) -> Tensor:
     """As smooth_l1_loss times delta."""
@@ -126,13 +152,13 @@ def _bce(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, *,
     if w is not None:
         _no_smaller(x, w)
     if old:
-        eps = 1e-12
-        value = -(np.log(x + eps) * y + np.log(1.0 - x + eps) * (1 - y))
+        first, second = (np.log(np.where(one == 0, 1e-12, one)) for one in (x, 1.0 - x))
+        value = -(first * y + second * (1 - y))
         return _reduce(value if w is None else value * w, reduction, kind)
     return _reduce(_cross_entropy(x, y, w, -100.0), reduction, kind)
 
 
-# Up to 1.4 logarithms of zero were kept finite by adding 1e-12, later by cutting them at -100.
+# Up to 1.4 logarithms of zero were those of 1e-12, later they are cut at -100.
 functional("binary_cross_entropy")(
     lambda self, target, weight=None, reduction=MEAN: _bce(self, target, weight, reduction, old=True)
 )
@@ -424,6 +450,13 @@ def multilabel_soft_margin_loss(self: Tensor, target: Tensor, weight: Tensor | N
 
 
 @operator("aten::poisson_nll_loss")
+def poisson_nll_loss_1_2(input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: int) -> Tensor:  # noqa: A002
+    """Up to 1.3 the term of Stirling is computed and never added."""
+    del full
+    return poisson_nll_loss(input, target, log_input, False, eps, reduction)
+
+
+@operator("aten::poisson_nll_loss", since="1.4.0")
 def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: int) -> Tensor:  # noqa: A002
     """Of counts."""
     kind, (x, y) = _floats("poisson_nll_loss", input, target)
@@ -438,6 +471,14 @@ def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool, full: bool,
 
 @operator("aten::cosine_similarity")
 def cosine_similarity_1_0(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) -> Tensor:
+    """Up to 1.11 the product of the lengths is at least the square of ``eps``."""
+    if x1.array.dtype == x2.array.dtype == np.float16:
+        raise not_implemented("clamp_min_cpu", x1.array.dtype)
+    return _cosine(x1, x2, dim, (eps, eps), together=True)
+
+
+@operator("aten::cosine_similarity", since="1.12.0")
+def cosine_similarity_1_12(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) -> Tensor:
     """Up to 2.0 not of two float16."""
     if x1.array.dtype == x2.array.dtype == np.float16:
         raise not_implemented("clamp_min_cpu", x1.array.dtype)
@@ -451,11 +492,14 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) 
     return _cosine(x1, x2, dim, tuple(float(np.asarray(eps).astype(kind)) for kind in kinds))
 
 
-def _cosine(x1: Tensor, x2: Tensor, dim: int, eps: tuple[float, ...]) -> Tensor:
+def _cosine(x1: Tensor, x2: Tensor, dim: int, eps: tuple[float, ...], *, together: bool = False) -> Tensor:
     kind, (a, b) = _floats("cosine_similarity", x1, x2)
     shape = np.broadcast_shapes(a.shape, b.shape)
     a, b = np.broadcast_to(a, shape), np.broadcast_to(b, shape)
     at = axis(dim, len(shape))
+    if together:
+        squares = np.maximum((a * a).sum(axis=at) * (b * b).sum(axis=at), eps[0] * eps[0])
+        return Tensor(np.asarray((a * b).sum(axis=at) / np.sqrt(squares)).astype(kind))
     lengths = [np.maximum(np.sqrt((one * one).sum(axis=at)), least) for one, least in zip((a, b), eps, strict=True)]
     return Tensor(np.asarray((a * b).sum(axis=at) / (lengths[0] * lengths[1])).astype(kind))
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from torch_compat.errors import Unsupported
 from torch_compat.runtime.operators._common import FLOAT64, Array, cast, fail, not_implemented, words
 from torch_compat.runtime.operators._products import looped, sized
 from torch_compat.runtime.registry import operator
@@ -192,6 +193,28 @@ def layer_norm(
 
 
 @operator("aten::native_layer_norm")
+def native_layer_norm_1_0(
+    input: Tensor,  # noqa: A002
+    weight: Tensor | None,
+    bias: Tensor | None,
+    M: int,  # noqa: N803
+    N: int,  # noqa: N803
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Up to 1.7 the sizes are numbers of rows and of columns."""
+    shape, count = input.array.shape, 1
+    inner: list[int] = []
+    while shape[: len(shape) - len(inner)] and count < N:
+        inner.insert(0, shape[len(shape) - len(inner) - 1])
+        count *= inner[0]
+    if count != N or input.array.size != M * N or not inner:
+        raise Unsupported(
+            "the reference reader does not normalize by sizes that are not those of last dimensions", code="operator"
+        )
+    return _layer_norm(input, inner, weight, bias, eps)
+
+
+@operator("aten::native_layer_norm", since="1.8.0")
 def native_layer_norm(
     input: Tensor,  # noqa: A002
     normalized_shape: Any,

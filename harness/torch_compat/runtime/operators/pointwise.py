@@ -60,13 +60,17 @@ def elementwise(function: Any) -> Any:
     return compute
 
 
-def single(names: tuple[str, ...], function: Any) -> None:
-    """Register a function of one floating point number."""
+def single(names: tuple[str, ...], function: Any, before: Any = None) -> None:
+    """Register a function of one floating point number.
+
+    Parameters:
+        before: what it is up to 1.7, where that is another.
+    """
 
     def version_1_0(self: Tensor) -> Tensor:
         if self.array.dtype.kind in "iub":
             raise not_implemented(f"{names[0]}_vml_cpu", self.array.dtype)
-        return Tensor(np.asarray(function(self.array)))
+        return Tensor(np.asarray((before or function)(self.array)))
 
     def version_1_8(self: Tensor) -> Tensor:
         return Tensor(np.asarray(function(floating(self.array))))
@@ -90,6 +94,11 @@ def _lgamma(x: float) -> float:
         return math.lgamma(x)
     except ValueError:
         return math.inf
+
+
+def _digamma_1_0(x: float) -> float:
+    """Up to 1.7 infinite at every pole."""
+    return math.inf if x <= 0 and x == math.floor(x) and x != -math.inf else _digamma(x)
 
 
 def _digamma(x: float) -> float:
@@ -216,12 +225,13 @@ for _names, _function in {
     ("tanh",): through_double(np.tanh), ("asinh", "arcsinh"): through_double(np.arcsinh), ("acosh", "arccosh"): through_double(np.arccosh),
     ("atanh", "arctanh"): through_double(np.arctanh), ("sigmoid", "special_expit"): sigmoid_of,
     ("erf", "special_erf"): erf_of, ("erfc", "special_erfc"): erfc_of, ("erfinv", "special_erfinv"): elementwise(_erfinv),
-    ("lgamma", "special_gammaln"): elementwise(_lgamma), ("digamma", "special_digamma", "special_psi"): digamma_of,
+    ("lgamma", "special_gammaln"): elementwise(_lgamma),
     ("sinc", "special_sinc"): _sinc, ("deg2rad",): lambda x: (x.astype(FLOAT64) * (np.pi / 180)).astype(x.dtype),
     ("rad2deg",): lambda x: (x.astype(FLOAT64) * (180 / np.pi)).astype(x.dtype), ("i0", "special_i0"): through_double(np.i0),
 }.items():  # fmt: skip
     single(_names, _function)
 
+single(("digamma", "special_digamma", "special_psi"), digamma_of, elementwise(_digamma_1_0))
 functional("erf", "special_erf", inplace=True, since="2.0.0")(
     lambda self: Tensor(np.asarray(_erf_of_halves(floating(self.array))))
 )
@@ -341,8 +351,20 @@ def logit(self: Tensor, eps: float | None = None) -> Tensor:
 
 
 @functional("polygamma")
+def polygamma_1_0(n: int, self: Tensor) -> Tensor:
+    """Up to 1.6 only the first two."""
+    if n >= 2:
+        raise fail(f"polygamma(n,x) is not implemented for n>=2, but was {n}")
+    return Tensor(elementwise(_digamma_1_0)(floating(self.array))) if n == 0 else _polygamma(n, self)
+
+
+@functional("polygamma", since="1.7.0")
 def polygamma(n: int, self: Tensor) -> Tensor:
     """Derivatives of digamma; the zeroth is digamma itself."""
+    return _polygamma(n, self)
+
+
+def _polygamma(n: int, self: Tensor) -> Tensor:
     array = floating(self.array)
     if n < 0:
         raise fail("polygamma(n, x) does not support negative n.")

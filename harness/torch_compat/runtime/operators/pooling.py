@@ -256,11 +256,28 @@ def _adaptive_max(self: Tensor, output_size: Any, n: int) -> tuple[Tensor, Tenso
     return (Tensor(value[0]), Tensor(where[0])) if alone else (Tensor(value), Tensor(where))
 
 
+def _whole(self: Tensor, n: int, wanted: Any) -> Tensor:
+    """Up to 1.9 there is at least one element, and a batch where there is one direction; means of all are not looked at.
+
+    Raises:
+        Raised: there is not.
+    """
+    shape = self.array.shape
+    if n == 1 and len(shape) != 3:
+        raise fail(f"Expected 3-dimensional tensor, but got {len(shape)}-dimensional tensor for argument #1 'self'")
+    if 0 in shape and (n == 3 or wanted is None or any(one != 1 for one in (wanted if wanted.__class__ is list else [wanted]))):
+        raise fail(f"adaptive_pool{n}d(): expected input to have non-empty spatial dimensions, but input has sizes {list(shape)}")
+    return self
+
+
 for _n in (1, 2, 3):
-    operator(f"aten::adaptive_avg_pool{_n}d", f"aten::_adaptive_avg_pool{_n}d")(
-        lambda self, output_size, *, _n=_n: _adaptive_avg(self, output_size, _n)
-    )
-    operator(f"aten::adaptive_max_pool{_n}d")(lambda self, output_size, *, _n=_n: _adaptive_max(self, output_size, _n))
+    for _since, _checked in (("1.0.0", _whole), ("1.10.0", lambda self, _n, _wanted: self)):
+        operator(f"aten::adaptive_avg_pool{_n}d", *((f"aten::_adaptive_avg_pool{_n}d",) if _n > 1 else ()), since=_since)(
+            lambda self, output_size, *, _n=_n, _checked=_checked: _adaptive_avg(_checked(self, _n, output_size), output_size, _n)
+        )
+        operator(f"aten::adaptive_max_pool{_n}d", since=_since)(
+            lambda self, output_size, *, _n=_n, _checked=_checked: _adaptive_max(_checked(self, _n, None), output_size, _n)
+        )
 
 
 # --------------------------------------------------------------------------------------------------------------- inverse

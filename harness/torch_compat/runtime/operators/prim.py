@@ -110,7 +110,14 @@ def warn(*_: Any, **__: Any) -> None:
     """Programs warn people; results do not depend on it."""
 
 
-@operator("prim::NumToTensor", "aten::NumToTensor", of="any")
+@operator("prim::NumToTensor", of="any")
+def num_to_tensor_1_0(a: Any) -> Tensor:
+    """Up to 1.2 a bool is an integer."""
+    return num_to_tensor(int(a) if a.__class__ is bool else a)
+
+
+@operator("prim::NumToTensor", of="any", since="1.3.0")
+@operator("aten::NumToTensor", of="any")
 def num_to_tensor(a: Any) -> Tensor:
     """A number as a tensor without dimensions."""
     if a.__class__ is Tensor:

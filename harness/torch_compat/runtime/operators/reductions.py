@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torch_compat import arrays
+from torch_compat.errors import Unsupported
 from torch_compat.releases.release import Release
 from torch_compat.runtime.operators._common import (
     BOOL,
@@ -108,7 +109,8 @@ def mean_1_1(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: An
     """Up to 1.6 a dimension may stand twice; what is summed once is then divided by its size twice."""
     found = mean(self, once(dim, self.array.ndim), keepdim, dtype=dtype)  # which refuses what has no mean
     total = sum_1_0(self, dim, keepdim, dtype=found.dtype.code).array
-    count = math.prod(self.array.shape[one] for one in (dim if dim.__class__ is list and dim else axes(dim, self.array.ndim)))
+    given = dim if dim.__class__ is list and dim and self.array.ndim else axes(dim, self.array.ndim)
+    count = math.prod(self.array.shape[one] for one in given)
     return Tensor(np.asarray(total / np.asarray(count, total.dtype))) if total.dtype == FLOAT32 and count else found
 
 
@@ -645,6 +647,14 @@ _running_extreme("cummin", largest=False)
 
 
 @operator("aten::trace")
+def trace_1_0(self: Tensor) -> Tensor:
+    """Up to 1.7 a matrix without elements is none."""
+    if self.array.ndim == 2 and not self.array.size:
+        raise fail("invalid argument 1: expected a matrix")
+    return trace(self)
+
+
+@operator("aten::trace", since="1.8.0")
 def trace(self: Tensor) -> Tensor:
     """The sum of the diagonal."""
     if self.array.ndim != 2:
@@ -679,16 +689,41 @@ def diff(self: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None,
     return Tensor(np.diff(array, times, axis=at))
 
 
-@operator("aten::trapz", "aten::trapezoid")
+@operator("aten::trapz")
+def trapz_1_2(y: Tensor, x: Tensor | None = None, dx: Scalar = 1, dim: int = -1) -> Tensor:
+    """In 1.2 integers stay integers, also between the steps, and a difference of bools is refused."""
+    if y.array.dtype.kind == "b":
+        raise fail("Subtraction, the `-` operator, with a bool tensor is not supported.")
+    if y.array.dtype.kind in "iu":
+        if x.__class__ is Tensor:
+            raise Unsupported("the reference reader has no trapz of integers with places in 1.2", code="operator")
+        at, steps = axis(dim, y.array.ndim), int((x if x is not None else dx).real)  # type: ignore[union-attr]
+        if y.array.shape[at]:
+            return Tensor(np.asarray(y.array.sum(axis=at, dtype=INT64) * steps))  # half of the ends is cut to nothing
+    return _trapz(y, x, dx, dim)
+
+
+@operator("aten::trapz", since="1.3.0")
+def trapz_1_3(y: Tensor, x: Tensor | None = None, dx: Scalar = 1, dim: int = -1) -> Tensor:
+    """Up to 1.9 bools are numbers."""
+    return _trapz(y, x, dx, dim)
+
+
+@operator("aten::trapz", "aten::trapezoid", since="1.10.0")
 def trapz(y: Tensor, x: Tensor | None = None, dx: Scalar = 1, dim: int = -1) -> Tensor:
     """The integral of a line through points, at even distances or at places that are given."""
+    axis(dim, y.array.ndim)
+    for name, one in (("y", y), ("x", x)):
+        if one.__class__ is Tensor and one.array.dtype.kind == "b":
+            raise fail(f"trapezoid: received a bool input for `{name}`, but bool is not supported")
+    return _trapz(y, x, dx, dim)
+
+
+def _trapz(y: Tensor, x: Tensor | None, dx: Scalar, dim: int) -> Tensor:
     array = y.array
     if x is not None and x.__class__ is not Tensor:
         x, dx = None, x  # type: ignore[assignment]  # the overload dx
     at = axis(dim, array.ndim)
-    for name, one in (("y", y), ("x", x)):
-        if one is not None and one.array.dtype.kind == "b":
-            raise fail(f"trapezoid: received a bool input for `{name}`, but bool is not supported")
     if not array.shape[at]:
         return Tensor(np.zeros(array.shape[:at] + array.shape[at + 1 :], array.dtype))
     kind = array.dtype
@@ -711,7 +746,7 @@ def trapz(y: Tensor, x: Tensor | None = None, dx: Scalar = 1, dim: int = -1) -> 
         kind = areas.dtype if whole[0] == whole[1] else places.dtype if whole[0] else array.dtype
         wide = np.dtype(np.complex128) if kind.kind == "c" else FLOAT64
         total = np.asarray(areas.sum(axis=at, dtype=wide) / 2)
-    return Tensor(cast(total, FLOAT32 if kind.kind in "iu" else kind))
+    return Tensor(cast(total, FLOAT32 if kind.kind in "iub" else kind))
 
 
 __all__ = ["exact_sum", "norm_of", "spread", "sum_"]

@@ -13,6 +13,7 @@ from torch_compat.runtime.operators._common import (
     Array,
     Scalar,
     broadcast,
+    can_cast,
     cast,
     checked_scalar,
     dtypes_finfo,
@@ -21,6 +22,7 @@ from torch_compat.runtime.operators._common import (
     not_implemented,
     scalar_as,
     wide,
+    words,
 )
 from torch_compat.runtime.operators.comparison import larger, smaller
 from torch_compat.runtime.tensor import Tensor
@@ -103,7 +105,13 @@ def frac(self: Tensor) -> Tensor:
     return Tensor((wide(array) - np.trunc(wide(array))).astype(array.dtype))
 
 
-@functional("sign", "sgn", inplace=True, exact=True)
+@functional("sign", inplace=True, exact=True)
+def sign_1_0(self: Tensor) -> Tensor:
+    """Up to 1.2 of a bool its negation."""
+    return Tensor(~self.array) if self.array.dtype.kind == "b" else sign(self)
+
+
+@functional("sign", "sgn", inplace=True, exact=True, since="1.3.0")
 def sign(self: Tensor) -> Tensor:
     """-1, 0 or 1; 0 for NaN; a complex number of length one."""
     array = self.array
@@ -139,11 +147,13 @@ def _clamp_old(low_wins: bool, self: Tensor, low: Bound, high: Bound) -> Tensor:
     if array.dtype.kind in "bc":
         raise not_implemented("clamp_cpu", array.dtype)
     bounds = [
-        None if one is None else (cast(one.array, array.dtype) if one.__class__ is Tensor else scalar_as(one, array.dtype))
+        None if one is None else (cast(one.array, array.dtype) if one.__class__ is Tensor else checked_scalar(one, array.dtype))
         for one in (low, high)
     ]
-    if any(one.__class__ is Tensor for one in (low, high)):
-        return _clamp(self, low, high)
+    for one in (low, high):
+        if one.__class__ is Tensor and not can_cast(one.array.dtype, array.dtype):
+            raise fail(f"result type {words(one.array.dtype)} can't be cast to the desired output type {words(array.dtype)}")
+    broadcast(array, *(one.array for one in (low, high) if one.__class__ is Tensor))
     return Tensor(_cut(array, *bounds, low_wins=low_wins))
 
 

@@ -463,6 +463,13 @@ def float_implicit(a: Any) -> float:
 
 
 @operator("aten::ScalarImplicit", of="any")
+def scalar_implicit_1_0(a: Any) -> Any:
+    """A tensor as a number argument; 1 of True."""
+    found = scalar_implicit(a)
+    return int(found) if found.__class__ is bool else found
+
+
+@operator("aten::ScalarImplicit", of="any", since="1.9.0")
 def scalar_implicit(a: Any) -> Any:
     """A tensor as a number argument."""
     return scalar_of(_implicit(a))
@@ -500,6 +507,13 @@ def _int32(value: int) -> int:
 
 
 @operator("aten::_local_scalar_dense", of="any")
+def first_item_1_0(a: Any) -> Any:
+    """The first number of a tensor; 1 of True."""
+    found = first_item(a)
+    return int(found) if found.__class__ is bool else found
+
+
+@operator("aten::_local_scalar_dense", of="any", since="1.9.0")
 def first_item(a: Any) -> Any:
     """The first number of a tensor."""
     if a.__class__ is Tensor and a.array.size > 1:

@@ -328,6 +328,18 @@ def unique(self: Tensor, sorted: bool = True, return_inverse: bool = False, retu
 
 
 @operator("aten::unique_dim", gradient=False)
+def unique_dim_1_0(
+    self: Tensor,
+    dim: int,
+    sorted: bool = True,  # noqa: A002
+    return_inverse: bool = False,
+    return_counts: bool = False,
+) -> tuple[Tensor, ...]:
+    """Up to 1.11 what is empty has one dimension."""
+    return _flat_if_empty(unique_dim(self, dim, sorted, return_inverse, return_counts))
+
+
+@operator("aten::unique_dim", gradient=False, since="1.12.0")
 def unique_dim(
     self: Tensor,
     dim: int,
@@ -344,11 +356,31 @@ def unique_dim(
 
 
 @operator("aten::unique_consecutive", gradient=False)
+def unique_consecutive_1_0(
+    self: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> tuple[Tensor, ...]:
+    """Up to 1.9 the only dimension of a vector is one as any other."""
+    if dim is not None:
+        return unique_dim_consecutive_1_0(self, dim, return_inverse, return_counts)
+    return unique_consecutive(self, return_inverse, return_counts)
+
+
+@operator("aten::unique_consecutive", gradient=False, since="1.10.0")
+def unique_consecutive_1_10(
+    self: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> tuple[Tensor, ...]:
+    """Up to 1.11 what is empty has one dimension."""
+    if dim is not None and not (dim == 0 and self.array.ndim == 1):
+        return unique_dim_consecutive_1_0(self, dim, return_inverse, return_counts)
+    return unique_consecutive(self, return_inverse, return_counts)
+
+
+@operator("aten::unique_consecutive", gradient=False, since="1.12.0")
 def unique_consecutive(
     self: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Runs of equal values as one."""
-    if dim is not None:
+    if dim is not None and not (dim == 0 and self.array.ndim == 1):
         return unique_dim_consecutive(self, dim, return_inverse, return_counts)
     flat = self.array.reshape(-1)
     starts = np.concatenate([[True], flat[1:] != flat[:-1]]) if flat.size else np.zeros(0, np.bool_)
@@ -362,6 +394,19 @@ def unique_consecutive(
 
 
 @operator("aten::unique_dim_consecutive", gradient=False)
+def unique_dim_consecutive_1_0(
+    self: Tensor, dim: int, return_inverse: bool = False, return_counts: bool = False
+) -> tuple[Tensor, ...]:
+    """Up to 1.11 what is empty has one dimension."""
+    return _flat_if_empty(unique_dim_consecutive(self, dim, return_inverse, return_counts))
+
+
+def _flat_if_empty(found: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    first = found[0].array
+    return found if first.size else (Tensor(first.reshape(0)), *found[1:])
+
+
+@operator("aten::unique_dim_consecutive", gradient=False, since="1.12.0")
 def unique_dim_consecutive(
     self: Tensor, dim: int, return_inverse: bool = False, return_counts: bool = False
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -505,6 +550,15 @@ def bincount(self: Tensor, weights: Tensor | None = None, minlength: int = 0) ->
 
 
 @functional("histc", gradient=False)
+def histc_1_0(self: Tensor, bins: int = 100, min: Scalar = 0, max: Scalar = 0) -> Tensor:  # noqa: A002
+    """Up to 1.3 nothing lies between a largest and a least number that are the wrong way round."""
+    if bins >= 1 and min.real > max.real:
+        sized(bins)
+        return Tensor(np.zeros(bins, self.array.dtype))
+    return histc(self, bins, min, max)
+
+
+@functional("histc", gradient=False, since="1.4.0")
 def histc(self: Tensor, bins: int = 100, min: Scalar = 0, max: Scalar = 0) -> Tensor:  # noqa: A002
     """Counts of values in bins of equal width."""
     array = self.array

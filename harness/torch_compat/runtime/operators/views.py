@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from torch_compat import arrays
+from torch_compat.errors import Unsupported
 from torch_compat.runtime import dtypes
 from torch_compat.runtime.operators._common import (
     Array,
@@ -241,8 +242,10 @@ operator("aten::flatten", since="1.3.0")(_flatten)
 
 
 @operator("aten::unflatten")
-def unflatten(self: Tensor, dim: int, sizes: list[int]) -> Tensor:
-    """One dimension as several."""
+def unflatten(self: Tensor, dim: int, sizes: list[int], names: Any = None) -> Tensor:
+    """One dimension as several; up to 1.12 their names can be given."""
+    if names is not None:
+        raise Unsupported("the reference reader has no named tensors", code="operator")
     array = self.array
     at = axis(dim, array.ndim)
     inner = resolved(sizes, array.shape[at])

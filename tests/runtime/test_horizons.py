@@ -1,0 +1,83 @@
+"""The reference reader at old horizons against the releases: what disagrees is counted by group and shown; and a slice of the real comparison."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from tests.runtime.horizons import COLUMNS, HORIZONS, Compared, asked, compare_at, document, schemas_at
+from torch_compat.runtime.registry import known
+
+if TYPE_CHECKING:
+    from tests.runtime.calls import Release
+
+SLICE = r"^aten::(add|sub|mul|div|remainder|fmod|pow|eq|clamp|sum|cat|floor|where)_?$"
+
+
+class Refusing:
+    """A release that refuses every call with these words."""
+
+    version = "1.5.1"
+
+    def __init__(self, reply: dict[str, Any]) -> None:
+        self.reply = reply
+
+    def ask(self, _request: dict[str, Any]) -> dict[str, Any]:
+        return dict(self.reply)
+
+
+def column_of(reply: dict[str, Any], only: str = "^aten::relu$") -> Compared:
+    schemas = schemas_at("1.5.1", only)
+    return Compared("1.5.1", len(schemas), *asked(cast("Release", Refusing(reply)), schemas, 12, 0))
+
+
+def test_a_call_that_only_the_release_refuses_is_counted_and_shown() -> None:
+    found = column_of({"error": "RuntimeError: planted"})
+    groups = found.apart("torch refuses only")
+    assert groups
+    assert "planted" in document([found], 12, 0)
+    assert found.total["torch refuses only"] > found.total["equally refused"]
+
+
+def test_another_value_is_counted_and_shown() -> None:
+    found = column_of({"value": 1, "inputs": []})
+    assert found.total["values differ"] > 0
+    assert len({group.dtype for group in found.apart("values differ")}) > 1
+    assert "- values differ: `aten::relu` (" in document([found], 12, 0)
+
+
+def test_a_release_without_tensors_of_a_dtype_is_in_no_column() -> None:
+    found = column_of({"no_input": "bfloat16"})
+    assert not any(found.total[name] for name in COLUMNS)
+
+
+def test_an_operator_without_calls_is_named() -> None:
+    assert any("Generator" in reason or "random" in reason for reason in column_of({"value": 1}, "^aten::bernoulli$").left)
+
+
+@pytest.mark.parametrize("release", HORIZONS)
+def test_schemas_are_those_of_the_release(release: str) -> None:
+    found = schemas_at(release)
+    assert {one["name"] for one in found} <= set(known())
+    assert len(found) > 1000
+
+
+def test_types_of_old_schemas_are_read() -> None:
+    (row,) = [one for one in schemas_at("1.2.0", "^aten::keys$") if "str" in one["text"]]
+    assert [one["real"] for one in row["arguments"]] == ["Dict[str, t]"]
+    assert row["returns"] == ["List[str]"]
+    (row,) = [one for one in schemas_at("1.2.0", "^aten::zeros$") if " out)" not in one["text"] and "names" not in one["text"]]
+    assert [one["real"] for one in row["arguments"]][:2] == ["List[int]", "Optional[ScalarType]"]
+
+
+@pytest.fixture(params=[pytest.param(one, marks=pytest.mark.real_torch(one)) for one in HORIZONS])
+def horizon(request: pytest.FixtureRequest) -> str:
+    found: str = request.param
+    return found
+
+
+def test_no_value_differs(horizon: str) -> None:
+    found = compare_at(horizon, SLICE, 4, 20200624)
+    assert [group.examples for group in found.apart("values differ")] == []
+    assert found.total["equal"] > 100
