@@ -60,6 +60,7 @@ def said(data: bytes, rules: WeightsOnly = NEW, **options: Any) -> tuple[str, st
     (b"\x80\x02N.", None, None, None),
     (b"\x80\x02G\0\0\0\0\0\0\0\0.", None, None, ("opcode", "BINFLOAT")),
     (b"\x80\x04\x95\x02\0\0\0\0\0\0\0N.", *[("opcode", "FRAME")] * 3),
+    (b"\x80\x04}\x94.", *[("opcode", "MEMOIZE")] * 3),
     (b"\x80\x02\x8b\1\0\0\0\1.", *[("opcode", "LONG4")] * 3),
     (b"\x80\x02cfractions\nFraction\n.", *[("global", "fractions.Fraction")] * 3),
     (b"\x80\x02cos\nsystem\n.", ("blocked-module", "os.system"), *[("global", "os.system")] * 2),

@@ -135,7 +135,7 @@ ENTRIES: Final = (
     _entry("pop", "..<1.4.0", lambda args, _: bool(args) and args[0].__class__ is dict, "gives the value of the key that comes next in a hash table"),
     _entry("sorted", "..<1.5.0", lambda args, _: bool(args) and args[0].__class__ is list and any(one.__class__ is Tensor for one in args[0]),
            "sorts tensors, and the list that it is given with them"),
-    _entry("index_put", "1.6.0..<2.0.0", lambda args, _: bool(args) and _gaps(args[0]), "writes into the tensor that is to stay as it is, where it is a view with gaps"),
+    _entry("index_put", "1.6.0..<1.13.0", lambda args, _: bool(args) and _gaps(args[0]), "writes into the tensor that is to stay as it is, where it is a view with gaps"),
     _entry("norm", "1.8.0..<2.1.0", lambda args, keywords: _is_complex(args, keywords) and keywords.get("dtype") is not None,
            "takes the norm of complex numbers in another type: memory that nobody wrote"),
     _entry("aminmax", "1.10.0..<2.6.0", _kept_of_one, "keeps a dimension of a tensor without dimensions"),
