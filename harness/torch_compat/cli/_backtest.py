@@ -111,7 +111,8 @@ def _unnamed(evidence: Evidence, day: DayBefore, new: tuple[CandidateItem, ...])
         if fixture is None:
             fixture = day.own.fixtures.get(item.witness)
         if fixture is not None:
-            reached |= {operator.partition(".")[0].removesuffix("_") for operator in fixture.operators}
+            names = {operator.partition(".")[0] for operator in fixture.operators}
+            reached |= {name if name.endswith("__") else name.removesuffix("_") for name in names}  # __rshift__ is no in-place form
     return sorted(
         one.id
         for one in evidence.policy.changes
