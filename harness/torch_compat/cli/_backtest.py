@@ -112,7 +112,8 @@ def _unnamed(evidence: Evidence, day: DayBefore, new: tuple[CandidateItem, ...])
             fixture = day.own.fixtures.get(item.witness)
         if fixture is not None:
             names = {operator.partition(".")[0] for operator in fixture.operators}
-            reached |= {name if name.endswith("__") else name.removesuffix("_") for name in names}  # __rshift__ is no in-place form
+            # __rshift__ is no in-place form
+            reached |= {name if name.endswith("__") else name.removesuffix("_") for name in names}
     return sorted(
         one.id
         for one in evidence.policy.changes
