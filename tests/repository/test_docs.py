@@ -13,6 +13,8 @@ from markdown_it import MarkdownIt
 
 from tests.repository.test_documents import BUILT, fault
 from tests.tooling import program
+from torch_compat.corpus.observations import RESULTS
+from torch_compat.judging.judgement import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -143,3 +145,17 @@ def test_the_reference_has_every_schema_and_every_policy_table() -> None:
     for path in (REPOSITORY / "policies/torch").glob("*.toml"):
         for table in set(re.findall(r"^\[\[?(\w+)\]\]?$", path.read_text(encoding="utf-8"), re.MULTILINE)):
             assert re.search(rf"^## `\[\[?{table}\]\]?`", staged["reference/policy.md"], re.MULTILINE), f"{path.name}: {table}"
+
+
+def test_the_glossary_has_every_verdict_and_outcome_and_few_terms() -> None:
+    rows = [
+        line.split("|")[1:3]
+        for line in (REPOSITORY / "docs" / "reference" / "glossary.md").read_text(encoding="utf-8").splitlines()
+        if line.startswith("|")
+    ][2:]
+    terms = [term.strip() for term, _ in rows]
+    assert terms == sorted(terms)
+    assert len(terms) <= 40
+    meanings = {term.strip(): meaning for term, meaning in rows}
+    assert {one for one in Verdict if f"`{one}`" not in meanings["verdict"]} == set()
+    assert {one for one in RESULTS if f"`{one}`" not in meanings["outcome"]} == set()
