@@ -20,7 +20,6 @@ ALLOWED = {
     ("operators/history.py", 'split(".")'): "the names of a module",
     ("pickles/dangers.py", 'split(".")'): "the names of a module",
     ("needs/loading.py", 'split(".")'): "the names of a module",
-    ("cli/_candidate.py", 'partition("+")'): "what stands behind the release in the name of a build",
     ("runtime/program.py", 'split(".")'): "the names of a class",
     ("releases/release.py", 'split(".")'): "here versions are read",
     ("releases/release.py", 'partition("+")'): "here versions are read",

@@ -38,6 +38,7 @@ ELSEWHERE: Final = {
     "harness/torch_compat/replay/day_before.py": SCRATCH,
     "harness/torch_compat/replay/extension.py": SCRATCH,
     "harness/torch_compat/state/fill.py": "the archive that its caller names",
+    "tools/altered.py": "the folder of a build, which its caller names",
     "tools/documentation.py": "build/, which is made anew each time",
     "tools/exported.py": SCRATCH,
     "tools/rehearse.py": COPY,

@@ -72,7 +72,7 @@ class Progress:
 
         self.console = console
         columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-        self.animated = console.is_terminal and not os.environ.get("CI")
+        self.animated = sys.stderr.isatty() and not os.environ.get("CI")
         self.bars = Bars(*columns, console=console, transient=True, disable=not self.animated)
 
     def __enter__(self) -> Self:

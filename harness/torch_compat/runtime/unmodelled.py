@@ -63,6 +63,10 @@ def _empty(args: Calls, _keywords: dict[str, Any]) -> bool:
     return array is not None and not array.size
 
 
+def _empty_whole(args: Calls, keywords: dict[str, Any]) -> bool:
+    return _empty(args, keywords) and keywords.get("dim", args[1] if len(args) > 1 else []) in ([], (), None)
+
+
 def _unsorted(args: Calls, keywords: dict[str, Any]) -> bool:
     return keywords.get("sorted", args[1] if len(args) > 1 else True) is False
 
@@ -126,7 +130,7 @@ ENTRIES: Final = (
     _entry("__i?rshift__|bitwise_right_shift_?", "..<1.7.0", _negative_count, "shifts by a negative number, of which C++ defines nothing"),
     _entry("take", "1.8.0..<1.9.0", lambda args, _: len(args) > 1 and _gaps(args[1]), "reads the gaps of indices that are a view"),
     _entry("addr_?", "1.7.0..<1.8.0", lambda _, keywords: keywords.get("beta", 1) == 0, "takes no account of the shape of what it adds nothing of"),
-    _entry("amax|amin", "1.9.0..<1.12.0", _empty, "gives the largest of nothing: memory that nobody wrote"),
+    _entry("amax|amin", "1.9.0..<1.12.0", _empty_whole, "gives the largest of nothing: memory that nobody wrote"),
     _entry("tensordot", "1.8.0..<1.9.0", lambda _, keywords: "out" in keywords, "gives nothing in out="),
     _entry("norm_except_dim", "1.6.0..", _is_complex, "takes the norm of complex numbers in a type that varies with the release"),
     _entry("not_equal_|ne_|eq_", "1.6.0..<2.1.0", _is_complex, "overwrites complex numbers with what compares them"),

@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+import numpy.ma  # np.quantile and np.unique import it when they are first called, and a program's process opens no files
 
 from torch_compat.arrays import counted
 from torch_compat.errors import Unsupported
