@@ -44,7 +44,7 @@ WRITERS, READERS = corpus_scope()
 UNAVAILABLE = 4  # torch-compat's exit status where a release is not built
 OLD_PYTHON = [
     "fixtures/awaiting", "fixtures/deprecations", "fixtures/recipes", "fixtures/probes", "fixtures/programs", "harness/torch_compat/readers/survey.py", "harness/torch_compat/readers/worker.py",
-    "harness/torch_compat/readers/extension.py", "tests/draws/read.py", "tests/draws/write.py",
+    "harness/torch_compat/readers/extension.py", "tests/draws/write.py", "tests/kinds/call.py",
     *sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("tests/extension/example_*/*.py")),
     *sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("tests/runtime/torch_*.py")),
 ]  # fmt: skip
@@ -341,8 +341,7 @@ def draws(session: nox.Session) -> None:
 def kinds(session: nox.Session) -> None:
     """Write checkpoints with real libraries in four releases, and load each by the calls that `inspect` names: `-- --into FOLDER`."""
     session.install(".", "uv")
-    for release in ("1.13.1", "2.5.1", "2.6.0", "2.15.0"):
-        session.run("torch-compat", "readers", "build", f"torch-{release}")
+    build_asked(session, "tests.kinds")
     session.run("python", "-m", "tests.kinds", *session.posargs)
 
 
@@ -384,6 +383,13 @@ def end(ended: int) -> None:
     """End the session, and nox, with an exit status."""
     if ended:
         raise SystemExit(ended)
+
+
+def build_asked(session: nox.Session, module: str) -> None:
+    """Build the environments of the releases that a program of the tests says it asks."""
+    asked = session.run("python", "-m", module, "--releases", silent=True)
+    for release in str(asked).split():
+        session.run("torch-compat", "readers", "build", f"torch-{release}")
 
 
 def altered_release(arguments: list[str]) -> str:

@@ -162,6 +162,14 @@ def looked_at(browser: Any, page: Path, pictures: Path) -> Iterator[str]:
         yield from tab.open(path)
         tab.picture(pictures / f"beside-{kind}.png")
         yield from accessible(tab.page, path.name)
+    tab.context.close()
+    tab = Tab(browser, DESK)  # clicks come before every file is opened, which takes minutes where there are a thousand
+    yield from tab.open(main_file)
+    for kind, selector in KINDS.items():
+        yield from clicked(tab.page, kind, selector)
+    print("load of the machine: " + ", ".join(f"{one:.1f}" for one in os.getloadavg()), flush=True)
+    yield from tab.said
+    tab.said.clear()
     for path in beside:
         yield from tab.open(path)
         count = tab.page.evaluate("() => document.querySelectorAll('*').length")
@@ -191,13 +199,6 @@ def looked_at(browser: Any, page: Path, pictures: Path) -> Iterator[str]:
             if broken:
                 yield f"{name}: {path.name} breaks {len(broken)} texts of tables, first {broken[0]!r}"
         tab.context.close()
-    tab = Tab(browser, DESK)
-    yield from tab.open(main_file)
-    for kind, selector in KINDS.items():
-        yield from clicked(tab.page, kind, selector)
-    print("load of the machine: " + ", ".join(f"{one:.1f}" for one in os.getloadavg()))
-    yield from tab.said
-    tab.context.close()
 
 
 def clicked(page: Any, kind: str, selector: str) -> Iterator[str]:

@@ -1,6 +1,6 @@
-"""``python -m tests.draws --seed NAME [--count 300] [--into FOLDER]``: whether `inspect` knows which releases load drawn files.
+"""``python -m tests.draws --seed NAME [--count 300] [--into FOLDER]`` or ``--releases``: whether `inspect` knows which releases load drawn files.
 
-States and programs are drawn from a seed and written by six releases (write.py); eight others load them (read.py). A cell is one
+States and programs are drawn from a seed and written by six releases (write.py); eight others load them. A cell is one
 call in one release: the default call of the family, and ``weights_only=True`` where torch.load takes it. It agrees where `inspect` says that the
 release loads the file, and it does, or that it does not, and it does not. A seed is drawn once: what is wrong is mended by its class, and
 the next figure is that of another seed.
@@ -11,8 +11,6 @@ Exit status 1 if fewer than 99.9 % of the cells agree, 4 if a release is not bui
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -20,6 +18,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.kinds.asking import answers
 from torch_compat.inspection import inspect
 from torch_compat.needs.loading import CALLS
 from torch_compat.readers.environments import Environments
@@ -59,52 +58,58 @@ def cells(row: dict[str, Any], release: str) -> list[Cell]:
     return found
 
 
-def run(release: str, *arguments: str) -> None:
-    """Run a script of this folder in a release."""
+def python_of(release: str) -> Path:
+    """The Python of a release that is built here."""
     environment = Environments().get(release)
     assert environment is not None, release
-    command = [str(environment.python), *arguments]  # programs print while they are traced
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": ""})
+    return environment.python
 
 
-def asked(release: str, wanted: list[Cell], scratch: Path) -> list[str]:
-    """What a release says to each call: nothing where it loads the file, else its error."""
-    files, answers = scratch / "files.json", scratch / "answers.json"
-    files.write_text(json.dumps([[os.fspath(Path(cell.path).resolve()), cell.call] for cell in wanted]), encoding="utf-8")
-    run(release, str(HERE / "read.py"), str(files), str(answers))
-    found: list[str] = json.loads(answers.read_text(encoding="utf-8"))
-    return found
+def code(call: str) -> str:
+    """The code of a call."""
+    if call == RESTRICTED:
+        return "torch.load(PATH, weights_only=True)"
+    module = call.rpartition(".")[0]
+    return f"import {module}; {call}(PATH)"
 
 
 def main() -> int:
     """The command."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--seed", required=True, help="any text; one that no mending has seen")
+    parser.add_argument("--seed", help="any text; one that no mending has seen")
     parser.add_argument("--count", type=int, default=300, help="how many are drawn (default: 300)")
+    parser.add_argument("--releases", action="store_true", help="only print which releases are asked")
     parser.add_argument("--into", type=Path, help="keep what is written in this folder, and use what is there")
     options = parser.parse_args()
+    if options.releases:
+        print(*sorted({*WRITERS, *READERS}, key=Release))
+        return 0
+    if not options.seed:
+        parser.error("--seed NAME is missing: any text; one that no mending has seen")
     absent = [release for release in (*WRITERS, *READERS) if Environments().get(release) is None]
     if absent:
         print(f"not built here: {', '.join(absent)} (torch-compat readers build torch-X)")
         return UNAVAILABLE
     with tempfile.TemporaryDirectory(prefix="draws-") as scratch:
-        return compared(options.seed, options.count, options.into or Path(scratch), Path(scratch))
+        return compared(options.seed, options.count, options.into or Path(scratch))
 
 
-def compared(seed: str, count: int, into: Path, scratch: Path) -> int:
+def compared(seed: str, count: int, into: Path) -> int:
     """Write, inspect, load and compare; the exit status."""
     rows = []
     for release in WRITERS:
         folder = into / f"{seed}-{release}"
         if not folder.exists():
             folder.mkdir(parents=True)
-            run(release, str(HERE / "write.py"), seed, str(count), str(folder))
+            command = [str(python_of(release)), str(HERE / "write.py"), seed, str(count), str(folder)]
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)  # programs print while they are traced
         rows += [inspect(path) for path in sorted(folder.glob("*.pt"))]
     agree: Counter[str] = Counter()
     every: Counter[str] = Counter()
     for release in READERS:
         wanted = [cell for row in rows for cell in cells(row, release)]
-        for cell, said in zip(wanted, asked(release, wanted, scratch), strict=True):
+        found = answers(python_of(release), [(cell.path, code(cell.call)) for cell in wanted])
+        for cell, said in zip(wanted, found, strict=True):
             every[cell.call] += 1
             agree[cell.call] += cell.loads == (not said)
             if cell.loads != (not said):

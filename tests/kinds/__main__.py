@@ -1,4 +1,4 @@
-"""``python -m tests.kinds [--release 2.15.0 ...] [--into FOLDER]``: whether the calls that `inspect` names load real checkpoints.
+"""``python -m tests.kinds [--release 2.15.0 ...] [--into FOLDER | --releases]``: whether the calls that `inspect` names load real checkpoints.
 
 Beside each release of packages.toml, real libraries are installed into an environment of their own, and write checkpoints (write.py).
 Each file is inspected. In each release, every call that the answer names must load it, and where the answer names none, or none with
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -23,6 +22,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tests.kinds.asking import HERE, answers
 from torch_compat.inspection import files_of, inspect
 from torch_compat.readers.environments import Environments
 from torch_compat.releases.release import Release
@@ -30,7 +30,6 @@ from torch_compat.releases.release import Release
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-HERE = Path(__file__).parent
 STATED = tomllib.loads((HERE / "packages.toml").read_text(encoding="utf-8"))
 KINDS = (
     "lightning",
@@ -143,8 +142,12 @@ def main() -> int:
     """The command."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--release", action="append", choices=list(STATED["release"]), help="only this one; can be repeated")
+    parser.add_argument("--releases", action="store_true", help="only print which releases are asked")
     parser.add_argument("--into", type=Path, help="keep environments and files in this folder, and use what is there")
     asked = parser.parse_args()
+    if asked.releases:
+        print(*STATED["release"])
+        return 0
     with tempfile.TemporaryDirectory(prefix="kinds-") as scratch:
         return followed(asked.release or list(STATED["release"]), asked.into or Path(scratch))
 
@@ -191,12 +194,7 @@ def follow(rows: list[dict[str, Any]], writer: Beside, here: Beside, count: Coun
                 made.append(call)
             else:
                 count["need another version of a library"] += 1
-    with tempfile.TemporaryDirectory() as scratch:
-        asked, answers = Path(scratch, "calls.json"), Path(scratch, "answers.json")
-        asked.write_text(json.dumps([[str(Path(call.path).resolve()), call.code] for call in made]), encoding="utf-8")
-        command = [str(here.python), "-W", "ignore", str(HERE / "call.py"), str(asked), str(answers)]
-        subprocess.run(command, check=True, env={**os.environ, "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(HERE)}, cwd=scratch)
-        found = json.loads(answers.read_text(encoding="utf-8"))
+    found = answers(here.python, [(call.path, call.code) for call in made])
     for call, said in zip(made, found, strict=True):
         count["made"] += 1
         count["that are to fail"] += not call.loads

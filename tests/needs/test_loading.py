@@ -125,6 +125,11 @@ def test_names_are_imported_from_their_modules_whatever_hides_these() -> None:
     assert added == "torch.serialization.add_safe_globals([WeightNorm, Linear, torch_nn_Linear, mine_set, (A.B, 'mine.A.B')])"
 
 
+def test_a_nested_class_is_not_taken_for_a_class_of_a_module_of_that_name() -> None:
+    codes_of = [of(facts_of(b"\x80\x02c%s\n)\x81." % named)).how_to_load[0].code for named in (b"mine.a\nB", b"mine\na.B")]
+    assert ["from mine.a import B; " in codes_of[0], "from mine import a; " in codes_of[1]] == [True, True]
+
+
 def test_the_state_of_an_object_of_unnamed_class_cannot_be_allowed() -> None:
     made = b"\x80\x02cnumpy.random._pickle\n__generator_ctor\n%s\x85R}b."
     assert not any(way.safe_globals for way in of(facts_of(made % b"U\x05PCG64")).how_to_load)

@@ -338,12 +338,15 @@ def asked_of(facts: Facts) -> Hashable:
     if facts.family != "torch-save":
         return facts.family, devices, tuple(facts.extra.get("extern_modules", ())), sets_state(facts)
     events = tuple(
-        (event.kind, event.subject.path if event.subject.__class__ is Global else str(event.subject.__class__), event.protocol)
-        for unpickled in facts.pickles.values()
-        for event in unpickled.events
+        (event.kind, _named(event.subject), event.protocol) for unpickled in facts.pickles.values() for event in unpickled.events
     )
-    numpy = any(kind == "global" and path == NUMPY_DTYPE for kind, path, _ in events)
+    numpy = any(kind == "global" and ".".join(named) == NUMPY_DTYPE for kind, named, _ in events)
     return facts.container, bool(facts.storages), devices, events, _dtypes(facts) if numpy else ()
+
+
+def _named(subject: Any) -> tuple[str, ...]:
+    """Module and name of a global, which imports take apart; the class of anything else."""
+    return (subject.module, subject.name) if subject.__class__ is Global else (str(subject.__class__),)
 
 
 def sets_state(facts: Facts) -> bool:

@@ -1,0 +1,32 @@
+"""Asking a release to load files: each call in a process of its own (call.py)."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+HERE = Path(__file__).parent
+
+
+def answers(python: Path, calls: Iterable[tuple[str, str]]) -> list[str]:
+    """What a release says to each call: nothing where it loads the file, else its error.
+
+    Parameters:
+        python: its Python.
+        calls: the path of a file and the code that loads it, in which ``PATH`` stands for the file. The module ``own_model`` can be imported.
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        asked, said = Path(scratch, "calls.json"), Path(scratch, "answers.json")
+        asked.write_text(json.dumps([[str(Path(path).resolve()), code] for path, code in calls]), encoding="utf-8")
+        command = [str(python), "-W", "ignore", str(HERE / "call.py"), str(asked), str(said)]
+        environ = {**os.environ, "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(HERE)}
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environ, cwd=scratch)
+        found: list[str] = json.loads(said.read_text(encoding="utf-8"))
+    return found
