@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +17,10 @@ import pytest
 import torch_compat
 from tests.miniatures import miniature
 from tests.readers.test_wheels import index_of, small_wheel
+from tests.recordings import folder_of
 from torch_compat.cli import main
 from torch_compat.cli._candidate import only_with_cuda
+from torch_compat.corpus.recorded import record
 from torch_compat.operators.history import History
 from torch_compat.readers.environments import Environments
 from torch_compat.replay.observe import observe
@@ -112,6 +115,26 @@ def test_a_warning_is_new_and_breaks_nothing(candidate: Callable[..., Any], buil
     assert ended.status == 0
     assert [(one["what"], one["policy"], one["count"]) for one in ended.json["new"]] == [("warns", "allowed", 4)]
     assert candidate(name, "--fail-on", "new").status == 1
+
+
+def test_which_archive_hears_a_warning_that_a_process_gives_once_is_chance(
+    candidate: Callable[..., Any], build: Callable[..., str], tree: Tree
+) -> None:
+    always = "if isinstance(value, dict): warnings.warn('a prototype')"
+    heard = tree.observe(miniature(tree.cache, "1.6.0", at_load=always))
+    first = min(key for key, cell in heard.cells.items() if cell.warnings)
+    cells = {key: cell if key == first else replace(cell, warnings=()) for key, cell in heard.cells.items()}
+    record(folder_of(tree.root), replace(heard, cells=cells))
+    new = candidate(build(at_load=always), "--format", "json").json["new"]
+    assert [one["what"] for one in new] == ["warns"]  # nobody has stated that it is given once
+    with (tree.root / "policies" / "torch" / "warnings.toml").open("a", encoding="utf-8") as file:
+        says = '{ readers = "1.6.0..", category = "UserWarning", text = "a prototype" }'
+        file.write(
+            f'\n[[warning]]\nid = "prototype"\nfamilies = ["torch-save"]\nonce = true\nbecause = "it is one"\nsays = [{says}]\n'
+        )
+    assert candidate(build(name="stated", at_load=always), "--format", "json").json["new"] == []
+    other = build(name="other", at_load=always.replace("a prototype", "another one"))
+    assert [one["what"] for one in candidate(other, "--format", "json").json["new"]] == ["warns"]
 
 
 def test_what_the_release_does_wrong_is_known_or_mended(

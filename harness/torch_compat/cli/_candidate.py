@@ -212,6 +212,9 @@ def examined(asking: Asking, against: Against, earlier: Sequence[BuildTree] = ()
         if part.unasked:
             why = f"{asked.base.name} is not recorded with {part.unasked[0]} as it is now"
             not_asked.append((what, why, True, len(part.unasked)))
+        if part.unended:
+            why = f"{part.unended[0]} came to no end with {fresh.name} or {asked.base.name} alone: ask again on a quiet machine"
+            not_asked.append((what, why, True, len(part.unended)))
     if against.wrote is None and build.release.local != Release(asked.base.name.removeprefix(PREFIX)).local != "":
         notes.append(f"{asked.base.name} is recorded, and this build is another variant of torch ({build.variant})")
     if asked.recipes is not None:

@@ -48,6 +48,7 @@ __all__ = [
 State: TypeAlias = Literal["new", "mended", "known", "reworded", "same"]
 KEPT: Final = frozenset({Outcome.SAME, Outcome.CLOSE})
 BREAKS: Final = Verdict.FAIL
+TIMED_OUT: Final = "timed-out"
 NO_VALUES: Final = frozenset({"error", "crashed", "timed-out", "unstable", "unsupported"})
 """What a golden holds whose writer did not read the archive back, or whose program died: it has no values to compare."""
 RESULTS: Final = frozenset({"differs", "raised", "relaxed"})
@@ -90,12 +91,14 @@ class Compared:
     Attributes:
         moved: all that is not the same and right in both.
         same: cells, probes and deprecations in which both do the same and nothing is wrong.
-        unasked: cells of the later one that the earlier one was never shown as they are now.
+        unasked: what the later one was asked and the earlier one was never shown as it is now.
+        unended: what came to no end with one of them alone, which tells more about the machine than about torch.
     """
 
     moved: tuple[Moved, ...]
     same: int
     unasked: tuple[str, ...]
+    unended: tuple[str, ...] = ()
 
 
 def verdict_of(judged: Iterable[ReaderJudgement]) -> Verdict:
@@ -109,10 +112,14 @@ def compare_cells(
 ) -> Compared:
     """Compare what two readers did with every cell of the later one.
 
+    A warning that a process gives once is heard with the first archive that has a reason for it, whichever that is. So it is new only if
+    the earlier reader gives it nowhere, and gone only if the later one gives it nowhere.
+
     Parameters:
         judged: what the rules say of the later one's cells.
     """
     options = {entry.id: entry for entry in evidence.policy.options}
+    chance = _given_once(evidence) & _of_all(base) & _of_all(later)
     moved: list[Moved] = []
     unasked: list[str] = []
     same = 0
@@ -124,7 +131,7 @@ def compare_cells(
         if before is None:
             unasked.append(fixture_id if options_id == "default" else f"{fixture_id} ({options_id})")
             continue
-        found = list(_cell(evidence, fixture, options[options_id], (base.name, before), (later.name, after)))
+        found = list(_cell(evidence, fixture, options[options_id], (base.name, before), (later.name, after), chance))
         said = judged.get((fixture_id, options_id), ())
         moved += [_with(one, said) for one in found]
         same += not found
@@ -136,7 +143,12 @@ def _with(one: Moved, judged: tuple[ReaderJudgement, ...]) -> Moved:
 
 
 def _cell(
-    evidence: Evidence, fixture: Fixture, options: OptionSet, one: tuple[str, Observation], other: tuple[str, Observation]
+    evidence: Evidence,
+    fixture: Fixture,
+    options: OptionSet,
+    one: tuple[str, Observation],
+    other: tuple[str, Observation],
+    chance: frozenset[tuple[str, str]],
 ) -> Iterable[Moved]:
     before, after = one[1], other[1]
     was, is_ = (
@@ -161,10 +173,10 @@ def _cell(
         yield Moved(state, what, group, fixture.id, options.id, *texts, cause)
     elif wrong:
         yield Moved("known", "loads", f"known:{is_}", fixture.id, options.id, *texts, "")
-    gone, new = _warnings(before) - _warnings(after), _warnings(after) - _warnings(before)
+    gone, new = _warnings(before) - _warnings(after) - chance, _warnings(after) - _warnings(before) - chance
     if (gone or new) and before.result == after.result:
         for category, text in sorted(new or gone):
-            which = f"warns: {category.removeprefix('builtins.')}: {text}" if new else f"does not warn any more: {text}"
+            which = f"warns: {category}: {text}" if new else f"does not warn any more: {text}"
             about = QUOTED.sub("'…'", text)
             group = f"warns:{'+' if new else '-'}:{category}:{about}"
             pair = ("no such warning", "warns") if new else ("warns", "no such warning")
@@ -256,7 +268,21 @@ def _grave(cell: Observation) -> Difference | None:
 
 
 def _warnings(cell: Observation) -> frozenset[tuple[str, str]]:
-    return frozenset((category, alike(headline(text))) for category, text in cell.warnings)
+    return frozenset(_warning(category, text) for category, text in cell.warnings)
+
+
+def _warning(category: str, text: str) -> tuple[str, str]:
+    return category.removeprefix("builtins."), alike(headline(text))
+
+
+def _given_once(evidence: Evidence) -> frozenset[tuple[str, str]]:
+    """The warnings that a process gives once, by the policy."""
+    return frozenset(_warning(one.category, one.text) for entry in evidence.policy.warnings if entry.once for one in entry.says)
+
+
+def _of_all(reader: ObservedReader) -> frozenset[tuple[str, str]]:
+    """The warnings that a reader gives anywhere."""
+    return frozenset().union(*map(_warnings, reader.cells.values()))
 
 
 def in_short(outcome: Outcome, cell: Observation) -> str:
@@ -280,9 +306,13 @@ def why(fixture: Fixture, after: Observation, texts: tuple[str, str]) -> str:
 
 
 def compare_deprecations(base: ObservedReader, later: ObservedReader, judged: Iterable[tuple[str, ReaderJudgement]]) -> Compared:
-    """Compare what two readers did with deprecated things and their alternatives. Documentation is not compared."""
+    """Compare what two readers did with deprecated things and their alternatives. Documentation is not compared.
+
+    A use that came to no end with one of them alone is not compared.
+    """
     moved: list[Moved] = []
     unasked: list[str] = []
+    unended: list[str] = []
     same = 0
     said = list(judged)
     for name, after in sorted(later.deprecations.items()):
@@ -291,15 +321,19 @@ def compare_deprecations(base: ObservedReader, later: ObservedReader, judged: It
             unasked.append(f"deprecation {name}")
             continue
         ways = [way for way in ("deprecated", "alternative") if _use(before, way) != _use(after, way)]
+        late = [way for way in ways if TIMED_OUT in {getattr(before, way).outcome, getattr(after, way).outcome}]
+        unended += [f"{name} ({way})" for way in late]
         same += not ways
         for way in ways:
+            if way in late:
+                continue
             use, old = getattr(after, way), getattr(before, way)
             texts = _in_words(old), _in_words(use)
             of_it = tuple(one for subject, one in said if name in subject.split())
             cause = f"{name} ({way}): {texts[1]}; before: {texts[0]}"
             state: State = "mended" if _is_better(old, use) else "new"
             moved.append(Moved(state, "deprecation", f"deprecation:{name}:{way}", name, "", *texts, cause, of_it))
-    return Compared(tuple(moved), same, tuple(unasked))
+    return Compared(tuple(moved), same, tuple(unasked), tuple(unended))
 
 
 def _use(one: DeprecationObservation, way: str) -> tuple[object, ...]:

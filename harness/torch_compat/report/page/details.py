@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter, defaultdict
+from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from torch_compat.judging.cell import Outcome
@@ -333,8 +334,16 @@ def _deprecation(row: TimelineRow) -> Element:
         shown += _row("next", f"may {step_text(snapshot.next.what)} from {bound.release} ({bound.day})")
     if snapshot.due is not None:
         shown += _row("due", f"{snapshot.due.release} ({snapshot.due.day})" + ("; overdue" if snapshot.overdue else ""))
-    states = ", ".join(f"{release}: {seen.state}" for release, seen in row.states.items())
-    shown += _row("what releases did", states or "no release was asked")
+    shown += _row("what releases did", _states(row) or "no release was asked")
     shown += _row("use instead", one.alternative)
     shown += _row("command", tag("pre", tag("code", f"torch-compat explain {one.id}")))
     return tag("article", tag("h2", one.id), tag("dl", *shown), id=anchor(one.id))
+
+
+def _states(row: TimelineRow) -> str:
+    """What releases did, a run of releases that did the same at once: sixty releases are as short to read, and to lay out, as six."""
+    runs = [(state, list(releases)) for state, releases in groupby(row.states, key=lambda release: row.states[release].state)]
+    return ", ".join(
+        f"{releases[0]}: {state}" if len(releases) == 1 else f"{releases[0]} to {releases[-1]}: {state}"
+        for state, releases in runs
+    )
