@@ -32,7 +32,7 @@ from torch_compat.escapes import escaped, escaped_lines, escaped_output
 from torch_compat.workspace import find_policy, find_root
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from tests.cli.conftest import Ended
     from tests.miniatures.tree import Tree
@@ -377,6 +377,64 @@ def test_a_command_that_there_is_not_is_answered_with_the_nearest(
         main([given, "x"])
     assert ended.value.code == 2
     assert hint in capsys.readouterr().err
+
+
+def helps() -> Iterator[tuple[str, ...]]:
+    """Every command and every command of a group."""
+    yield ()
+    for name in COMMANDS:
+        yield (name,)
+        command = getattr(importlib.import_module(f"torch_compat.cli.{name}"), name)
+        for one in getattr(command, "commands", ()):
+            yield name, one
+
+
+@pytest.mark.parametrize("command", [*helps()], ids=" ".join)
+def test_help_cuts_no_sentence_and_no_name(
+    command: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = {}
+    for columns in (60, 80):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        with pytest.raises(SystemExit):
+            main([*command, "--help"])
+        said[columns] = capsys.readouterr().out
+        over = [line for line in said[columns].splitlines() if len(line) > columns]
+        assert all(len(line.split()) <= 2 for line in over), over  # an option with a name that is longer
+        assert "..." not in said[columns].partition("\n\n")[2]  # below the line of usage
+    assert sorted(said[60].split()) == sorted(said[80].split())
+
+
+NARROW = [
+    ("readers", "list"), ("operators", "history", "aten::div"), ("explain", "aten::div"), ("deprecations", "--full"),
+    ("inspect", "fixtures/torch-1.6.0"), ("inspect", "fixtures/torch-1.6.0/div.pt"), ("plan", "rename", "aten::add"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", NARROW, ids=" ".join)
+def test_a_narrow_terminal_gets_every_number(command: tuple[str, ...]) -> None:
+    """What 300 columns show, 60 show as well, in whole words: asked with a real terminal."""
+    pty = pytest.importorskip("pty", reason="this system has no pseudo-terminals")
+    words = {}
+    for columns in (300, 60):
+        ours, theirs = pty.openpty()
+        environment = {**os.environ, "COLUMNS": str(columns), "TERM": "dumb", "NO_COLOR": "1"}
+        with subprocess.Popen(
+            [sys.executable, "-m", "torch_compat", *command],
+            stdout=theirs,
+            stderr=subprocess.DEVNULL,
+            env=environment,
+            cwd=REPOSITORY,
+        ) as process:
+            os.close(theirs)
+            shown = b""
+            with contextlib.suppress(OSError):  # the end of a pseudo-terminal
+                while part := os.read(ours, 1 << 16):
+                    shown += part
+            os.close(ours)
+        assert process.returncode == 0
+        words[columns] = set(shown.decode().replace(";", " ").split())
+    assert words[300] <= words[60]
 
 
 @pytest.mark.parametrize("command", [["operators", "diff", "1.4.0", "1.5.0"], ["deprecations", "--full"], ["report", "2.13.0"]])

@@ -237,7 +237,7 @@ def _inspected(path: Path, steps: _Steps) -> dict[str, Any]:
 
     try:
         found, said = steps.do("inspect", row)
-        text = steps.do("tree", lambda: screen(found, tree=True, code=True))
+        text = steps.do("tree", lambda: screen(found, 0, tree=True, code=True))
     except HarnessError as error:
         raise _Bad(RAISED, f"inspect raises {type(error).__name__}: {error}") from error
     if not all(line.isprintable() for line in text.splitlines()):

@@ -15,7 +15,7 @@ from torch_compat.judging.cell import Outcome
 from torch_compat.judging.judge import ReaderSource
 from torch_compat.judging.judgement import Verdict
 from torch_compat.report.breaks import LEGEND, MARKS
-from torch_compat.report.to_text import MOST, WIDEST, print_report, summary_text
+from torch_compat.report.to_text import MOST, MOST_LINES, print_report, summary_text
 
 if TYPE_CHECKING:
     from torch_compat.judging.judge import Report
@@ -178,11 +178,22 @@ def large(report: Report) -> Report:
 def test_whatever_the_size_it_fits_on_a_page_and_says_what_it_leaves_out(report: Report) -> None:
     lines = shown(large(report)).splitlines()
     assert len(lines) <= 82
-    commands = [line for line in lines if line.lstrip().startswith("show ")]
-    assert all(len(line) <= WIDEST for line in lines[:-2] if line not in commands)  # the totals are one line, however wide
+    assert not any(line.endswith("…") for line in lines)  # without a terminal nothing is cut
     assert f"  and {200 - MOST + 1}" in "\n".join(lines)
     assert sum("more: --full prints them" in line for line in lines) == 5
     assert lines[-1].startswith("exit status")
+
+
+def test_on_a_terminal_a_cause_has_few_lines_that_all_fit(report: Report) -> None:
+    lines = ESCAPE.sub("", shown(large(report), 80, color=True)).splitlines()
+    commands = [line for line in lines if line.lstrip().startswith("show ")]
+    assert all(len(line) <= 80 for line in lines[:-2] if line not in commands)  # the totals are one line, however wide
+    assert any(line.endswith(" …") for line in lines)
+    longest = running = 0
+    for line in lines:
+        running = running + 1 if line.startswith("    ") and line not in commands else 1 if " × " in line else 0
+        longest = max(longest, running)
+    assert longest == MOST_LINES
 
 
 def test_in_full_nothing_is_left_out(report: Report) -> None:

@@ -10,10 +10,14 @@ from typing import Any
 
 import click
 
+from torch_compat.cli._help import WholeWords
 from torch_compat.cli._listed import COMMANDS, EPILOG
 from torch_compat.version import __version__
 
 __all__ = ["by_click", "top_level"]
+
+
+click.Context.formatter_class = WholeWords  # of every command
 
 
 class _Lazy(click.Group):

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from torch_compat.cli._status import exit_status
+from torch_compat.cli._terminal import terminal_width
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["exit_status", "format_option", "print_json", "say", "trust_option", "write_output"]
+__all__ = ["exit_status", "format_option", "print_json", "say", "say_wrapped", "trust_option", "write_output"]
 
 Command = Callable[..., Any]
 
@@ -49,6 +50,15 @@ def say(text: str, *, err: bool = False, nl: bool = True) -> None:
     Unlike ``click.echo`` it takes no escape sequence out of a text: what a name holds is shown, as an escape.
     """
     (sys.stderr if err else sys.stdout).write(text + "\n" * nl)
+
+
+def say_wrapped(text: str) -> None:
+    """Print paragraphs, one a line, on standard output. On a terminal they are wrapped between words; nothing is cut."""
+    from torch_compat.report.paragraphs import wrapped  # noqa: PLC0415 - as late as it is needed
+
+    width = terminal_width()
+    for line in text.split("\n"):
+        say("\n".join(wrapped(line, width)) if width else line)
 
 
 def write_output(path: Path, text: str) -> None:

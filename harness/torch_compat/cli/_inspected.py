@@ -12,6 +12,7 @@ from torch_compat.formats.tree import contents, shown
 from torch_compat.inspected import NATIVE
 from torch_compat.needs import packaged_rules
 from torch_compat.pickles import brief
+from torch_compat.report.paragraphs import wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,27 +23,46 @@ if TYPE_CHECKING:
     from torch_compat.needs.changes import ChangeOfMeaning
     from torch_compat.needs.loading import Advisory, Module
 
-__all__ = ["HEADINGS", "line", "screen"]
+__all__ = ["headings", "line", "screen"]
 
 LABEL = 14
 WIDTH = 110  # of what stands behind the label
 MOST = 12  # of a list; the rest is counted
-HEADINGS = f"{'FORMAT':<44}  {'READ BY TORCH':<24}  {'STATE':<24}  PATH"
+ROOMY = 140  # columns from which a path stands beside what is said of it
 
 
-def line(found: Inspected) -> str:
-    """One line of a table."""
+def headings(width: int) -> str:
+    """What stands above the lines."""
+    return _columns("FORMAT", "READ BY TORCH", "STATE", "PATH", width)
+
+
+def line(found: Inspected, width: int) -> str:
+    """One line of a table; on a terminal with little room, the path and what is said of it below.
+
+    Parameters:
+        width: columns of the terminal; 0 without one.
+    """
     name = found.facts.name if found.facts else shown(found.other or "-")[:44]
     sound = "dangerous" if found.dangers else "sound" if found.facts else "not PyTorch's"
     if found.omitted:
         sound += ", not all checked"
     state = sound if found.error is None else shown(found.error.code)
-    return _plain(f"{name:<44}  {_spans(found.needs):<24}  {state:<24}  {found.path}")
+    return _columns(_plain(name), _plain(_spans(found.needs)), _plain(state), _plain(found.path), width)
 
 
-def screen(found: Inspected, *, tree: bool, code: bool) -> str:
-    """One screen, and the contents and the source where they are asked for."""
-    lines = [_plain(found.path), *_labelled(_entries(found))]
+def _columns(name: str, spans: str, state: str, path: str, width: int) -> str:
+    if not 0 < width < ROOMY:
+        return f"{name:<44}  {spans:<24}  {state:<24}  {path}"
+    return "\n".join([path, *wrapped(f"    {name}; {spans}; {state}", width)])
+
+
+def screen(found: Inspected, width: int, *, tree: bool, code: bool) -> str:
+    """One screen, and the contents and the source where they are asked for.
+
+    Parameters:
+        width: columns of the terminal, which is where entries are wrapped; 0 without one.
+    """
+    lines = [_plain(found.path), *_labelled(_entries(found), width)]
     if found.facts is not None:
         if tree:
             lines += ["", "Contents", *(f"  {_plain(one)}" for one in contents(found.facts))]
@@ -51,10 +71,13 @@ def screen(found: Inspected, *, tree: bool, code: bool) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _labelled(entries: Iterator[tuple[str, Sequence[str]]]) -> Iterator[str]:
+def _labelled(entries: Iterator[tuple[str, Sequence[str]]], width: int) -> Iterator[str]:
+    margin = LABEL + 2
     for label, texts in entries:
-        for number, text in enumerate(texts):
-            yield f"  {label if number == 0 else '':<{LABEL}}{_plain(text)}"  # whatever the entry did already
+        lines = (_plain(text) for text in texts)  # whatever the entry did already
+        fitting = (part for line in lines for part in (wrapped(line, width - margin) if width else [line]))
+        for number, line in enumerate(fitting):
+            yield f"  {label if number == 0 else '':<{LABEL}}{line}"
 
 
 def _entries(found: Inspected) -> Iterator[tuple[str, Sequence[str]]]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torch_compat.cli._processes import in_processes
 from torch_compat.cli._status import exit_status
+from torch_compat.cli._terminal import terminal_width
 from torch_compat.errors import HarnessError, UsageError
 from torch_compat.inspection import Inspected, files_of, look_at
 from torch_compat.needs import packaged_rules
@@ -61,12 +62,14 @@ class InspectOptions(NamedTuple):
         named: the paths that the user named; other files were found in folders.
         fail_on: the conditions that lead to exit status 1, as they were given.
         marked: whether another tool is told of it.
+        width: columns of the terminal; 0 without one.
     """
 
     form: str
     named: frozenset[str]
     fail_on: tuple[str, ...]
     marked: bool = False
+    width: int = 0
 
 
 def inspected(
@@ -92,7 +95,7 @@ def inspected(
         form = "screen" + " tree" * tree + " code" * code
     else:
         form = "line"
-    asked = InspectOptions(form, frozenset(paths), conditions, write is not None)
+    asked = InspectOptions(form, frozenset(paths), conditions, write is not None, terminal_width())
     marks: list[Mark] = []
     status = _print(_noted(_rendered(first, files, asked), marks), form, conditions)
     if write is not None:
@@ -184,9 +187,9 @@ def _print_rows(rendered: Iterator[Rendered], form: str, statuses: Counter[int])
             before = ",\n"
         elif form == "line":
             if number == 0:
-                from torch_compat.cli._inspected import HEADINGS  # noqa: PLC0415 - JSON does not need it
+                from torch_compat.cli._inspected import headings  # noqa: PLC0415 - JSON does not need it
 
-                out.write(f"{HEADINGS}\n")
+                out.write(f"{headings(terminal_width())}\n")
             out.write(_writable(text) + "\n")
         else:
             out.write("\n" * bool(number) + _writable(text))
@@ -203,11 +206,10 @@ def _writable(text: str) -> str:
 
 def _render(path: str, asked: InspectOptions) -> Rendered:
     """The row of a file. Whatever reading it leads to, a fault of ours included, costs this row and no other."""
-    form = asked.form
     try:
         found = look_at(path, named=path in asked.named)
         found.fails = list(_met(found, asked.fail_on))
-        return _status(found), _text(found, form), _marks(found, asked)
+        return _status(found), _text(found, asked), _marks(found, asked)
     except HarnessError as error:  # none of an archive: of what is recorded of the releases
         failed, status = _failed(path, error.message, error.code, error.hint), error.exit_status
     except Exception as error:
@@ -215,7 +217,7 @@ def _render(path: str, asked: InspectOptions) -> Rendered:
             raise
         kind = type(error).__name__
         failed, status = _failed(path, f"internal error in torch-compat: {kind}", "fault"), 3
-    return status, _text(failed, form), _marks(failed, asked)
+    return status, _text(failed, asked), _marks(failed, asked)
 
 
 def _marks(found: Inspected, asked: InspectOptions) -> tuple[Mark, ...]:
@@ -235,14 +237,15 @@ def _failed(path: str, message: str, code: str, hint: str | None = REPORT) -> In
     return found
 
 
-def _text(found: Inspected, form: str) -> str:
+def _text(found: Inspected, asked: InspectOptions) -> str:
+    form = asked.form
     if form == "json":
         return found.json()
     from torch_compat.cli._inspected import line, screen  # noqa: PLC0415 - JSON does not need it
 
     if form == "line":
-        return line(found)
-    return screen(found, tree="tree" in form, code="code" in form)
+        return line(found, asked.width)
+    return screen(found, asked.width, tree="tree" in form, code="code" in form)
 
 
 # ----------------------------------------------------------------------------------------------------------- many files
@@ -260,4 +263,4 @@ def _rendered(first: list[str], rest: Iterable[str], asked: InspectOptions) -> I
 def _crashed(path: str, asked: InspectOptions) -> Rendered:
     message = "the process that read the file died: internal error in torch-compat, or out of memory"
     failed = _failed(path, message, "crashed")
-    return 3, _text(failed, asked.form), _marks(failed, asked)
+    return 3, _text(failed, asked), _marks(failed, asked)

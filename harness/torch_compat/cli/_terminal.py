@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shutil
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,7 +20,7 @@ from torch_compat.escapes import escaped_output
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["Harmless", "harmless_output", "styled"]
+__all__ = ["Harmless", "harmless_output", "styled", "terminal_width"]
 
 STYLES: Final = re.compile(r"(\x1b\[[0-9;]*[mABCDGHJK]|\x1b\[\?25[hl]|\r)")
 """What rich makes of styles and progress bars: colours, moves of the cursor, erasing, hiding the cursor."""
@@ -86,6 +87,11 @@ class Harmless:
     @staticmethod
     def _with_styles(text: str) -> str:
         return "".join(part if number % 2 else escaped_output(part) for number, part in enumerate(STYLES.split(text)))
+
+
+def terminal_width() -> int:
+    """The columns of the terminal that standard output is; 0 if it is none."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
 
 
 def styled(stream: Any) -> Any:

@@ -14,6 +14,7 @@ from torch_compat.cli._root import root_option
 from torch_compat.judging.wording_drafts import drafts, phrase
 from torch_compat.operators.differences import in_words
 from torch_compat.policy.counts import ACCEPT
+from torch_compat.report.paragraphs import paragraph
 from torch_compat.workspace import find_root
 from torch_compat.writes import holding
 
@@ -68,16 +69,13 @@ def accept(root: Path | None, format_: str, *, write: bool, show: bool) -> int:
         _show(counted, console)
     unused = [f"{' '.join(key)}: {why}" for key, why in sorted(counted.unused.items())]
     for line in (*counted.unread, *map(str, counted.differences), *map(str, counted.changes), *unused, *counted.not_checked):
-        console.print(Text(line), soft_wrap=True)
+        paragraph(console, line)
     said = f"{len(counted.entries)} entries, {len(counted.changes) or 'none'} changed"
     done = "written" if written else "nothing written"
     if counted.stale and not written:
         done += ": something could not be checked, so the counts are not final" if write else f": {ACCEPT}"
-    console.print(
-        Text(f"{ACCEPTED_FILE}: {len(counted.accepted.lines)} lines, {len(counted.differences) or 'none'} changed"),
-        soft_wrap=True,
-    )
-    console.print(Text(f"{LOCK_FILE}: {said}; {done}"), soft_wrap=True)
+    paragraph(console, f"{ACCEPTED_FILE}: {len(counted.accepted.lines)} lines, {len(counted.differences) or 'none'} changed")
+    paragraph(console, f"{LOCK_FILE}: {said}; {done}")
     return status
 
 
@@ -85,28 +83,28 @@ def _show(counted: Counted, console: Console) -> None:
     """Every waiver with its reason, and what it covers: who wrote, who read, what differs; and errors that no wording explains."""
     known = counted.accepted.known
     for waiver in counted.evidence.policy.waivers:
-        console.print(Text(f"{waiver.id}: {waiver.title}", style="bold"), soft_wrap=True)
-        console.print(Text(" ".join(waiver.reason.split())), soft_wrap=True)
+        paragraph(console, f"{waiver.id}: {waiver.title}", "bold")
+        paragraph(console, " ".join(waiver.reason.split()))
         for block in counted.accepted.blocks:
             if block.waiver == waiver.id:
                 wrote = "synthetic archives" if block.writers < 0 else f"written by {known.text(block.writers)}"
                 options = "" if block.options == "default" else f", with {block.options}"
                 texts, command = words_of(counted.waiving, block)
                 recipes = ", ".join(few(block.recipes))
-                console.print(
-                    Text(f"  {block.outcome}, {wrote}, read by {known.text(block.readers)}{options}: {recipes}"), soft_wrap=True
-                )
-                for text in (*few(texts), *([command] if command else [])):
-                    console.print(Text(f"      {text}", style="dim"), soft_wrap=True)
+                paragraph(console, f"  {block.outcome}, {wrote}, read by {known.text(block.readers)}{options}: {recipes}")
+                for text in few(texts):
+                    paragraph(console, f"      {text}", "dim")
+                if command:
+                    console.print(Text(f"      {command}", style="dim"), soft_wrap=True)
         for name in waiver.findings or ():
-            console.print(Text(f"  {name}"), soft_wrap=True)
+            paragraph(console, f"  {name}")
     evidence = counted.evidence
     for draft in drafts(evidence):
         told = ", ".join(few(sorted(draft.recipes)))
-        console.print(Text(f"worded differently, or another error, in {told}", style="bold"), soft_wrap=True)
-        console.print(Text(f"  {phrase(evidence, draft.error, draft.writers)}"), soft_wrap=True)
+        paragraph(console, f"worded differently, or another error, in {told}", "bold")
+        paragraph(console, f"  {phrase(evidence, draft.error, draft.writers)}")
         for error, (readers, cells) in sorted(draft.instead.items()):
-            console.print(Text(f"    {phrase(evidence, error, readers)}  # {cells} cells"), soft_wrap=True)
+            paragraph(console, f"    {phrase(evidence, error, readers)}  # {cells} cells")
 
 
 def _became(change: LockChange) -> dict[str, object]:

@@ -18,6 +18,7 @@ from torch_compat.cli._timelines import gather_deprecations, judge_deprecations,
 from torch_compat.errors import NothingSelected, UsageError
 from torch_compat.judging.timelines import rows as rows_of
 from torch_compat.report.deprecations import deprecation_lines
+from torch_compat.report.paragraphs import paragraph
 from torch_compat.report.timelines import deprecation_json, due_json, print_deprecations
 from torch_compat.workspace import PACKAGED, day_of, find_policy, find_root, newest_known, span_of, under_profile
 
@@ -97,11 +98,11 @@ def deprecations(
     elif states:
         console = stdout()
         for line in deprecation_lines(rows):
-            console.print(Text(line), soft_wrap=True)
+            paragraph(console, line)
     else:
         print_deprecations(rows, report, due, stdout(), full=full)
         if days is not None and not due:
-            stdout().print(Text(f"Nothing falls due within {days} days of {day}"), soft_wrap=True)
+            paragraph(stdout(), f"Nothing falls due within {days} days of {day}")
     return status
 
 
@@ -170,11 +171,11 @@ def _sweep(place: Root, policy: Policy, text: str, format_: str) -> int:
         console, known = stdout(), set[str]()
         for span in found:
             now = {f"{what}: {item}" for what in ("broken", "waived", "missing", "expired") for item in span[what]}
-            console.print(Text(f"{span['from']} to {span['to']}: {len(now)} broken, waived, missing or expired"), soft_wrap=True)
+            paragraph(console, f"{span['from']} to {span['to']}: {len(now)} broken, waived, missing or expired")
             for line in sorted(now - known):
-                console.print(Text(f"  new: {line}"), soft_wrap=True)
+                paragraph(console, f"  new: {line}")
             for line in sorted(known - now):
-                console.print(Text(f"  ended: {line}"), soft_wrap=True)
+                paragraph(console, f"  ended: {line}")
             known = now
         days = (last - first).days + 1
         console.print(Text(f"{days} days in {len(found)} ranges with the same result"))

@@ -19,6 +19,7 @@ from torch_compat.errors import NothingSelected, UsageError
 from torch_compat.operators.differences import in_words
 from torch_compat.places import MOST_OF_A_PROGRAM, inside, read_whole
 from torch_compat.policy.timeline import histories
+from torch_compat.report.paragraphs import paragraph
 from torch_compat.report.timelines import earliest_text, step_text
 from torch_compat.workspace import find_policy, find_root
 
@@ -88,7 +89,7 @@ def explain(name: str, root: Path | None, format_: str) -> int:
         console.print(Text(f"{one.kind} {one.id}", style="bold"))
         for key, value in one.says.items():
             for line in _lines(key, value):
-                console.print(Text(line), soft_wrap=True)
+                paragraph(console, line)
     return 0
 
 
@@ -206,13 +207,13 @@ def _rule_says(name: str) -> dict[str, Any]:
     summary, *paragraphs = text.split("\n\n")
     says: dict[str, Any] = {"rule": " ".join(summary.split())}
     heading = ""
-    for paragraph in paragraphs:
-        first, colon, rest = paragraph.partition(":")
+    for one in paragraphs:
+        first, colon, rest = one.partition(":")
         if colon and first in HEADINGS:
             heading = first.lower()
             says[heading] = " ".join(rest.split())
         elif heading:
-            says[heading] += " " + " ".join(paragraph.split())
+            says[heading] += " " + " ".join(one.split())
     return says
 
 

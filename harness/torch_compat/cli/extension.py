@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from torch_compat.cli._format import format_option, print_json, say, write_output
+from torch_compat.cli._format import format_option, print_json, say, say_wrapped, write_output
+from torch_compat.cli._help import WithCommands
 from torch_compat.errors import EnvironmentUnavailable, NothingSelected, UsageError
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ STATUS = {"fits": 0, "does-not-fit": 1, "cannot-be-told": 4}
 WORDS = {"fits": "fits", "does-not-fit": "does not fit", "cannot-be-told": "cannot be determined"}
 
 
-@click.group()
+@click.group(cls=WithCommands)
 def extension() -> None:
     """Record the operators that an extension uses, and check which releases it fits.
 
@@ -218,7 +219,7 @@ def check(manifest: Path, releases: tuple[str, ...], every: bool, verbose: bool,
 
 
 def _print_fits(manifest: ExtensionManifest, fits: Sequence[Fit], *, verbose: bool) -> None:
-    say(f"{manifest.extension}, built against {manifest.built_against}, {len(manifest.operators)} operators")
+    say_wrapped(f"{manifest.extension}, built against {manifest.built_against}, {len(manifest.operators)} operators")
     for one in fits:
         faults, unknown = one.of("fault"), one.of("unknown")
         counted = ", ".join(
@@ -226,11 +227,11 @@ def _print_fits(manifest: ExtensionManifest, fits: Sequence[Fit], *, verbose: bo
             for count, text in ((len(faults), f"{len(faults)} incompatible"), (len(unknown), f"{len(unknown)} unknown"))
             if count
         )
-        say(f"{one.release:8} {WORDS[one.verdict]}" + (f": {counted}" if counted else ""))
+        say_wrapped(f"{one.release:8} {WORDS[one.verdict]}" + (f": {counted}" if counted else ""))
         for finding in one.findings if verbose else ():
-            say(f"    {finding.verdict}: {finding.operator} ({finding.use}): {finding.reason}")
+            say_wrapped(f"    {finding.verdict}: {finding.operator} ({finding.use}): {finding.reason}")
     if not verbose and any(one.findings for one in fits):
-        say("use --verbose to name the operators")
+        say_wrapped("use --verbose to name the operators")
 
 
 # ------------------------------------------------------------------------------------------------------------------- dispatch
@@ -277,9 +278,9 @@ def dispatch(operators: tuple[str, ...], release: str | None, changes: tuple[str
         for one in found:
             by = f" [{' and '.join(one.obtained)}]" if one.obtained else ""
             tags = recorded.dispatches.tags(one.operator, version)
-            say(f"{one.operator}: {one.shown()}{by}" + (f"; tags {', '.join(sorted(tags))}" if tags else ""))
+            say_wrapped(f"{one.operator}: {one.shown()}{by}" + (f"; tags {', '.join(sorted(tags))}" if tags else ""))
             if one.disagreement is not None:
-                say(f"    but {one.disagreement}")
+                say_wrapped(f"    but {one.disagreement}")
     return 4 if any(one.kind == "unknown" for one in found) else 0
 
 
@@ -315,10 +316,10 @@ def _print_changes(dispatches: Dispatches, old: str, new: str, operators: tuple[
         print_json({"old": old, "new": new, "unknown": unknown, "changes": rows})
     else:
         for one in found:
-            say(f"{'breaks' if one.breaks else 'changed'}  {one.operator}: {one.old.shown()} -> {one.new.shown()}")
-        say(
+            say_wrapped(f"{'breaks' if one.breaks else 'changed'}  {one.operator}: {one.old.shown()} -> {one.new.shown()}")
+        say_wrapped(
             f"{len(found)} operators changed, {sum(one.breaks for one in found)} of which now fail on a backend without its own kernel"
         )
         for release, reason in why.items():
-            say(f"the dispatch of some operators of {release} is not known: {reason}")
+            say_wrapped(f"the dispatch of some operators of {release} is not known: {reason}")
     return 4 if why else 0

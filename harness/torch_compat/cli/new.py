@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, get_args
 
 import click
 
+from torch_compat.cli._help import WithCommands
 from torch_compat.cli._output import format_option, print_json, stdout
 from torch_compat.cli._root import root_option
 from torch_compat.corpus.corpus import FROZEN, read_frozen
@@ -119,7 +120,7 @@ _SINCE = {
 _PROGRAMS = frozenset({"torchscript", "mobile", "export"})
 
 
-@click.group()
+@click.group(cls=WithCommands)
 def new() -> None:
     """Create a recipe, deprecation, upgrader, rule or waiver from a template."""
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from torch_compat.cli._format import format_option, print_json, say, write_output
+from torch_compat.cli._format import format_option, print_json, say, say_wrapped, write_output
+from torch_compat.cli._help import WithCommands
 from torch_compat.errors import UsageError
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["operators"]
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=WithCommands, invoke_without_command=True)
 @click.option("--reference", is_flag=True, help="List the operators of the reference reader.")
 @format_option
 @click.pass_context
@@ -45,7 +46,7 @@ def operators(context: click.Context, *, reference: bool, format_: str) -> int |
         print_json({"operators": rows})
         return 0
     for row in rows:
-        say(f"{row['operator']}: " + "; ".join(_text(overload) for overload in row["overloads"]))
+        say_wrapped(f"{row['operator']}: " + "; ".join(_text(overload) for overload in row["overloads"]))
     say(f"{len(rows)} operators")
     return 0
 
@@ -76,12 +77,12 @@ def diff(old: str, new: str, *, breaks: bool, format_: str) -> int:
         print_json({"old": first, "new": last, "incomplete": rows, "changes": [change_row(one) for one in shown]})
         return 0
     for one in shown:
-        say("\n".join(change_lines(one)))
+        say_wrapped("\n".join(change_lines(one)))
     counts = [f"{sum(one.kind == kind for one in found)} {kind}" for kind in ("added", "changed", "removed", "unknown")]
     broken = sum(not _works(one) for one in found if one.kind != "unknown")
-    say(f"torch {first} to {last}: {', '.join(counts)}; {broken} not compatible (backward or forward)")
+    say_wrapped(f"torch {first} to {last}: {', '.join(counts)}; {broken} not compatible (backward or forward)")
     for release, why in incomplete:
-        say(f"the operators of {release} are not completely known: {why}")
+        say_wrapped(f"the operators of {release} are not completely known: {why}")
     return 0
 
 
@@ -103,7 +104,7 @@ def history_(operator: str, *, format_: str) -> int:
     if format_ == "json":
         print_json(document)
     else:
-        say("\n".join(history_lines(document)))
+        say_wrapped("\n".join(history_lines(document)))
     return 0
 
 
@@ -159,7 +160,7 @@ def check(
     if format_ == "json":
         print_json(checked.document())
     else:
-        say("\n".join(check_lines(checked)))
+        say_wrapped("\n".join(check_lines(checked)))
     return checked.exit_status
 
 
@@ -167,7 +168,7 @@ def check(
 @click.argument("build", metavar="RELEASE|python:PATH|wheel:FILE|nightly:DATE")
 @click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write there; else to standard output.")
 def dump(build: str, output: Path | None) -> int:
-    """The schemas of a build, one on each line, for 'operators check'.
+    """Print the schemas of a build, one on each line, for 'operators check'.
 
     RELEASE is built here (torch-compat readers build); python:PATH is a Python that has torch. The lines are those of PyTorch's own
     test/forward_backward_compatibility/dump_all_function_schemas.py: of a process that has imported torch alone.

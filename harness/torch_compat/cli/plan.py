@@ -21,6 +21,7 @@ from torch_compat.errors import UsageError
 from torch_compat.policy import load_policy
 from torch_compat.policy.shapes import IDENTIFIER
 from torch_compat.policy.timeline import Axis, Earliest, earliest
+from torch_compat.report.paragraphs import paragraph
 from torch_compat.report.timelines import earliest_text
 from torch_compat.workspace import day_of, find_policy, find_root, under_profile
 from torch_compat.writes import changing, put
@@ -121,11 +122,11 @@ def plan(
         when = step.day.isoformat() if step.day else "?" * 10
         where = f" {step.release}{' (planned)' if step.planned else ''}" if step.release else ""
         nightly = f"; on nightlies from {step.nightly}" if step.nightly else ""
-        console.print(Text(f"  {when}{where}  {step.what}{nightly}"), soft_wrap=True)
-        console.print(Text(f"              {step.because}", style="dim"), soft_wrap=True)
-    console.print(Text(note, style="yellow" if unknown else ""), soft_wrap=True)
+        paragraph(console, f"  {when}{where}  {step.what}{nightly}")
+        paragraph(console, f"              {step.because}", "dim")
+    paragraph(console, note, "yellow" if unknown else "")
     if written is not None:
-        console.print(Text(f"wrote {written}; next, write the probe that it names"), soft_wrap=True)
+        paragraph(console, f"wrote {written}; next, write the probe that it names")
     return 4 if unknown else 0
 
 

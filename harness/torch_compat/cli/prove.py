@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from torch_compat.cli._format import format_option, print_json, say
+from torch_compat.cli._format import format_option, print_json, say, say_wrapped
 from torch_compat.cli._root import root_option
 from torch_compat.cli._values import plain
 from torch_compat.errors import NothingSelected, UsageError
@@ -322,29 +322,31 @@ def _print(proof: Proof) -> None:
     from torch_compat.proving.examples import shown, told  # noqa: PLC0415 - as above
 
     counts = ", ".join(f"{count} {word}" for word, count in sorted(proof.verdicts.items(), key=lambda item: -item[1]))
-    say(f"{proof.stated.id}: {proof.verdict}{' (modelled)' if proof.modelled else ''}{f'  ({counts})' if counts else ''}")
+    say_wrapped(f"{proof.stated.id}: {proof.verdict}{' (modelled)' if proof.modelled else ''}{f'  ({counts})' if counts else ''}")
     for note in proof.notes:
-        say(f"  {plain(note)}")
+        say_wrapped(f"  {plain(note)}")
     if proof.old:
-        say(
+        say_wrapped(
             f"  old: {', '.join(proof.old)}; new: {', '.join(proof.new)}; {proof.confirmed} calls answered by releases on both sides"
         )
     for name, agreed in sorted(proof.agreements.items()):
-        say(f"  {name} and the reference reader: {', '.join(f'{count} {word}' for word, count in sorted(agreed.items()))}")
+        say_wrapped(
+            f"  {name} and the reference reader: {', '.join(f'{count} {word}' for word, count in sorted(agreed.items()))}"
+        )
     if proof.later:
         count = proof.verdicts["changed-later"]
-        say(
+        say_wrapped(
             f"  {count} calls differ by later changes of the operator, which the upgrader does not answer: {', '.join(proof.later)}"
         )
     for name, count in proof.branches.items():
         if not count:
-            say(f"  no generated call reaches the branch at {plain(name)}")
+            say_wrapped(f"  no generated call reaches the branch at {plain(name)}")
     for one in proof.counterexamples[:SHOWN]:
-        say(f"  {plain(one.form.call)}")
+        say_wrapped(f"  {plain(one.form.call)}")
         for (name, _, _), value in zip(one.form.parameters, one.args, strict=True):
-            say(f"      {plain(f'a_{name} = {shown([value])}')}")
-        say(f"      before: {plain(told(one.old))}")
-        say(f"      after:  {plain(told(one.new))}")
+            say_wrapped(f"      {plain(f'a_{name} = {shown([value])}')}")
+        say_wrapped(f"      before: {plain(told(one.old))}")
+        say_wrapped(f"      after:  {plain(told(one.new))}")
 
 
 def _write(folder: Path, proofs: list[Proof]) -> list[str]:

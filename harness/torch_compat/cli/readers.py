@@ -9,9 +9,9 @@ import os
 from typing import TYPE_CHECKING, Any, get_args
 
 import click
-from rich.table import Table
 from rich.text import Text
 
+from torch_compat.cli._help import WithCommands
 from torch_compat.cli._output import say, stderr, stdout
 from torch_compat.cli._root import root_option
 from torch_compat.errors import EnvironmentUnavailable, ReaderError, UsageError
@@ -19,6 +19,7 @@ from torch_compat.readers.commands import run_command
 from torch_compat.readers.environments import Cuda, Environment, Environments
 from torch_compat.readers.index import entry_text, new_releases
 from torch_compat.readers.interpreters import find_interpreters, fitting
+from torch_compat.report.paragraphs import print_table
 from torch_compat.workspace import find_policy
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ _format_option = click.option(
 )
 
 
-@click.group()
+@click.group(cls=WithCommands)
 def readers() -> None:
     """List, build and remove environments of real torch releases; look for new releases.
 
@@ -205,18 +206,12 @@ def _print_json(content: dict[str, Any]) -> None:
 
 
 def _print_table(rows: list[dict[str, Any]]) -> None:
-    table = Table(box=None, pad_edge=False)
-    table.add_column("release", no_wrap=True)
-    table.add_column("date", no_wrap=True)
-    table.add_column("Python here", no_wrap=True)
-    table.add_column("torch", no_wrap=True)
-    table.add_column("CUDA", no_wrap=True)
-    table.add_column("size", justify="right", no_wrap=True)
-    table.add_column("built", no_wrap=True)
-    table.add_column("")
+    table: list[list[str | Text]] = [
+        [Text(name, style="bold") for name in ("release", "date", "Python here", "torch", "CUDA", "size", "built", "")]
+    ]
     for row in rows:
         built = row["environment"] or {}
-        table.add_row(
+        table.append([
             row["name"],
             row["date"],
             row["python"]["version"] if row["python"] else "none",
@@ -225,8 +220,8 @@ def _print_table(rows: list[dict[str, Any]]) -> None:
             _gigabytes(built["size"]) if built else "",
             built.get("built", "no"),
             Text(row["unavailable"] or "", style="yellow"),
-        )
-    stdout(width=200).print(table)
+        ])  # fmt: skip
+    print_table(stdout(width=200), table, keys=1, left={1, 2, 3, 4, 6, 7})
 
 
 @contextlib.contextmanager

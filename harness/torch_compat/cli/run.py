@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from torch_compat.cli._format import format_option, print_json, say, trust_option
+from torch_compat.cli._format import format_option, print_json, say, say_wrapped, trust_option
 from torch_compat.cli._values import plain, read_arguments, shown_value, value_text
 from torch_compat.errors import ArchiveError, EnvironmentUnavailable, HarnessError, NothingSelected, Untrusted, UsageError
 from torch_compat.readers.reference import NAME, Reference, is_reference
@@ -223,10 +223,10 @@ def _print(document: dict[str, Any]) -> None:
     if "error" in document:
         error = document["error"]
         at = f" at {plain(error['where'])}" if error.get("where") else ""
-        say(f"{plain(error['code'])}{at}: " + "\n  ".join(plain(line) for line in error["message"].splitlines()))
+        say_wrapped(f"{plain(error['code'])}{at}: " + "\n  ".join(plain(line) for line in error["message"].splitlines()))
     for note in document["notes"]:
-        say(f"note: {plain(note)}")
+        say_wrapped(f"note: {plain(note)}")
     for one in document.get("upgraders", ()):
-        say(f"upgrader: {one['operator']} in {plain(one['unit'])}, line {one['line']}, was replaced by {one['upgrader']}")
+        say_wrapped(f"upgrader: {one['operator']} in {plain(one['unit'])}, line {one['line']}, was replaced by {one['upgrader']}")
     if document.get("upgraders") == []:
         say("upgrader: none")

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from torch_compat.judging.timelines import finding_of
 from torch_compat.policy.timeline import TimelineState
+from torch_compat.report.paragraphs import paragraph
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -221,17 +222,17 @@ def print_deprecations(
         console.print(Text("Due next", style="bold"))
         for item in due:
             where = f" in {item['release']}" if item["release"] else ""
-            console.print(Text(f"  {item['day']}  {item['id']}: {item['what']}{where}"), soft_wrap=True)
+            paragraph(console, f"  {item['day']}  {item['id']}: {item['what']}{where}")
         console.print()
     others = [one for one in report.findings if one.rule not in {"deprecations-timeline", "deprecations-overdue"}]
     if others:
         console.print(Text("Other findings", style="bold"))
         for one in others:
             note = f" (waived: {one.waiver})" if one.waiver else ""
-            console.print(Text(f"  {one.count} × {one.cause}{note}"), soft_wrap=True)
+            paragraph(console, f"  {one.count} × {one.cause}{note}")
         console.print()
     for what, why, count in report.not_checked:
-        console.print(Text(f"could not be checked: {count} × {why}  [{what}]", style="yellow"), soft_wrap=True)
+        paragraph(console, f"could not be checked: {count} × {why}  [{what}]", "yellow")
     counts = {verdict: sum(row.verdict is verdict for row in rows) for verdict in TimelineState}
     totals = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
     console.print(Text(f"{len(rows)} deprecations: {totals}; as of {report.as_of}; evidence {report.evidence[:12]}"))
@@ -248,16 +249,16 @@ def _print_row(row: TimelineRow, console: Console, waived: set[str], *, full: bo
         head += f", overdue since {snapshot.due.day}"
     if snapshot.next is not None and snapshot.next.releases:
         head += f"; may {step_text(snapshot.next.what)} {earliest_text(snapshot.next.earliest)}"
-    console.print(Text(head), soft_wrap=True)
+    paragraph(console, head)
     if full:
         for one in (*snapshot.happened, *snapshot.planned):
             nightly = f", nightly of {one.event.nightly}" if one.event.nightly else ""
             note = " (planned)" if one.point.planned else ""
-            console.print(Text(f"    {one.point.day}  {one.event.what} in {one.point.release}{nightly}{note}"), soft_wrap=True)
+            paragraph(console, f"    {one.point.day}  {one.event.what} in {one.point.release}{nightly}{note}")
     for breach in snapshot.breaches:
         if breach.promised or full:
             known = finding_of(deprecation.id, breach) in waived
             note = " (waived)" if known else "" if breach.promised else " (no promise: before the policy was in force)"
-            console.print(Text(f"    {breach.text}{note}"), soft_wrap=True)
+            paragraph(console, f"    {breach.text}{note}")
     for why in row.why:
-        console.print(Text(f"    {why}"), soft_wrap=True)
+        paragraph(console, f"    {why}")

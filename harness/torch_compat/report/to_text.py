@@ -11,14 +11,13 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from torch_compat.judging.cell import Outcome
 from torch_compat.judging.judgement import Asks, Verdict
 from torch_compat.report.breaks import DIRECTIONS, FORWARD, KNOWN, LEGEND, MARKS, breaks, direction, is_reference
 from torch_compat.report.matrix import matrix
+from torch_compat.report.paragraphs import paragraph, print_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["ASKED", "QUESTION", "print_report", "questions", "summary_text"]
 
 MOST = 5  # causes, or lines, of a section of the short report
-WIDEST = 100  # columns of its lines
+MOST_LINES = 3  # of a cause, on a terminal
 COLUMNS = {
     "same": {Outcome.SAME, Outcome.CLOSE},
     "differs": {Outcome.DIFFERENT},
@@ -146,7 +145,7 @@ def _sources(report: Report, console: Console, *, full: bool) -> None:
             f" Only recorded: {len(recorded)} reader{'s' * (len(recorded) != 1)}, last observed {days} days before {report.as_of}"
         )
         text += f" (longest ago: {oldest.reader})." if newest.age_days != oldest.age_days else "."
-    console.print(Text(text, style="bold" if now else "yellow"), soft_wrap=full)
+    paragraph(console, text, "bold" if now else "yellow")
     if full:
         for one in recorded:
             console.print(
@@ -161,14 +160,8 @@ def _questions(report: Report, console: Console) -> None:
     if not rows:
         return
     total = sum(sum(counts.values()) for counts in report.questions.values())
-    table = Table(pad_edge=False, box=None, padding=(0, 2, 0, 0), show_header=False)
-    table.add_column(no_wrap=True)
-    for _ in rows[0][1:]:
-        table.add_column(justify="right", no_wrap=True)
-    for row in rows:
-        table.add_row(*row)
     console.print(Text(f"Were the values correct? {total} questions, {QUESTION}", style="bold"))
-    console.print(table)
+    print_table(console, rows, keys=1)
     console.print()
 
 
@@ -214,12 +207,7 @@ def _title(report: Report) -> str:
 def _counts(console: Console, title: str, names: tuple[str, str], rows: list[tuple[str, str, Counter[Outcome]]]) -> None:
     shown = {name: of for name, of in COLUMNS.items() if any(counts[outcome] for *_, counts in rows for outcome in of)}
     marks = {name: MARKS[next(outcome for outcome in Outcome if outcome in of)] for name, of in shown.items()}
-    table = Table(pad_edge=False, box=None, padding=(0, 2, 0, 0), show_header=False)
-    table.add_column(no_wrap=True)
-    table.add_column(no_wrap=True)
-    for _ in ("cells", *shown):
-        table.add_column(justify="right", no_wrap=True)
-    table.add_row(*names, "cells", *(Text(f"{name}{marks[name][0]}", style="bold") for name in shown))
+    table: list[list[str | Text]] = [[*names, "cells", *(Text(f"{name}{marks[name][0]}", style="bold") for name in shown)]]
     before = ""
     for first, second, counts in rows:
         numbers = [sum(counts[outcome] for outcome in of) for of in shown.values()]
@@ -227,10 +215,10 @@ def _counts(console: Console, title: str, names: tuple[str, str], rows: list[tup
             Text(str(number) if number else "·", style=marks[name][1] if number else "dim")
             for name, number in zip(shown, numbers, strict=True)
         ]
-        table.add_row("" if first == before else first, second, str(counts.total()), *cells)
+        table.append(["" if first == before else first, second, str(counts.total()), *cells])
         before = first
     console.print(Text(title, style="bold"))
-    console.print(table)
+    print_table(console, table, keys=2)
 
 
 # ------------------------------------------------------------------------------------------------------------- sections
@@ -250,7 +238,7 @@ def _section(console: Console, title: str, found: list[BreakCause], style: str, 
         where = f"  [{_where(one) if full else one.since or one.findings[0].rule}]"
         line = Text(f"{one.count} × ", style="bold")
         line.append(one.title, style="not bold").append(where, style="dim not bold")
-        _print(console, line, 2, full=full, keep=len(where))
+        _print(console, line, 2, full=full)
         lines = []
         if full:
             lines = [f"cause  {finding.id}" for finding in one.findings]
@@ -300,23 +288,8 @@ def _more(console: Console, left: int, *, full: bool) -> None:
         console.print(Text(f"  and {left} more: --full prints them", style="dim"))
 
 
-def _print(console: Console, text: Text, indent: int, *, full: bool, keep: int = 0) -> None:
-    """One paragraph: in full wrapped for a terminal, one line for everything that reads lines; in short cut to one line.
-
-    Parameters:
-        keep: characters at the end that are not cut.
-    """
-    line = Text(" " * indent).append_text(text)
-    if full and console.is_terminal:
-        console.print(Padding(text, (0, 0, 0, indent)))
-    elif full:
-        console.print(line, soft_wrap=True)
-    else:
-        room = min(WIDEST, console.width)
-        if line.cell_len > room and keep < room // 2:
-            line = line[: room - keep - 1].append("…").append_text(line[len(line) - keep :])
-        line.truncate(room, overflow="ellipsis")
-        console.print(line)
+def _print(console: Console, text: Text, indent: int, *, full: bool) -> None:
+    paragraph(console, Text(" " * indent).append_text(text), most=0 if full else MOST_LINES)
 
 
 def _where(one: BreakCause) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
 
+from torch_compat.report.paragraphs import paragraph
 from torch_compat.report.release.items import Section
 from torch_compat.report.release.words import COMPLETE, TITLES, counted, facts, head, notes_of_report
 
@@ -68,16 +68,7 @@ def _print(console: Console, text: str, style: str, indent: int, *, whole: bool 
     if colon and console.is_terminal and len(margin + text) > console.width:
         _print(console, f"{said}:", style, indent)
         console.print(Text(f"{margin}  {PROGRAM} {command}", style=style), soft_wrap=True)
-    elif console.is_terminal and not whole:
-        lines = textwrap.wrap(
-            text,
-            max(20, console.width),
-            initial_indent=margin,
-            subsequent_indent=f"{margin}  ",
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-        for line in lines:
-            console.print(Text(line, style=style), soft_wrap=True)
+    elif not whole:
+        paragraph(console, margin + text, style)
     else:
         console.print(Text(margin + text, style=style), soft_wrap=True)

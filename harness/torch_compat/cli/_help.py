@@ -1,0 +1,65 @@
+"""How help looks: no name and no sentence is cut, whatever the width of the terminal."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from torch_compat.report.paragraphs import wrapped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["WholeWords", "WithCommands"]
+
+NARROW: Final = 72
+"""Columns below which explanations stand closer to the left, so that the longest name in them fits on a line."""
+MARGIN: Final = 10
+
+
+class WholeWords(click.HelpFormatter):
+    """Breaks lines at spaces only, so that no name and no command is cut."""
+
+    def write_text(self, text: str) -> None:
+        """Paragraphs, which empty lines divide. One that begins with a backspace keeps its lines, as click has it."""
+        margin = " " * self.current_indent
+        shown: list[str] = []
+        for one in re.split(r"\n\s*\n", text.strip("\n")):
+            kept = one.lstrip().startswith("\b")
+            lines = one.replace("\b", "").strip("\n").split("\n") if kept else [" ".join(one.split())]
+            shown.append("\n".join(part for line in lines for part in wrapped(margin + line, self.width, hanging=4 * kept)))
+        self.write("\n\n".join(shown) + "\n")
+
+    def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
+        """Options, or commands, beside their explanations."""
+        rows = list(rows)
+        longest = max((len(name) for name, _ in rows), default=0)
+        column = min(longest, col_max if self.width >= NARROW else MARGIN) + col_spacing
+        margin, below = " " * self.current_indent, " " * (self.current_indent + column)
+        for name, about in rows:
+            first, *more = wrapped(" ".join(about.split()), self.width - len(below), hanging=0)
+            beside = len(name) + col_spacing <= column
+            self.write(f"{margin}{name:<{column}}{first}\n" if beside and first else f"{margin}{name}\n")
+            for line in more if beside else filter(None, (first, *more)):
+                self.write(f"{below}{line}\n")
+
+    def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
+        """The usage line; arguments that do not fit beside the command stand below it, each whole."""
+        usage = f"{prefix or 'Usage: '}{prog} "
+        if len(usage) + max(map(len, args.split()), default=0) <= self.width:
+            self.write("\n".join(wrapped(f"{usage}{args}".rstrip(), self.width, hanging=len(usage))) + "\n")
+            return
+        self.write(f"{usage.rstrip()}\n")
+        self.write("".join(f"    {one}\n" for one in args.split()))
+
+
+class WithCommands(click.Group):
+    """A group that lists its commands with the whole of what each says it does."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The commands, each with its first sentence."""
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, one.get_short_help_str(limit=1000)) for name, one in commands if one is not None])
