@@ -91,6 +91,7 @@ VALUES = (
     b"N", b")", b"]", b"}", b"\x88", b"\x89", b"(t", b"(l", b"X\3\0\0\0abc", b"X\0\0\0\0", b"X\3\0\0\0\xed\xa0\x80", b"X\1\0\0\x000",
     b"G\x7f\xf8\0\0\0\0\0\0", b"G\x7f\xf0\0\0\0\0\0\0", b"K\1K\2\x86", b"N\x85", b"\x8f", b"]q\0h\0a", b"}q\0(K\1h\0u", b"C\3abc",
     b"I" + b"9" * 5000 + b"\n", b"]" + b"\x85" * 300, b"F-0.0\n",
+    b"]" * 1500 + b"a" * 1499, b"]" + b"\x85" * 20_000, b"}" + b"}K\0" * 1200 + b"N" + b"s" * 1200,
 )  # fmt: skip
 GLOBALS = (
     "torch float32", "torch bfloat16", "torch FloatStorage", "torch QInt8Storage", "torch BoolStorage", "torch ComplexDoubleStorage",
@@ -224,6 +225,16 @@ def _of_tensors(made: list[bytes], kinds: list[str]) -> list[int]:
     return places
 
 
+def mutated_numbers(rng: random.Random, data: bytes) -> Mutated:
+    """One of the first numbers of 4 or 8 bytes, as they stand between the pickles of a stream."""
+    width = rng.choice([4, 8])
+    if len(data) < width:
+        return mutated_bytes(rng, data)
+    at = min(4 * rng.choice([0, 0, 0, 0, 1, 1, 2, 3, 4, 6, 9, 15]), (len(data) - width) // 4 * 4)
+    new = other_number(rng, int.from_bytes(data[at : at + width], "little", signed=True))
+    return f"number at {at} is {new}", data[:at] + (new & (1 << 8 * width) - 1).to_bytes(width, "little") + data[at + width :]
+
+
 def mutated_pickles(rng: random.Random, data: bytes, other: bytes) -> Mutated:
     """One of several pickles that follow each other, as in streams."""
     starts = [0]
@@ -236,8 +247,8 @@ def mutated_pickles(rng: random.Random, data: bytes, other: bytes) -> Mutated:
         return mutated_bytes(rng, data)
     which = rng.randrange(len(starts) - 1) if rng.random() < 0.5 else max(0, len(starts) - 3)
     start, end = starts[which], starts[which + 1]
-    if rng.random() < 0.1:
-        said, new = mutated_bytes(rng, data[end:])
+    if rng.random() < 0.2:
+        said, new = (mutated_numbers if rng.random() < 0.5 else mutated_bytes)(rng, data[end:])
         return f"behind pickle {which}: {said}", data[:end] + new
     said, new = mutated_pickle(rng, data[start:end], other)
     return f"pickle {which}: {said}", data[:start] + new + data[end:]

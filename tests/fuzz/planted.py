@@ -51,7 +51,7 @@ PLANTS = {
          "        return np.ndarray(tuple(shape), dtype, memory if 0 in shape else _longer(memory, end * size), offset * size, steps)"),
         ("arrays.py", "def _refuse(", LONGER),
     )),
-    "a count without a bound": Plant("state", 20_000, (
+    "a count without a bound": Plant("state", 80_000, (
         ("formats/torch_save_tar.py", "if end > len(self.data):", "if False:"),
         ("formats/torch_save_tar.py", "or not 0 <= found <= len(self.data):", "or found < 0:"),
     )),
@@ -63,11 +63,10 @@ PLANTS = {
     "a checksum that is not compared": Plant("inspect", 500, (
         ("archive/zip_member.py", "            if crc != self.crc:\n                self._compare_sum(crc)\n        return data", "        return data"),
     )),
-    "a vtable whose bound is not looked at": Plant("call", 4000, (
-        ("runtime/flatbuffer.py", 'if place >= self._unpack("<H", vtable):', "if False:"),
-    )),
-    "a list that is repeated without a bound": Plant("call", 20_000, (
-        ("runtime/values.py", '    if count > LONGEST:\n        raise raised("RuntimeError", f"a program may not make lists or texts of more than {LONGEST} items")\n    meter.items(count)', "    return"),
+    "an error that is not taken for damage": Plant("call", 4000, (("runtime/flatbuffer.py", "ERRORS = (struct.error, IndexError,", "ERRORS = (IndexError,"),)),
+    "a loop without a budget": Plant("call", 40_000, (
+        ("runtime/values.py", "        if self.left < 0:\n            raise Exhausted", "        if False:\n            raise Exhausted"),
+        ("runtime/limits.py", "        if time.monotonic() > self._deadline:", "        if False:"),
     )),
     "memo": Plant("state", 1000, (("pickles/machine.py", "    except KeyError as error:", "    except ZeroDivisionError as error:"),)),
 }  # fmt: skip

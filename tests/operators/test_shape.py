@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.operators import pairs
 from torch_compat.errors import UsageError
 from torch_compat.operators import schema as grammar
-from torch_compat.operators.shape import Argument, shape
+from torch_compat.operators.shape import Argument, bare, shape
 
 
 def test_a_schema_is_split_into_its_arguments() -> None:
@@ -113,3 +113,16 @@ def test_a_shape_says_what_the_grammar_says() -> None:
         assert (returns.returns, returns.is_varret) == (known.returns, known.is_varret)
         compared += 1
     assert compared > 10_000
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("aten::add_", "aten::add"),
+        ("aten::add", "aten::add"),
+        ("aten::__and__", "aten::__and__"),
+        ("aten::__iand__", "aten::__iand__"),
+    ],
+)
+def test_the_mark_of_a_form_in_place_is_no_part_of_a_dunder_name(name: str, expected: str) -> None:
+    assert bare(name) == expected

@@ -12,7 +12,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from tests.runtime.calls import tensor_body
-from torch_compat.proving.arguments import Unwritable, bare, gentle, make_call, prepared
+from torch_compat.operators.shape import bare
+from torch_compat.proving.arguments import Unwritable, gentle, make_call, prepared
 from torch_compat.proving.values import COMPLEX, EVERY, FLOATS, INTS, KINDS, Maker
 from torch_compat.runtime import dtypes
 from torch_compat.testing.strategies import Drawn
@@ -20,7 +21,7 @@ from torch_compat.testing.strategies import Drawn
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["COMPLEX", "EVERY", "FLOATS", "INTS", "KINDS", "Maker", "Unwritable", "bare", "calls", "gentle", "prepared", "shown"]
+__all__ = ["COMPLEX", "EVERY", "FLOATS", "INTS", "KINDS", "Maker", "Unwritable", "calls", "gentle", "prepared", "shown"]
 
 
 def calls(

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tests.runtime.arguments import COMPLEX, EVERY, FLOATS, KINDS, bare
+from tests.runtime.arguments import COMPLEX, EVERY, FLOATS, KINDS
+from torch_compat.operators.shape import bare
 
 if TYPE_CHECKING:
     from collections.abc import Callable

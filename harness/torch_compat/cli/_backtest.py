@@ -10,6 +10,7 @@ from torch_compat.cli._candidate import Said, classified, only_with_cuda
 from torch_compat.cli._candidate_items import Beside, Items
 from torch_compat.cli._operator_check import KnownOperators, check_operators
 from torch_compat.judging.cell import Outcome
+from torch_compat.operators.shape import bare
 from torch_compat.releases.release import Release
 from torch_compat.replay.day_before import day_before
 from torch_compat.report.backtest import Backtested, Fact, facts_of
@@ -112,8 +113,7 @@ def _unnamed(evidence: Evidence, day: DayBefore, new: tuple[CandidateItem, ...])
             fixture = day.own.fixtures.get(item.witness)
         if fixture is not None:
             names = {operator.partition(".")[0] for operator in fixture.operators}
-            # __rshift__ is no in-place form
-            reached |= {name if name.endswith("__") else name.removesuffix("_") for name in names}
+            reached |= set(map(bare, names))
     return sorted(
         one.id
         for one in evidence.policy.changes

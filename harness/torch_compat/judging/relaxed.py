@@ -16,6 +16,7 @@ from torch_compat.judging.cell import Outcome
 from torch_compat.judging.readers import highest, lowest
 from torch_compat.judging.readers import places as readers_in
 from torch_compat.operators import halves
+from torch_compat.operators.shape import bare
 
 if TYPE_CHECKING:
     from torch_compat.corpus.manifest import Fixture
@@ -65,7 +66,7 @@ class Relaxations:
         """The releases, by rank, that changed an operator which a fixture exercises, or the error quotes, so that the error went."""
         key = (*fixture.operators, error)
         if key not in self._changes:
-            operators = {operator.partition(".")[0].removesuffix("_") for operator in fixture.operators}
+            operators = {bare(operator.partition(".")[0]) for operator in fixture.operators}
             operators |= {f"aten::{name}" for name in _QUOTED.findall(error)}
             stated = [
                 change.since

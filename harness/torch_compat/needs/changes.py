@@ -11,6 +11,7 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from torch_compat.needs.rules import packaged_rules
+from torch_compat.operators.shape import bare
 from torch_compat.releases.data import entries, packaged
 from torch_compat.releases.release import Release
 from torch_compat.releases.sets import ReleaseSet
@@ -50,14 +51,9 @@ def changes_of(facts: Facts, needs: Needs) -> tuple[ChangeOfMeaning, ...]:
     names = (
         (name.partition(".")[0] for name in facts.operators) if facts.family == "export" else (call.name for call in facts.calls)
     )
-    operators = frozenset(map(_bare, names))
+    operators = frozenset(map(bare, names))
     met = operators.intersection(_by_operator())
     return _between(met, needs.loads, facts.producer) if met else ()
-
-
-def _bare(name: str) -> str:
-    """An operator without the mark of its form in place."""
-    return name[:-1] if name.endswith("_") and not name.endswith("__") else name
 
 
 class _Change(NamedTuple):

@@ -15,10 +15,15 @@ from typing import Final, NamedTuple
 
 from torch_compat.errors import UsageError
 
-__all__ = ["Argument", "Shape", "shape"]
+__all__ = ["Argument", "Shape", "bare", "shape"]
 
 _OPEN: Final = "([<"
 _CLOSE: Final = ")]>"
+
+
+def bare(name: str) -> str:
+    """The name of an operator without the ``_`` of its form in place: ``aten::add_`` is ``aten::add``, ``aten::__and__`` stays."""
+    return name[:-1] if name.endswith("_") and not name.endswith("__") else name
 
 
 class Argument(NamedTuple):

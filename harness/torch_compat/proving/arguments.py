@@ -11,6 +11,7 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
+from torch_compat.operators.shape import bare
 from torch_compat.proving.values import COMPLEX, EVERY, FLOATS, HALVES, INTS, KINDS, PLAIN, Maker
 from torch_compat.runtime import dtypes
 
@@ -34,11 +35,6 @@ GENTLE = {
 def gentle(name: str) -> bool:
     """Whether an operator is given ordinary numbers only, and its results may be near."""
     return any(part in name for part in GENTLE)
-
-
-def bare(name: str) -> str:
-    """The name without the ``_`` of a form in place."""
-    return name[:-1] if name.endswith("_") and not name.endswith("__") else name
 
 
 class Unwritable(Exception):  # noqa: N818

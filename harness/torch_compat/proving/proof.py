@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from torch_compat.errors import UsageError
+from torch_compat.operators.shape import bare
 from torch_compat.proving.cases import PER_FORM, cases
 from torch_compat.proving.examples import Counterexample, shown, told
 from torch_compat.proving.obligations import Branches
@@ -193,7 +194,7 @@ def later_changes(stated: Stated) -> tuple[str, ...]:
     if not stated.since:
         return ()
     known = entries(packaged("policies", "torch"), ("changes",))["change"]
-    base = stated.operator.removesuffix("_")
+    base = bare(stated.operator)
     return tuple(one["id"] for one in known if base in one["operators"] and Release(one["since"]) > Release(stated.since))
 
 

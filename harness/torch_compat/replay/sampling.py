@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 from torch_compat.errors import CorpusError
 from torch_compat.needs import Judge
 from torch_compat.needs.source import KINDS
+from torch_compat.operators.shape import bare
 from torch_compat.policy.model import Quirk
 from torch_compat.releases.release import Release
 from torch_compat.replay.loading import loads, takers_of
@@ -223,10 +224,10 @@ def _changes(
 ) -> Iterator[tuple[Key, list[Cell]]]:
     """Of each change the cells of programs that call its operators, between a writer and a reader on its two sides, which differ."""
     parsed = [Release(release) for release in releases]
-    calls = {task.fixture.id: {call.name.removesuffix("_") for call in loading.facts[task.fixture.id].calls} for task in tasks}
+    calls = {task.fixture.id: {bare(call.name) for call in loading.facts[task.fixture.id].calls} for task in tasks}
     for change in evidence.policy.changes:
         since = Release(str(change.since))
-        named = {name.removesuffix("_") for name in change.operators}
+        named = {bare(name) for name in change.operators}
         cells = [
             (task.fixture.id, releases[at])
             for task in tasks

@@ -11,6 +11,7 @@ from torch_compat.judging.cell import Outcome
 from torch_compat.judging.cells import in_words, kind_of
 from torch_compat.judging.differences import Differences
 from torch_compat.judging.judgement import Verdict
+from torch_compat.operators.shape import bare
 from torch_compat.releases.release import Release
 from torch_compat.report.release.items import FactRecord, Section, Shown, Span, short
 from torch_compat.report.release.snippets import call_of, raised, returned, snippet
@@ -315,7 +316,7 @@ class _Between:
 
     def _change(self, note: _Note) -> str:
         """The stated change by which a release gives a value where the other raises, if only one began here; "" if not."""
-        used = {operator.partition(".")[0].removesuffix("_") for operator in note.fixture.operators}
+        used = {bare(operator.partition(".")[0]) for operator in note.fixture.operators}
         found = [
             change.id
             for change in self._evidence.policy.changes
