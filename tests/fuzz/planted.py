@@ -51,9 +51,9 @@ PLANTS = {
          "        return np.ndarray(tuple(shape), dtype, memory if 0 in shape else _longer(memory, end * size), offset * size, steps)"),
         ("arrays.py", "def _refuse(", LONGER),
     )),
-    "a count without a bound": Plant("state", 80_000, (
+    "a count without a bound": Plant("state", 40_000, (
         ("formats/torch_save_tar.py", "if end > len(self.data):", "if False:"),
-        ("formats/torch_save_tar.py", "or not 0 <= found <= len(self.data):", "or found < 0:"),
+        ("formats/torch_save_tar.py", "if not 0 <= dimensions <= MOST_DIMENSIONS:", "if dimensions < 0:"),
     )),
     "KeyError": Plant("call", 4000, (
         ("runtime/program.py", "except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:",
@@ -64,10 +64,6 @@ PLANTS = {
         ("archive/zip_member.py", "            if crc != self.crc:\n                self._compare_sum(crc)\n        return data", "        return data"),
     )),
     "an error that is not taken for damage": Plant("call", 4000, (("runtime/flatbuffer.py", "ERRORS = (struct.error, IndexError,", "ERRORS = (IndexError,"),)),
-    "a loop without a budget": Plant("call", 40_000, (
-        ("runtime/values.py", "        if self.left < 0:\n            raise Exhausted", "        if False:\n            raise Exhausted"),
-        ("runtime/limits.py", "        if time.monotonic() > self._deadline:", "        if False:"),
-    )),
     "memo": Plant("state", 1000, (("pickles/machine.py", "    except KeyError as error:", "    except ZeroDivisionError as error:"),)),
 }  # fmt: skip
 

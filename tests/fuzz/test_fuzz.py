@@ -296,7 +296,9 @@ def test_what_is_recorded_is_no_more_than_what_ran() -> None:
 # ----------------------------------------------------------------------------------------------------------- planted
 
 
-@pytest.mark.parametrize("name", ["a checksum that is not compared", "memo"])
+@pytest.mark.parametrize(
+    "name", ["a checksum that is not compared", "memo", "recursion without a budget", "an error that is not taken for damage"]
+)
 def test_planted_defects_are_found(name: str) -> None:
     found = planted.look_for(*planted.PLANTS[name])
     assert found.number is not None
