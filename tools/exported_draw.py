@@ -13,6 +13,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from torch_compat.writes import put
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -420,9 +422,8 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
-    asked.folder.mkdir(parents=True, exist_ok=True)
     for number in range(asked.count):
-        (asked.folder / f"drawn_{number:03}.py").write_text(program(asked.seed, number), encoding="utf-8")
+        put(asked.folder / f"drawn_{number:03}.py", program(asked.seed, number), encoding="utf-8")
 
 
 if __name__ == "__main__":

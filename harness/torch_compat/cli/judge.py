@@ -150,8 +150,6 @@ def _write_page(folder: Path, files: dict[str, str]) -> None:
     for old in sorted(folder.glob(f"{DATA}{'[0-9a-f]' * DIGITS}/*.html")):
         if old.parent.name not in current:
             remove(old)
-            if not any(old.parent.iterdir()):
-                old.parent.rmdir()
 
 
 def _baseline(path: Path) -> dict[str, tuple[tuple[str, int, str], ...]]:
