@@ -53,6 +53,20 @@ def test_a_view_lies_within_its_memory_or_is_refused(numbers: tuple[list[int], l
             made[...] = 1  # it can be written to, and nothing dies
 
 
+@settings(max_examples=400, deadline=None)
+@given(SHAPES, SMALL | ANY, st.sampled_from(["u1", "i2", "i8", "c16", "V0"]))
+def test_a_view_without_strides_is_the_one_with_those_of_its_shape(shape: list[int], offset: int, code: str) -> None:
+    def answer(strides: Any) -> Any:
+        try:
+            made = arrays.view(memory, np.dtype(code), shape, strides, offset)
+        except ArchiveError as error:
+            return type(error), str(error)
+        return made.shape, made.strides, made.__array_interface__["data"], made.flags.writeable
+
+    memory = bytearray(96)
+    assert answer(None) == answer(arrays.contiguous_strides(shape))
+
+
 @settings(max_examples=200, deadline=None)
 @given(
     st.lists(st.integers(1, 4), max_size=3).flatmap(

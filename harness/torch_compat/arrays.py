@@ -72,7 +72,7 @@ def _refuse(
     first, end = extent(shape, strides, offset)
     said = (
         f"a view of {dtype} with the shape {_short(shape)}, the strides {_short(strides)} and the offset {_number(offset)} needs the "
-        f"elements from {_number(first)} to {_number(end)}; its storage has {room} bytes, {room // dtype.itemsize} elements"
+        f"elements from {_number(first)} to {_number(end)}; its storage has {room} bytes, {room // (dtype.itemsize or 1)} elements"
     )
     return Corrupt(said, where=where, code="outside-storage")
 
@@ -108,7 +108,17 @@ def view(
     size = dtype.itemsize
     if dtype.hasobject or (isinstance(memory, np.ndarray) and memory.dtype.hasobject):
         raise Corrupt("a view of references to Python objects is never made", where=where, code="bad-tensor")
+    room = memory.nbytes if isinstance(memory, memoryview | np.ndarray) else len(memory)
     if strides is None:
+        if order == "C" and offset.__class__ is int and offset >= 0:  # nearly every view: one product is all there is to check
+            count = 1
+            for one in shape:
+                if one.__class__ is not int or one <= 0:
+                    break
+                count *= one
+            else:
+                if 0 < size * (offset + count) <= room:
+                    return np.ndarray(tuple(shape), dtype, memory, offset * size)
         strides = contiguous_strides(shape, order)
     if len(strides) != len(shape):
         raise Corrupt(f"a view of {len(shape)} dimensions has {len(strides)} strides", where=where, code="bad-tensor")
@@ -117,7 +127,6 @@ def view(
             raise Corrupt(f"a view has a {type(number).__name__} where an integer is expected", where=where, code="bad-tensor")
     if any(one < 0 for one in shape):
         raise Corrupt(f"a view has the shape {_short(shape)}", where=where, code="bad-tensor")
-    room = memory.nbytes if isinstance(memory, memoryview | np.ndarray) else len(memory)
     if 0 in shape:
         if not 0 <= offset * size <= room:
             offset = 0  # a view without elements lies nowhere; torch lets it begin behind the end

@@ -272,6 +272,22 @@ def test_a_module_keeps_its_state_between_calls(tmp_path: Path) -> None:
     assert found[0][3].tolist() == [24, 24]
 
 
+def test_repeated_calls_share_nothing(tmp_path: Path) -> None:
+    source = (
+        HEAD
+        + "  def forward(self, x: Tensor) -> Tuple[List[int], Dict[str, List[Tensor]]]:\n    return ([1, 2], {'a': [torch.add(x, 1)]})\n"
+    )
+    module = torch_compat.load(write(tmp_path, source))
+    first = module(A)
+    first[0].append(3)
+    first[1]["a"][0][...] = 0
+    first[1]["b"] = []
+    second = module(A)
+    assert second[0] == [1, 2]
+    assert list(second[1]) == ["a"]
+    assert second[1]["a"][0].tolist() == (A + 1).tolist()
+
+
 def test_objects_of_a_program_stay_with_it_and_can_be_given_back(tmp_path: Path) -> None:
     source = HEAD + (
         "  def forward(self) -> __torch__.m.Model:\n    return self\n"

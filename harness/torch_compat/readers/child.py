@@ -189,6 +189,7 @@ class Child:
             warnings.simplefilter("always")
             warnings.showwarning = self.hear
             self.begin()
+            self.lines.repeats = True
             while True:
                 self.lines.send(*self.answer(*self.receive()))
         except Gone:

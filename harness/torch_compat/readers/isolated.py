@@ -357,6 +357,7 @@ class IsolatedModule:
         self.notes: list[str] = notes
         self.isolation = child.isolation
         self._child = child
+        child.lines.repeats = True
         self._most = limits.memory
         self._lock = threading.Lock()
         self._arena: Arena | None = None
