@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from torch_compat.formats import Facts, Producer
     from torch_compat.needs import Needs
     from torch_compat.needs.changes import ChangeOfMeaning
-    from torch_compat.needs.loading import Module
+    from torch_compat.needs.loading import RequiredModule
 
 __all__ = ["NATIVE", "Inspected"]
 
@@ -345,7 +345,7 @@ def _spans(spans: Iterable[tuple[str, str]]) -> list[dict[str, str]]:
     return [{"from": first, "to": last} for first, last in spans]
 
 
-def _modules(needs: Iterable[Module]) -> list[dict[str, str | None]]:
+def _modules(needs: Iterable[RequiredModule]) -> list[dict[str, str | None]]:
     return [{"module": cut(one.module, LONGEST), "package": one.package, "because": one.because or None} for one in needs]
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.counted import counts_of
-from torch_compat.corpus.corpus import Corpus, Damage
+from torch_compat.corpus.corpus import Corpus, CorpusDamage
 from torch_compat.corpus.lines import digest
 from torch_compat.corpus.manifest import SYNTHETIC, Fixture, Manifest, NotWritable, Synthetic
 from torch_compat.corpus.observations import Observation, ObservedReader, Probe, cell_key
@@ -151,7 +151,7 @@ class World:
         self.recipes: dict[str, Recipe] = {}
         self.fixtures: list[Fixture] = []
         self.not_writable: list[NotWritable] = []
-        self.damage: list[Damage] = []
+        self.damage: list[CorpusDamage] = []
         self.probes: list[ProbeFile] = []
         self.recorded: dict[str, ObservedReader] = {}
         self.fresh: dict[str, ObservedReader] = {}

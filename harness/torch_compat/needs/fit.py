@@ -11,7 +11,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from torch_compat.operators.shape import Argument, Shape
+from torch_compat.operators.shape import CallSignature, SignatureParameter
 from torch_compat.operators.shape import shape as read_any
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def _always(type_: str, kind: str) -> bool:
     return BECOMES[kind].match(type_.rstrip("?")) is not None
 
 
-def fits(call: CallShape, schema: Shape, conversions: Mapping[str, Collection[str]] = NOTHING) -> bool:
+def fits(call: CallShape, schema: CallSignature, conversions: Mapping[str, Collection[str]] = NOTHING) -> bool:
     """Whether a call may be a call of this schema."""
     if schema.vararg:
         return True
@@ -88,7 +88,7 @@ def fits(call: CallShape, schema: Shape, conversions: Mapping[str, Collection[st
 
 
 @lru_cache(maxsize=4096)
-def read_schema(text: str) -> Shape:
+def read_schema(text: str) -> CallSignature:
     """What :func:`torch_compat.operators.shape.shape` makes of a schema; a plain one is only cut at its commas."""
     plain = PLAIN.fullmatch(text)
     if plain is None or text.startswith("__torch__."):
@@ -109,5 +109,5 @@ def read_schema(text: str) -> Shape:
             mutated = "!" in kind
             if "(" in kind:
                 kind = ALIAS.sub("", kind)
-            arguments.append(Argument(name, kind, default.strip() if equals else None, kwarg_only, mutated))
-    return Shape(plain[1], plain[2], tuple(arguments), vararg, plain[4].strip())
+            arguments.append(SignatureParameter(name, kind, default.strip() if equals else None, kwarg_only, mutated))
+    return CallSignature(plain[1], plain[2], tuple(arguments), vararg, plain[4].strip())

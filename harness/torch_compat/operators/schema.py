@@ -37,7 +37,7 @@ from torch_compat.operators.types import (
     BASE,
     CLASS_PREFIX,
     RECORDED,
-    Type,
+    SchemaType,
     custom_class,
     dict_of,
     list_of,
@@ -117,7 +117,7 @@ class Argument(NamedTuple):
 
     name: str
     """Its name; empty where a return has none."""
-    type: Type
+    type: SchemaType
     """Its type; ``type.fake`` is what PyTorch's checks see."""
     size: int | None
     """The N of ``T[N]``."""
@@ -210,7 +210,7 @@ def _printed(argument: Argument) -> str:
     return out
 
 
-def _printed_default(real: Type, inner: Type, default: Default) -> str:
+def _printed_default(real: SchemaType, inner: SchemaType, default: Default) -> str:
     if default.kind == "str":
         return _quoted(default.value) if inner.kind == "str" else str(default.value)
     if default.kind.startswith("list"):
@@ -483,15 +483,15 @@ class _Parser:
         """The text of the tokens from one up to another."""
         return self.text[self.tokens[start].start : self.tokens[end - 1].end] if end > start else ""
 
-    def _made(self, make: Any, *types: Any) -> Type:
+    def _made(self, make: Any, *types: Any) -> SchemaType:
         """A type made from types; refused where PyTorch does not make it."""
         try:
-            made: Type = make(*types)
+            made: SchemaType = make(*types)
         except ValueError as error:
             self.refuse(str(error), found=repr(self.token.text))
         return made
 
-    def _type(self) -> tuple[Type, Alias | None]:
+    def _type(self) -> tuple[SchemaType, Alias | None]:
         real, alias = self._base()
         while True:
             if self.token.kind == "[" and self.ahead().kind == "]":
@@ -513,10 +513,10 @@ class _Parser:
             container = Alias((), (), alias.write)
         return container._replace(contained=(*container.contained, alias))
 
-    def _fake(self) -> Type:
+    def _fake(self) -> SchemaType:
         return self._type()[0].fake
 
-    def _base(self) -> tuple[Type, Alias | None]:
+    def _base(self) -> tuple[SchemaType, Alias | None]:
         token = self.token
         word = token.text
         if token.kind == "(":
@@ -561,8 +561,8 @@ class _Parser:
             found = variable(word)
         return found, self._alias()
 
-    def _types(self, closing: str) -> tuple[Type, ...]:
-        types: list[Type] = []
+    def _types(self, closing: str) -> tuple[SchemaType, ...]:
+        types: list[SchemaType] = []
         if self.token.kind != closing:
             types.append(self._fake())
             while self.take(","):
@@ -570,7 +570,7 @@ class _Parser:
         self.expect(closing, f"',' or {closing!r}")
         return tuple(types)
 
-    def _class(self) -> Type:
+    def _class(self) -> SchemaType:
         parts = []
         for expected in ("torch", "classes", None, None):
             self.expect(".")
@@ -604,7 +604,7 @@ class _Parser:
 
     # ---- defaults
 
-    def _default(self, real: Type, size: int | None) -> Default:
+    def _default(self, real: SchemaType, size: int | None) -> Default:
         if self.take("<default>"):
             return Default("unstated", None)
         fake = real.fake
@@ -625,7 +625,7 @@ class _Parser:
             self.refuse(f"no default: the type {real.text} has none")
         return self._list(real, size)
 
-    def _list(self, real: Type, size: int | None) -> Default:
+    def _list(self, real: SchemaType, size: int | None) -> Default:
         inner, start = real.contained[0], self.token.start
         kind = inner.fake.kind
         if size is not None and self.token.kind not in {"[", "ident"}:
@@ -644,7 +644,7 @@ class _Parser:
             self.refuse(f"values that are {kind}", at=start, found=repr(self.text[start : self.token.start].strip()))
         return Default(f"list[{kind}]", tuple(one.value for one in found))
 
-    def _constant(self, kind: str, real: Type) -> Default:
+    def _constant(self, kind: str, real: SchemaType) -> Default:
         token = self.token
         if token.kind in {"True", "False"}:
             self.next()

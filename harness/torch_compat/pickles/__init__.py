@@ -13,13 +13,12 @@ from __future__ import annotations
 
 from torch_compat.pickles.brief import brief, cut
 from torch_compat.pickles.dangers import dangerous
-from torch_compat.pickles.machine import LIMITS, Limits, Unpickled, unpickle
+from torch_compat.pickles.machine import LIMITS, PickleLimits, Unpickled, unpickle
 from torch_compat.pickles.values import (
     Deque,
     Described,
     Device,
     Dict,
-    Event,
     Global,
     ModuleSource,
     NumpyArray,
@@ -29,6 +28,7 @@ from torch_compat.pickles.values import (
     Size,
     Storage,
     Tensor,
+    UnpicklerEvent,
     parts,
     tensors,
     walk,
@@ -40,18 +40,18 @@ __all__ = [
     "Described",
     "Device",
     "Dict",
-    "Event",
     "Global",
-    "Limits",
     "ModuleSource",
     "NumpyArray",
     "NumpyDtype",
     "NumpyScalar",
     "PersistentId",
+    "PickleLimits",
     "Size",
     "Storage",
     "Tensor",
     "Unpickled",
+    "UnpicklerEvent",
     "brief",
     "cut",
     "dangerous",

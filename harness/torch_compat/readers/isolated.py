@@ -36,7 +36,7 @@ from torch_compat.readers.wire import INLINE, Arena, Gone, Lines, Reading, Writi
 from torch_compat.runtime.exchange import Exchange
 from torch_compat.runtime.limits import LIMITS, ROOM, Exhausted, Limits
 
-__all__ = ["Child", "IsolatedModule", "Workshop", "load_isolated", "supported"]
+__all__ = ["ChildProcess", "IsolatedModule", "Workshop", "load_isolated", "supported"]
 
 START_SECONDS = 60  # of a template, from a cold disk, on a busy machine
 SPARE = 2  # seconds of processor time beyond those of the program, so that it ends by its own limit, in words
@@ -86,7 +86,7 @@ class Workshop:
         self._owner = os.getpid()
         self._before: list[Any] = []  # what belongs to the process that this one was forked from, and is not ended here
         self._asked: list[Spec] = []
-        self._spare: Child | None = None
+        self._spare: ChildProcess | None = None
 
     def start(self) -> None:
         """Start the template, and return at once.
@@ -132,7 +132,7 @@ class Workshop:
             if self._owner == os.getpid():
                 self._stack.close()
 
-    def child(self, spec: Spec) -> Child:
+    def child(self, spec: Spec) -> ChildProcess:
         """A child that nobody has used.
 
         Raises:
@@ -166,7 +166,7 @@ class Workshop:
     def _receive(self) -> None:
         found: list[int] = []
         reply, _ = self._lines.receive(0, found)
-        self._spare = Child(self, reply["pid"], socket.socket(fileno=found[0]), self._asked.pop())
+        self._spare = ChildProcess(self, reply["pid"], socket.socket(fileno=found[0]), self._asked.pop())
 
     def ended(self, process: int, *, kill: bool = False) -> int | None:
         """The exit status of a child that does not answer any more, negative for a signal; None where nobody knows.
@@ -200,7 +200,7 @@ class Workshop:
             process.wait()
 
 
-class Child:
+class ChildProcess:
     """A process for one archive, from outside.
 
     Attributes:
@@ -347,7 +347,7 @@ class IsolatedModule:
         methods: names of its methods.
     """
 
-    def __init__(self, child: Child, reply: dict[str, Any], limits: Limits) -> None:
+    def __init__(self, child: ChildProcess, reply: dict[str, Any], limits: Limits) -> None:
         methods: Any = reply.get("methods")
         notes: Any = reply.get("notes")
         for names in (methods, notes):
@@ -526,7 +526,7 @@ class IsolatedModule:
         return reading.get(reply["value"])
 
 
-def _close(child: Child, owner: int) -> None:
+def _close(child: ChildProcess, owner: int) -> None:
     if os.getpid() == owner:
         child.close()
 

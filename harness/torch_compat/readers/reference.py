@@ -28,7 +28,7 @@ from torch_compat.runtime.limits import LIMITS, Limits
 from torch_compat.version import __version__
 
 if TYPE_CHECKING:
-    from torch_compat.readers.isolated import Child, IsolatedModule, Spec, Workshop
+    from torch_compat.readers.isolated import ChildProcess, IsolatedModule, Spec, Workshop
     from torch_compat.readers.isolation import Isolation
     from torch_compat.runtime.exported.program import ExportedModule
     from torch_compat.runtime.module import Module
@@ -161,7 +161,7 @@ class Reference:
         self._workshop = Workshop({**THREADS, **DETERMINISM, "PYTHONPATH": str(Path(__file__).parents[2])})
         self.isolation: Isolation | None = None
         self.together = together
-        self._kept: tuple[Spec, Child] | None = None
+        self._kept: tuple[Spec, ChildProcess] | None = None
 
     def __enter__(self) -> Self:
         self.start()
@@ -222,7 +222,7 @@ class Reference:
         if kept is not None:
             kept[1].close()
 
-    def _answer(self, child: Child, request: dict[str, Any], descriptor: int, timeout_s: float) -> dict[str, Any]:
+    def _answer(self, child: ChildProcess, request: dict[str, Any], descriptor: int, timeout_s: float) -> dict[str, Any]:
         deadline = time.monotonic() + timeout_s
         try:
             child.lines.send({"ask": request}, descriptors=[descriptor])

@@ -28,7 +28,7 @@ def load(
     horizon: str | Horizon = "reference",
     *,
     limits: Limits = LIMITS,
-    table: upgraders.Table | None = None,
+    table: upgraders.UpgraderTable | None = None,
 ) -> Module | ExportedModule:
     """Load a TorchScript or mobile archive, or an exported program.
 

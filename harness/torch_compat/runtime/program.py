@@ -95,7 +95,7 @@ class Program:
         horizon: Horizon,
         limits: Limits,
         path: str,
-        table: upgraders.Table | None = None,
+        table: upgraders.UpgraderTable | None = None,
     ) -> None:
         self.path = path
         self.horizon = horizon

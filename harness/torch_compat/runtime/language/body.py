@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from torch_compat.runtime.language.names import ClassInfo, FunctionInfo, Names
 
-__all__ = ["Body"]
+__all__ = ["BodyCompiler"]
 
 ITEMS = 16  # of a list that is written out, which count as a call
 CALLS_PAID = 64  # calls that stand between two payments for them
@@ -66,10 +66,10 @@ NO_VALUE = frozenset({"torch.item"})
 """What gives a number whose type is not in the source."""
 
 
-class Body:
+class BodyCompiler:
     """Writes the body of one function."""
 
-    def __init__(self, unit: Names, outer: Body | None, info: FunctionInfo | None, cls: ClassInfo | None = None) -> None:
+    def __init__(self, unit: Names, outer: BodyCompiler | None, info: FunctionInfo | None, cls: ClassInfo | None = None) -> None:
         self.unit = unit
         self.outer = outer
         self.info = info
@@ -394,7 +394,7 @@ class Body:
         """The body of a fork: a function without parameters that closes over variables."""
         if node.args.args or self.outer is not None:
             raise self.unit.fail(node, "has a function in a function that is no body of a fork")
-        return Body(self.unit, self, None).function(node, "v" + node.name)
+        return BodyCompiler(self.unit, self, None).function(node, "v" + node.name)
 
     # ------------------------------------------------------------------------------------------------ expressions
 
@@ -843,25 +843,25 @@ def _annotated(node: ast.expr) -> Type | None:
     return read_type(said) if isinstance(said, ast.Subscript) and dotted(said.value) == "List" else None
 
 
-def _not(body: Body, node: ast.Call) -> ast.expr:
+def _not(body: BodyCompiler, node: ast.Call) -> ast.expr:
     return ast.UnaryOp(ast.Not(), body.expr(node.args[0]), lineno=node.lineno, col_offset=0)
 
 
-_STATEMENTS: dict[type, Callable[[Body, Any], ast.stmt | None]] = {
-    ast.Assign: Body.assign, ast.AnnAssign: Body.annotated, ast.Expr: Body.statement, ast.If: Body.if_, ast.While: Body.while_,
-    ast.For: Body.for_, ast.Return: Body.return_, ast.Assert: Body.assert_, ast.Raise: Body.raise_, ast.Pass: Body.plain,
-    ast.Break: Body.plain, ast.Continue: Body.plain, ast.With: Body.with_, ast.FunctionDef: Body.nested,
+_STATEMENTS: dict[type, Callable[[BodyCompiler, Any], ast.stmt | None]] = {
+    ast.Assign: BodyCompiler.assign, ast.AnnAssign: BodyCompiler.annotated, ast.Expr: BodyCompiler.statement, ast.If: BodyCompiler.if_, ast.While: BodyCompiler.while_,
+    ast.For: BodyCompiler.for_, ast.Return: BodyCompiler.return_, ast.Assert: BodyCompiler.assert_, ast.Raise: BodyCompiler.raise_, ast.Pass: BodyCompiler.plain,
+    ast.Break: BodyCompiler.plain, ast.Continue: BodyCompiler.plain, ast.With: BodyCompiler.with_, ast.FunctionDef: BodyCompiler.nested,
 }  # fmt: skip
 _BLOCKS = frozenset({ast.If, ast.While, ast.For, ast.With, ast.FunctionDef})  # statements that hold others
-_EXPRESSIONS: dict[type, Callable[[Body, Any], ast.expr]] = {
-    ast.Constant: Body.constant, ast.Name: Body.name, ast.Attribute: Body.attribute, ast.Call: Body.call,
-    ast.Subscript: Body.subscript, ast.Tuple: Body.items, ast.List: Body.items, ast.Dict: Body.dict_, ast.UnaryOp: Body.unary,
-    ast.BinOp: Body.binary, ast.Compare: Body.compare, ast.BoolOp: Body.boolean, ast.IfExp: Body.choice,
+_EXPRESSIONS: dict[type, Callable[[BodyCompiler, Any], ast.expr]] = {
+    ast.Constant: BodyCompiler.constant, ast.Name: BodyCompiler.name, ast.Attribute: BodyCompiler.attribute, ast.Call: BodyCompiler.call,
+    ast.Subscript: BodyCompiler.subscript, ast.Tuple: BodyCompiler.items, ast.List: BodyCompiler.items, ast.Dict: BodyCompiler.dict_, ast.UnaryOp: BodyCompiler.unary,
+    ast.BinOp: BodyCompiler.binary, ast.Compare: BodyCompiler.compare, ast.BoolOp: BodyCompiler.boolean, ast.IfExp: BodyCompiler.choice,
 }  # fmt: skip
-_SPECIAL: dict[str, Callable[[Body, ast.Call], ast.expr]] = {
-    "annotate": Body.annotate, "unchecked_cast": Body.unchecked, "uninitialized": Body.uninitialized,
-    "isinstance": Body.isinstance_, "getattr": Body.getattr_, "fork": Body.fork_,
+_SPECIAL: dict[str, Callable[[BodyCompiler, ast.Call], ast.expr]] = {
+    "annotate": BodyCompiler.annotate, "unchecked_cast": BodyCompiler.unchecked, "uninitialized": BodyCompiler.uninitialized,
+    "isinstance": BodyCompiler.isinstance_, "getattr": BodyCompiler.getattr_, "fork": BodyCompiler.fork_,
 }  # fmt: skip
-_PLAIN_CALLS: dict[str, tuple[int, Callable[[Body, ast.Call], ast.expr]]] = {
-    "torch.__is__": (2, Body.is_), "torch.__isnot__": (2, Body.is_not), "torch.__not__": (1, _not),
+_PLAIN_CALLS: dict[str, tuple[int, Callable[[BodyCompiler, ast.Call], ast.expr]]] = {
+    "torch.__is__": (2, BodyCompiler.is_), "torch.__isnot__": (2, BodyCompiler.is_not), "torch.__not__": (1, _not),
 }  # fmt: skip
