@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from torch_compat.corpus.lines import write_lines
+from torch_compat.corpus.json_lines import write_lines
 from torch_compat.corpus.proofs import Example, Obligation, ProofCall, RecordedProof, read_proof, read_proofs, write_proof
 from torch_compat.errors import CorpusError
 from torch_compat.policy import load_policy

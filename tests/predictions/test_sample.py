@@ -19,8 +19,8 @@ from tests.predictions import __main__ as command
 from torch_compat.cli._generating import PREDICTIONS
 from torch_compat.errors import Refused
 from torch_compat.judging.gathering import gather, uncollected
-from torch_compat.needs import packaged_rules
-from torch_compat.needs.rules import LoadRequirement
+from torch_compat.loadability import packaged_rules
+from torch_compat.loadability.release_facts import LoadRequirement
 from torch_compat.policy.counts import LOCK, read_lock
 from torch_compat.readers.requests import answer
 from torch_compat.releases.release import Release
@@ -36,7 +36,7 @@ from torch_compat.workspace import Root
 
 if TYPE_CHECKING:
     from torch_compat.judging.evidence import Evidence
-    from torch_compat.needs import Rules
+    from torch_compat.loadability import Rules
     from torch_compat.replay.plan import Task
 
 REPOSITORY = Path(__file__).parents[2]

@@ -24,7 +24,7 @@ from torch_compat.runtime.limits import LIMITS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from torch_compat.readers.isolated import ChildProcess, Spec
+    from torch_compat.readers.child_processes import ChildProcess, Spec
 
 REPOSITORY = Path(__file__).parents[2]
 DIV = REPOSITORY / "fixtures" / "torch-1.5.1" / "div.pt"

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from torch_compat.judging.evidence import Evidence
     from torch_compat.judging.judge import Report
-    from torch_compat.readers.isolated import ChildProcess
+    from torch_compat.readers.child_processes import ChildProcess
     from torch_compat.replay.plan import Task
 
 TODAY = dt.date(2026, 7, 1)

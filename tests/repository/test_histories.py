@@ -11,8 +11,8 @@ import pytest
 from tests.recordings import readers_of
 from torch_compat.corpus.surveys import FILES, read_survey, surveyed_releases, write_surveys
 from torch_compat.corpus.weights_only import weights_only_policy
+from torch_compat.operators.call_signature import shape
 from torch_compat.operators.history import FactHistory, GlobalNames, History, HistoryFile, SetHistory
-from torch_compat.operators.shape import shape
 from torch_compat.policy import load_policy
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import pytest
 from tests.recordings import readers_of
 from torch_compat.corpus.manifest import SYNTHETIC
 from torch_compat.formats.facts import read_facts
-from torch_compat.needs import Judge, packaged_rules
+from torch_compat.loadability import Judge, packaged_rules
 from torch_compat.policy import load_policy
 from torch_compat.releases.release import Release
 from torch_compat.releases.sets import ReleaseSet
@@ -25,7 +25,7 @@ from torch_compat.runtime import slips
 if TYPE_CHECKING:
     from torch_compat.corpus.corpus import Corpus
     from torch_compat.formats.model import Facts
-    from torch_compat.needs.item import Item
+    from torch_compat.loadability.requirement import Item
     from torch_compat.runtime.slips import RuntimeSlip
 
 REPOSITORY = Path(__file__).parents[2]

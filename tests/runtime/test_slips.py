@@ -13,9 +13,9 @@ from tests.runtime.archives import archive, described, program
 from torch_compat.corpus.corpus import load_corpus
 from torch_compat.errors import Raised, Refused
 from torch_compat.formats.facts import read_facts
-from torch_compat.needs.item import Item
+from torch_compat.loadability.requirement import Item
 from torch_compat.policy import load_policy
-from torch_compat.policy.shapes import SLIP_SIGN
+from torch_compat.policy.table_base import SLIP_SIGN
 from torch_compat.releases.release import Release
 from torch_compat.releases.sets import NONE
 from torch_compat.runtime import slips

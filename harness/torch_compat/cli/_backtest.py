@@ -10,7 +10,7 @@ from torch_compat.cli._candidate import Said, classified, only_with_cuda
 from torch_compat.cli._candidate_items import Items, ReleasePair
 from torch_compat.cli._operator_check import KnownOperators, check_operators
 from torch_compat.judging.cell import Outcome
-from torch_compat.operators.shape import bare
+from torch_compat.operators.call_signature import bare
 from torch_compat.releases.release import Release
 from torch_compat.replay.day_before import day_before
 from torch_compat.report.backtest import Backtested, Fact, facts_of

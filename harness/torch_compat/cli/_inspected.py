@@ -10,7 +10,7 @@ from torch_compat.escapes import escaped as _plain
 from torch_compat.formats.kinds import kind_of
 from torch_compat.formats.tree import contents, shown
 from torch_compat.inspected import NATIVE
-from torch_compat.needs import packaged_rules
+from torch_compat.loadability import packaged_rules
 from torch_compat.pickles import brief
 from torch_compat.report.paragraphs import wrapped
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from torch_compat.formats import Facts, Producer
     from torch_compat.inspection import Inspected
-    from torch_compat.needs import Needs
-    from torch_compat.needs.changes import ChangeOfMeaning
-    from torch_compat.needs.loading import LoaderAdvisory, RequiredModule
+    from torch_compat.loadability import Needs
+    from torch_compat.loadability.changes import ChangeOfMeaning
+    from torch_compat.loadability.load_calls import LoaderAdvisory, RequiredModule
 
 __all__ = ["headings", "line", "screen"]
 

@@ -10,15 +10,15 @@ from torch_compat.corpus.recipes import UNFINISHED
 from torch_compat.errors import CorpusError, UsageError
 from torch_compat.operators.bodies import is_call_itself
 from torch_compat.operators.breaks import operator_of
+from torch_compat.operators.call_signature import shape
 from torch_compat.operators.history import History
-from torch_compat.operators.shape import shape
 from torch_compat.places import MOST_OF_A_PROGRAM, read_whole
 from torch_compat.releases.release import Release
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from torch_compat.operators.shape import SignatureParameter
+    from torch_compat.operators.call_signature import SignatureParameter
     from torch_compat.policy import Policy
     from torch_compat.policy.upgraders import Upgrader
     from torch_compat.workspace import Root

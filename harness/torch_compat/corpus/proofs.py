@@ -1,6 +1,6 @@
 """Recorded proofs of upgraders: ``reports/proofs/ID.jsonl``, one file for each upgrader, written by ``torch-compat prove --record``.
 
-A file of JSON lines (:mod:`torch_compat.corpus.lines`) of kind ``proof``:
+A file of JSON lines (:mod:`torch_compat.corpus.json_lines`) of kind ``proof``:
 
 ``facts``            who answered which calls, and what became of them; what the upgrader's table stated then, as a digest; the
                      tolerances under which values count as equal
@@ -16,7 +16,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from torch_compat.corpus.lines import digest, read_lines, write_lines
+from torch_compat.corpus.json_lines import digest, read_lines, write_lines
 from torch_compat.errors import CorpusError
 from torch_compat.places import inside, read_whole
 

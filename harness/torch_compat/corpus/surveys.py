@@ -12,7 +12,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from torch_compat.corpus.lines import dump
+from torch_compat.corpus.json_lines import dump
 from torch_compat.errors import CorpusError
 from torch_compat.operators.history import LEFT_OUT, UNSURE, VERSION, HistoryFile, quoted
 from torch_compat.places import inside, read_whole

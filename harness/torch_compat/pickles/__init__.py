@@ -2,7 +2,7 @@
 
 * :mod:`torch_compat.pickles.machine`: bytes to values, one pass, bounded
 * :mod:`torch_compat.pickles.opcodes`: names and arguments of the opcodes
-* :mod:`torch_compat.pickles.notes`: the bounds, and what is noted on the way
+* :mod:`torch_compat.pickles.recorder`: the bounds, and what is noted on the way
 * :mod:`torch_compat.pickles.values`: what comes out
 * :mod:`torch_compat.pickles.brief`: its text, bounded
 * :mod:`torch_compat.pickles.weights_only`: the restricted unpickler as each release has it

@@ -12,7 +12,10 @@ Three ways to make a small pickle expensive are not obvious:
 * chosen integers and tuples of them all have one hash, and a dictionary of them takes quadratic time: such keys are counted
 * a call can copy what the memo shares: what is copied is charged
 
-The bounds are in :class:`PickleLimits`, and what is noted on the way in :mod:`torch_compat.pickles.notes`.
+The bounds are in :class:`PickleLimits`, and what is noted on the way in :mod:`torch_compat.pickles.recorder`.
+
+This file is longer than others because :func:`_run` is one loop with a branch for each opcode. A function for each opcode would be
+read more easily, but a call costs as much as most opcodes do (``benchmarks/unpickle.py``).
 """
 
 from __future__ import annotations
@@ -23,8 +26,8 @@ from typing import TYPE_CHECKING, Any
 from torch_compat.allowance import MB, PICKLE
 from torch_compat.errors import Corrupt, HarnessError, Unsafe, Unsupported
 from torch_compat.pickles.interpret import NEWOBJ, build, storage_of
-from torch_compat.pickles.notes import LIMITS, NAMED, STORAGE, Notes, PickleLimits
 from torch_compat.pickles.opcodes import COUNTED, LINES, OPCODES, PLAIN, SIGNED, WIDTHS, ascii_text, number, read_line, value_of
+from torch_compat.pickles.recorder import LIMITS, NAMED, STORAGE, Notes, PickleLimits
 from torch_compat.pickles.values import (
     Deque,
     Described,

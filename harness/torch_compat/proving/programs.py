@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from torch_compat.errors import UsageError
 
 if TYPE_CHECKING:
-    from torch_compat.operators.shape import SignatureParameter
+    from torch_compat.operators.call_signature import SignatureParameter
 
 __all__ = ["MODULE", "Form", "archive", "forms"]
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from torch_compat.errors import UsageError
-from torch_compat.operators.shape import bare
+from torch_compat.operators.call_signature import bare
 from torch_compat.proving.cases import PER_FORM, cases
 from torch_compat.proving.examples import Counterexample, shown, told
 from torch_compat.proving.obligations import Branches

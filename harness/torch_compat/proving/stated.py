@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from torch_compat.errors import Refused, UsageError
-from torch_compat.operators.shape import shape
+from torch_compat.operators.call_signature import shape
 from torch_compat.releases.data import packaged, parsed
 from torch_compat.releases.release import stated
 from torch_compat.runtime.upgraders import saved
@@ -16,7 +16,7 @@ from torch_compat.runtime.upgraders import saved
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from torch_compat.operators.shape import SignatureParameter
+    from torch_compat.operators.call_signature import SignatureParameter
 
 __all__ = ["StatedUpgrader", "read"]
 

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from torch_compat.formats.model import Facts
-    from torch_compat.needs import Judge
-    from torch_compat.needs.item import Item
-    from torch_compat.needs.rules import LoadRequirement
+    from torch_compat.loadability import Judge
+    from torch_compat.loadability.release_facts import LoadRequirement
+    from torch_compat.loadability.requirement import Item
     from torch_compat.releases.release import Release
 
 __all__ = [
@@ -51,7 +51,7 @@ KINDS = frozenset({"debug", "family", "runs", "unmet", "unmet-in", "untyped"})
 """Every kind of sign."""
 RUNS = "runs:"
 UNPARSED = frozenset({"attribute", "declares", "ill-formed-octal"})
-"""The kinds of signs of archives (:mod:`torch_compat.needs.signs`) for which a file of source is refused as a whole, before anything in it
+"""The kinds of signs of archives (:mod:`torch_compat.loadability.archive_features`) for which a file of source is refused as a whole, before anything in it
 is compiled."""
 DEEPEST = 200  # classes that are attributes of one another
 _CLASS = re.compile(r"class (\w+)(?:\((\w*)\))?:")
@@ -155,7 +155,7 @@ def in_place_of_refusing(facts: Facts, horizon: Release) -> RuntimeSlip | None:
 
 @cache
 def _judge() -> Judge:
-    from torch_compat.needs import Judge, packaged_rules  # noqa: PLC0415 - only where a release refuses, and may die of it
+    from torch_compat.loadability import Judge, packaged_rules  # noqa: PLC0415 - only where a release refuses, and may die of it
 
     return Judge(packaged_rules())
 

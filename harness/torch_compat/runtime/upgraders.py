@@ -19,8 +19,8 @@ from json import loads
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from torch_compat.errors import Refused, UsageError
+from torch_compat.operators.call_signature import SignatureParameter, shape
 from torch_compat.operators.history import FactHistory
-from torch_compat.operators.shape import SignatureParameter, shape
 from torch_compat.releases.data import packaged
 from torch_compat.runtime import registry
 from torch_compat.runtime.language.unit import Unit

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.operators import pairs
 from torch_compat.errors import UsageError
 from torch_compat.operators import schema as grammar
-from torch_compat.operators.shape import SignatureParameter, bare, shape
+from torch_compat.operators.call_signature import SignatureParameter, bare, shape
 
 
 def test_a_schema_is_split_into_its_arguments() -> None:

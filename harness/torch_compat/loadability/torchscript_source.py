@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from torch_compat.formats.source import KINDS, TYPES, CallShape, called
-from torch_compat.needs.numbers import has_whole_constant
+from torch_compat.loadability.integer_constants import has_whole_constant
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,7 +24,7 @@ class SourceRequirements(NamedTuple):
     Attributes:
         shapes: the distinct shapes in which operators are called.
         code: the text without the content of its string constants and comments, for :func:`uses` and :func:`bases`.
-        whole_constant: there is an int constant that may have been a float: :mod:`torch_compat.needs.numbers` says what comes of it.
+        whole_constant: there is an int constant that may have been a float: :mod:`torch_compat.loadability.integer_constants` says what comes of it.
         none_listed: a list of tensors holds None without calling it optional.
         ill_formed: a text has a backslash and a digit, but not the three octal digits that the language asks for there.
     """

@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from torch_compat.formats.distributed import METADATA
-from torch_compat.needs.fit import fits, read_schema
-from torch_compat.needs.item import Item
-from torch_compat.needs.loading import Loading, asked_of, is_foreign, packaged_loading
-from torch_compat.needs.rules import packaged_rules
-from torch_compat.needs.signs import signs_of
+from torch_compat.loadability.archive_features import signs_of
+from torch_compat.loadability.load_calls import Loading, asked_of, is_foreign, packaged_loading
+from torch_compat.loadability.release_facts import packaged_rules
+from torch_compat.loadability.requirement import Item
+from torch_compat.loadability.schema_matching import fits, read_schema
 from torch_compat.pickles.brief import cut
 from torch_compat.pickles.weights_only import refusals
 from torch_compat.releases.release import Release
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping, Sequence
 
     from torch_compat.formats.model import Call, Facts
-    from torch_compat.needs.loading import LoaderAdvisory, RequiredModule, Way
-    from torch_compat.needs.rules import ExternalNames, Rules
-    from torch_compat.needs.source import CallShape
+    from torch_compat.loadability.load_calls import LoaderAdvisory, RequiredModule, Way
+    from torch_compat.loadability.release_facts import ExternalNames, Rules
+    from torch_compat.loadability.torchscript_source import CallShape
     from torch_compat.pickles.weights_only import Refusal
 
 __all__ = ["Judge", "Needs", "Reason", "of"]

@@ -14,7 +14,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from torch_compat.needs.rules import packaged_rules
+from torch_compat.loadability.release_facts import packaged_rules
 from torch_compat.pickles import Global, NumpyDtype, dangerous, parts
 from torch_compat.pickles.weights_only import Refusal, allowing
 from torch_compat.releases.data import entries, packaged
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
     from torch_compat.formats.model import Facts
-    from torch_compat.needs.item import Item
-    from torch_compat.needs.rules import Rules
+    from torch_compat.loadability.release_facts import Rules
+    from torch_compat.loadability.requirement import Item
     from torch_compat.pickles.weights_only import RestrictedUnpickler
 
 __all__ = ["LoaderAdvisory", "Loading", "RequiredModule", "Way", "asked_of", "devices_of", "is_foreign", "packaged_loading"]

@@ -1,6 +1,6 @@
 """Whether a call of an operator, as TorchScript source writes it, fits a schema of a release.
 
-What an argument of a known kind can never become is refused (see :mod:`torch_compat.needs.source`). So a call that fits may still be
+What an argument of a known kind can never become is refused (see :mod:`torch_compat.loadability.torchscript_source`). So a call that fits may still be
 refused by the release, because of the types of what it is given, and one that does not fit never loads.
 """
 
@@ -11,13 +11,13 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from torch_compat.operators.shape import CallSignature, SignatureParameter
-from torch_compat.operators.shape import shape as read_any
+from torch_compat.operators.call_signature import CallSignature, SignatureParameter
+from torch_compat.operators.call_signature import shape as read_any
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from torch_compat.needs.source import CallShape
+    from torch_compat.loadability.torchscript_source import CallShape
 
 __all__ = ["fits", "read_schema", "takes"]
 
@@ -89,7 +89,7 @@ def fits(call: CallShape, schema: CallSignature, conversions: Mapping[str, Colle
 
 @lru_cache(maxsize=4096)
 def read_schema(text: str) -> CallSignature:
-    """What :func:`torch_compat.operators.shape.shape` makes of a schema; a plain one is only cut at its commas."""
+    """What :func:`torch_compat.operators.call_signature.shape` makes of a schema; a plain one is only cut at its commas."""
     plain = PLAIN.fullmatch(text)
     if plain is None or text.startswith("__torch__."):
         return read_any(text)

@@ -13,7 +13,7 @@ import json
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from torch_compat.needs.source import KINDS
+from torch_compat.loadability.torchscript_source import KINDS
 from torch_compat.operators.history import BesideNames, FactHistory, GlobalNames, History
 from torch_compat.pickles.weights_only import RestrictedUnpickler
 from torch_compat.releases.calendar import Calendar, Listed
