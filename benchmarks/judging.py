@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torch_compat.corpus.corpus import FROZEN, load_corpus, write_frozen
 from torch_compat.corpus.goldens import Goldens
-from torch_compat.corpus.lines import digest, dump
+from torch_compat.corpus.json_lines import digest, dump
 from torch_compat.corpus.manifest import MANIFEST, read_manifest
 from torch_compat.corpus.recorded.model import VERSION
 from torch_compat.judging.gathering import gather, uncollected

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from torch_compat.policy.counts import Key, Value
-    from torch_compat.policy.shapes import Table
+    from torch_compat.policy.table_base import Table
 
 __all__ = ["CountedGap", "counts_of", "relock"]
 

@@ -11,7 +11,7 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from torch_compat.corpus.lines import dump
+from torch_compat.corpus.json_lines import dump
 from torch_compat.corpus.recorded import read_recorded, write_recorded
 
 if TYPE_CHECKING:

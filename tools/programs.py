@@ -37,7 +37,7 @@ from torch_compat.formats.facts import read_facts
 from torch_compat.judging.evidence import Evidence
 from torch_compat.judging.gathering import uncollected
 from torch_compat.judging.judgement import Verdict
-from torch_compat.needs import Judge
+from torch_compat.loadability import Judge
 from torch_compat.readers.torch_release import TorchRelease
 from torch_compat.releases.release import Release
 from torch_compat.replay.loading import loads, takers_of
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from torch_compat.corpus.corpus import Corpus
     from torch_compat.corpus.manifest import Fixture
     from torch_compat.corpus.observations import ObservedReader
-    from torch_compat.needs import Rules
+    from torch_compat.loadability import Rules
     from torch_compat.policy import Policy
 
 REPOSITORY = Path(__file__).resolve().parents[1]

@@ -47,7 +47,7 @@ class Allowance:
         memory: bytes of texts and byte strings in all pickles, texts twice.
         copied: elements that calls in pickles copy.
         nodes: parts of keys in pickles.
-        limits: those of one pickle (:class:`torch_compat.pickles.notes.Limits`), as they were when the last ones were calculated.
+        limits: those of one pickle (:class:`torch_compat.pickles.recorder.PickleLimits`), as they were when the last ones were calculated.
         complete: whether all bytes of the file are looked at; False where a file of more than :data:`HASHED` bytes is inspected.
         omitted: what was not done because of the size of the file, by name, with the reason.
     """

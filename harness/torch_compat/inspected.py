@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from torch_compat.errors import NoArchive
 from torch_compat.formats.kinds import kind_of
-from torch_compat.needs.changes import changes_of
-from torch_compat.needs.loading import devices_of
-from torch_compat.needs.signs import COMPILED
-from torch_compat.needs.verdict import PROGRAMS
+from torch_compat.loadability.archive_features import COMPILED
+from torch_compat.loadability.changes import changes_of
+from torch_compat.loadability.load_calls import devices_of
+from torch_compat.loadability.loading_releases import PROGRAMS
 from torch_compat.pickles import cut, dangerous, tensors
 from torch_compat.pickles.dangers import OUTSIDE, dangerous_operator
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from torch_compat.archive import Damage
     from torch_compat.errors import ArchiveError, HarnessError
     from torch_compat.formats import Facts, Producer
-    from torch_compat.needs import Needs
-    from torch_compat.needs.changes import ChangeOfMeaning
-    from torch_compat.needs.loading import Module
+    from torch_compat.loadability import Needs
+    from torch_compat.loadability.changes import ChangeOfMeaning
+    from torch_compat.loadability.load_calls import RequiredModule
 
 __all__ = ["NATIVE", "Inspected"]
 
@@ -345,7 +345,7 @@ def _spans(spans: Iterable[tuple[str, str]]) -> list[dict[str, str]]:
     return [{"from": first, "to": last} for first, last in spans]
 
 
-def _modules(needs: Iterable[Module]) -> list[dict[str, str | None]]:
+def _modules(needs: Iterable[RequiredModule]) -> list[dict[str, str | None]]:
     return [{"module": cut(one.module, LONGEST), "package": one.package, "because": one.because or None} for one in needs]
 
 

@@ -19,8 +19,8 @@ from torch_compat.formats import Facts, distributed
 from torch_compat.formats.facts import fill, name_of
 from torch_compat.formats.identify import FOLDERS, recognised
 from torch_compat.inspected import Inspected
-from torch_compat.needs import of as needs_of
-from torch_compat.needs.signs import not_looked_at
+from torch_compat.loadability import of as needs_of
+from torch_compat.loadability.archive_features import not_looked_at
 from torch_compat.pickles import cut
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import pytest
 from tests.recordings import edit_lines, folder_of, lines_of
 from torch_compat.corpus.corpus import FROZEN, load_corpus, read_frozen, write_frozen
 from torch_compat.corpus.goldens import GOLDENS, value_id
-from torch_compat.corpus.lines import digest, dump, read_lines, write_lines
+from torch_compat.corpus.json_lines import digest, dump, read_lines, write_lines
 from torch_compat.corpus.manifest import VALUES, Fixture, read_manifest
 from torch_compat.errors import CorpusError
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from torch_compat.corpus.corpus import FROZEN, Corpus, load_corpus, read_frozen, write_frozen
-from torch_compat.corpus.lines import digest
+from torch_compat.corpus.json_lines import digest
 from torch_compat.corpus.manifest import SYNTHETIC, Fixture, Manifest, NotWritable, Synthetic, write_manifest
 from torch_compat.errors import CorpusError
 

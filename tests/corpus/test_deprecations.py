@@ -18,7 +18,7 @@ from torch_compat.corpus.deprecations import (
     read_reply,
     statements,
 )
-from torch_compat.corpus.lines import digest, dump
+from torch_compat.corpus.json_lines import digest, dump
 from torch_compat.corpus.observations import OUTCOME_DIGITS, ObservedReader
 from torch_compat.corpus.recorded import read_recorded, write_recorded
 

@@ -11,7 +11,7 @@ import pytest
 from tests.corpus.test_manifest import FIXTURE, NOT_WRITABLE
 from torch_compat.corpus.corpus import load_corpus
 from torch_compat.corpus.goldens import GOLDENS, Goldens, value_id
-from torch_compat.corpus.lines import digest, read_lines, write_lines
+from torch_compat.corpus.json_lines import digest, read_lines, write_lines
 from torch_compat.corpus.manifest import Manifest, read_manifest, write_manifest
 from torch_compat.errors import CorpusError
 

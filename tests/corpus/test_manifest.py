@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torch_compat.corpus.goldens import GOLDENS, value_id
-from torch_compat.corpus.lines import digest, dump, read_lines, write_lines
+from torch_compat.corpus.json_lines import digest, dump, read_lines, write_lines
 from torch_compat.corpus.manifest import (
     SYNTHETIC,
     VALUES,

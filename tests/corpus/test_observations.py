@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.recordings import readers_of
-from torch_compat.corpus.lines import digest
+from torch_compat.corpus.json_lines import digest
 from torch_compat.corpus.manifest import read_manifest
 from torch_compat.corpus.observations import (
     OUTCOME_DIGITS,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from torch_compat.corpus.lines import write_lines
-from torch_compat.corpus.proofs import Call, Example, Obligation, RecordedProof, read_proof, read_proofs, write_proof
+from torch_compat.corpus.json_lines import write_lines
+from torch_compat.corpus.proofs import Example, Obligation, ProofCall, RecordedProof, read_proof, read_proofs, write_proof
 from torch_compat.errors import CorpusError
 from torch_compat.policy import load_policy
 from torch_compat.proving.recording import digest_of
@@ -32,7 +32,7 @@ PROOF = RecordedProof(
     tolerances={"float32": [4.0, 1e-6]},
     obligations=(Obligation("compiles", "reference", ""),),
     examples=(Example("dtype", "torch.f(a_self)", [1], "1", "a", "b", "c", 1),),
-    kept=(Call("torch.f(a_self)", [1]),),
+    kept=(ProofCall("torch.f(a_self)", [1]),),
 )
 
 

@@ -22,12 +22,12 @@ from tests.corpus.test_observations import CAREFUL, WHOLE
 from tests.recordings import edit_lines, lines_of, with_end
 from torch_compat.corpus import recorded as package
 from torch_compat.corpus.deprecations import DeprecationObservation, Use
-from torch_compat.corpus.lines import digest, dump
+from torch_compat.corpus.json_lines import digest, dump
 from torch_compat.corpus.observations import ObservedReader, Probe, body_entry, body_id
-from torch_compat.corpus.recorded import read_recorded, record, write_recorded
+from torch_compat.corpus.recorded import parsing, read_recorded, record, write_recorded
 from torch_compat.corpus.recorded import reading as recorded
 from torch_compat.corpus.recorded.model import VERSION, short_names
-from torch_compat.corpus.recorded.texts import LONG, Texts, apart
+from torch_compat.corpus.recorded.shared_texts import LONG, Texts, apart
 from torch_compat.errors import CorpusError
 
 if TYPE_CHECKING:
@@ -663,7 +663,7 @@ def test_nobody_is_older_than_what_is_synthetic(line: str, tmp_path: Path) -> No
 
 def claiming(folder: Path, recipes: int, *, subject: str = f":{SUBJECTS[0]}") -> Path:
     """A small file that says that very many fixtures of very many releases were read."""
-    writers = [f"1.{minor}.0" for minor in range(recorded.MOST_NAMES)]
+    writers = [f"1.{minor}.0" for minor in range(parsing.MOST_NAMES)]
     facts = dump({"identity": {"torch": "9.0.0"}, "observed": DAY, "protocol": 1})
     lines = [
         f"observations {VERSION}\ttorch-9.0.0",
@@ -706,7 +706,7 @@ def test_pairs_of_fixtures_and_options_have_a_limit(tmp_path: Path, monkeypatch:
 
 def test_lists_have_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_recorded(tmp_path, world(*BASE))
-    monkeypatch.setattr(recorded, "MOST_NAMES", 2)
+    monkeypatch.setattr(parsing, "MOST_NAMES", 2)
     found = read_recorded(tmp_path)
     (why,) = found.unreadable.values()
     assert f"{tmp_path}/torch-2.13.0.txt:" in why
@@ -722,7 +722,7 @@ def test_the_limits_are_far_from_what_is_recorded() -> None:
     assert cells < (recorded.FREE_CELLS + recorded.CELLS_PER_BYTE * size) / 10
     assert cells < recorded.MOST_CELLS / 10
     assert len(found.lines) < recorded.MOST_LINES / 10
-    assert len(found.readers) < recorded.MOST_NAMES / 10
+    assert len(found.readers) < parsing.MOST_NAMES / 10
     assert size * recorded.LETTERS_PER_BYTE > 10 * letters(folder)
 
 
@@ -748,12 +748,12 @@ def test_the_repository_has_what_the_harness_writes(tmp_path: Path) -> None:
 
 def test_the_manual_names_every_kind_of_line() -> None:
     text = (Path(__file__).parents[2] / "reports" / "README.md").read_text(encoding="utf-8")
-    for kind, (grammar, _) in recorded._KINDS.items():
+    for kind, (grammar, _) in parsing._KINDS.items():
         assert f"`{kind}`" in text
         assert f'"{kind}" {grammar.text}' in " ".join(str(package.__doc__).split()), kind
     assert f"observations {VERSION}" in text
     named = {line.partition("`")[2].partition("`")[0] for line in text.splitlines() if line.startswith("| `")}
-    assert named == {*recorded._KINDS, "observations", "end"}
+    assert named == {*parsing._KINDS, "observations", "end"}
 
 
 def test_a_name_of_an_outcome_is_its_digest(tmp_path: Path) -> None:
@@ -761,5 +761,5 @@ def test_a_name_of_an_outcome_is_its_digest(tmp_path: Path) -> None:
     for path in tmp_path.iterdir():
         for _, name, text in lines_of(path, "outcome"):
             assert name in {body_id(apart(body_entry(one), {})) for one in WHOLE.values()}
-            assert dump(recorded._json(text)) == text
-            assert digest(recorded._json(text)).startswith(name)
+            assert dump(parsing._json(text)) == text
+            assert digest(parsing._json(text)).startswith(name)

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from tests.kinds.asking import answers
 from torch_compat.inspection import inspect
-from torch_compat.needs.loading import CALLS
+from torch_compat.loadability.load_calls import CALLS
 from torch_compat.readers.environments import Environments
 from torch_compat.releases.release import Release
 

@@ -23,7 +23,7 @@ from torch_compat.formats import read_facts
 from torch_compat.formats.source import called
 from torch_compat.formats.tree import contents
 from torch_compat.inspection import look_at
-from torch_compat.needs.source import scan
+from torch_compat.loadability.torchscript_source import scan
 from torch_compat.pickles import brief
 
 if TYPE_CHECKING:

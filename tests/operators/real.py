@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torch_compat.operators.compatibility import Verdict, backward, forward
+from torch_compat.operators.compatibility import CompatibilityResult, backward, forward
 from torch_compat.operators.schema import Argument, Schema, SchemaError, canonical, parse
 from torch_compat.readers.environments import Environments
 
@@ -106,7 +106,7 @@ def pair_disagreement(new: Schema, old: Schema, theirs: Sequence[Any]) -> str | 
     return f"{cause}, of\n  new {canonical(new)}\n  old {canonical(old)}" if cause else None
 
 
-def forward_cause(mine: Verdict, real: Any, reason: str) -> str | None:
+def forward_cause(mine: CompatibilityResult, real: Any, reason: str) -> str | None:
     """Where the forward causes differ; None where they do not."""
     if mine.compatible or real == "IndexError":
         return None

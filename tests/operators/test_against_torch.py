@@ -12,7 +12,7 @@ import pytest
 
 from tests.operators import __main__ as command
 from tests.operators import pairs, real
-from torch_compat.operators.compatibility import VARIABLE, Call, Verdict, serialized
+from torch_compat.operators.compatibility import VARIABLE, CompatibilityResult, ProgramCall, serialized
 from torch_compat.operators.schema import parse
 from torch_compat.readers.environments import Environments
 
@@ -39,46 +39,49 @@ print(json.dumps(written))
 """
 
 # Each as a program writes it; its values as the call has them.
-CALLS: list[tuple[str, Call]] = [
-    ("torch.add(x, y)", Call((VARIABLE, VARIABLE))),
-    ("torch.add(x, y, alpha=1)", Call((VARIABLE, VARIABLE), {"alpha": 1})),
-    ("torch.add(x, y, alpha=1.0)", Call((VARIABLE, VARIABLE), {"alpha": 1.0})),
-    ("torch.add(x, y, alpha=n)", Call((VARIABLE, VARIABLE), {"alpha": VARIABLE})),
-    ("torch.add(x, y, alpha=1, out=z)", Call((VARIABLE, VARIABLE), {"alpha": 1, "out": VARIABLE})),
-    ("torch.add(x, y, alpha=2, out=z)", Call((VARIABLE, VARIABLE), {"alpha": 2, "out": VARIABLE})),
-    ("torch.conv2d(x, y)", Call((VARIABLE, VARIABLE))),
-    ("torch.conv2d(x, y, None)", Call((VARIABLE, VARIABLE, None))),
-    ("torch.conv2d(x, y, None, [1, 1])", Call((VARIABLE, VARIABLE, None, VARIABLE))),
-    ("torch.conv2d(x, y, None, 1)", Call((VARIABLE, VARIABLE, None, 1))),
-    ("torch.conv2d(x, y, groups=2)", Call((VARIABLE, VARIABLE), {"groups": 2})),
-    ("torch.conv2d(x, y, None, [1, 1], [0, 0], [1, 1], 1)", Call((VARIABLE, VARIABLE, None, VARIABLE, VARIABLE, VARIABLE, 1))),
-    ("torch.linspace(0, 1, 5, dtype=None)", Call((0, 1, 5), {"dtype": None})),
-    ("torch.linspace(0, 1, 5, dtype=torch.float)", Call((0, 1, 5), {"dtype": 6})),
-    ("torch.linspace(0, 1, 5, device=torch.device('cpu'))", Call((0, 1, 5), {"device": VARIABLE})),
-    ("torch.clamp(x, None, 1)", Call((VARIABLE, None, 1))),
-    ("torch.clamp(x, min=0, max=None)", Call((VARIABLE,), {"min": 0, "max": None})),
-    ("torch.cumsum(x, 0, dtype=None, out=z)", Call((VARIABLE, 0), {"dtype": None, "out": VARIABLE})),
-    ("torch.cumsum(x, 0, dtype=torch.float, out=z)", Call((VARIABLE, 0), {"dtype": 6, "out": VARIABLE})),
-    ("torch.roll(x, [1])", Call((VARIABLE, VARIABLE))),
-    ("torch.roll(x, [1], [])", Call((VARIABLE, VARIABLE, VARIABLE))),
-    ("torch.max_pool2d(x, [2, 2], ceil_mode=True)", Call((VARIABLE, VARIABLE), {"ceil_mode": True})),
-    ("torch.max_pool2d(x, [2, 2])", Call((VARIABLE, VARIABLE))),
-    ("torch.argmax(x, None, False)", Call((VARIABLE, None, False))),
-    ("torch.argmax(x, None, True)", Call((VARIABLE, None, True))),
-    ("torch.sum(x, [0], False)", Call((VARIABLE, VARIABLE, False))),
-    ("torch.sum(x, [0], keepdim=True)", Call((VARIABLE, VARIABLE), {"keepdim": True})),
-    ("torch.addmm(x, y, z, beta=2, alpha=1)", Call((VARIABLE,) * 3, {"beta": 2, "alpha": 1})),
-    ("torch.addmm(x, y, z, beta=1, alpha=2)", Call((VARIABLE,) * 3, {"beta": 1, "alpha": 2})),
-    ("'a{}'.format(x)", Call(("a{}", VARIABLE))),
-    ("torch.topk(x, 2, -1, True, False)", Call((VARIABLE, 2, -1, True, False))),
-    ("torch.topk(x, 2, -1, True, True)", Call((VARIABLE, 2, -1, True, True))),
-    ("torch.rot90(x, 1, [0, 1])", Call((VARIABLE, 1, VARIABLE))),
-    ("torch.rot90(x, 1)", Call((VARIABLE, 1))),
-    ("torch.nan_to_num(x, 0.0)", Call((VARIABLE, 0.0))),
-    ("torch.triu(x, n)", Call((VARIABLE, VARIABLE))),
-    ("torch.flatten(x, 0, -1)", Call((VARIABLE, 0, -1))),
-    ("x.to(torch.float, True)", Call((VARIABLE, 6, True))),
-    ("torch.einsum('ij->ji', [x])", Call(("ij->ji", VARIABLE))),
+CALLS: list[tuple[str, ProgramCall]] = [
+    ("torch.add(x, y)", ProgramCall((VARIABLE, VARIABLE))),
+    ("torch.add(x, y, alpha=1)", ProgramCall((VARIABLE, VARIABLE), {"alpha": 1})),
+    ("torch.add(x, y, alpha=1.0)", ProgramCall((VARIABLE, VARIABLE), {"alpha": 1.0})),
+    ("torch.add(x, y, alpha=n)", ProgramCall((VARIABLE, VARIABLE), {"alpha": VARIABLE})),
+    ("torch.add(x, y, alpha=1, out=z)", ProgramCall((VARIABLE, VARIABLE), {"alpha": 1, "out": VARIABLE})),
+    ("torch.add(x, y, alpha=2, out=z)", ProgramCall((VARIABLE, VARIABLE), {"alpha": 2, "out": VARIABLE})),
+    ("torch.conv2d(x, y)", ProgramCall((VARIABLE, VARIABLE))),
+    ("torch.conv2d(x, y, None)", ProgramCall((VARIABLE, VARIABLE, None))),
+    ("torch.conv2d(x, y, None, [1, 1])", ProgramCall((VARIABLE, VARIABLE, None, VARIABLE))),
+    ("torch.conv2d(x, y, None, 1)", ProgramCall((VARIABLE, VARIABLE, None, 1))),
+    ("torch.conv2d(x, y, groups=2)", ProgramCall((VARIABLE, VARIABLE), {"groups": 2})),
+    (
+        "torch.conv2d(x, y, None, [1, 1], [0, 0], [1, 1], 1)",
+        ProgramCall((VARIABLE, VARIABLE, None, VARIABLE, VARIABLE, VARIABLE, 1)),
+    ),
+    ("torch.linspace(0, 1, 5, dtype=None)", ProgramCall((0, 1, 5), {"dtype": None})),
+    ("torch.linspace(0, 1, 5, dtype=torch.float)", ProgramCall((0, 1, 5), {"dtype": 6})),
+    ("torch.linspace(0, 1, 5, device=torch.device('cpu'))", ProgramCall((0, 1, 5), {"device": VARIABLE})),
+    ("torch.clamp(x, None, 1)", ProgramCall((VARIABLE, None, 1))),
+    ("torch.clamp(x, min=0, max=None)", ProgramCall((VARIABLE,), {"min": 0, "max": None})),
+    ("torch.cumsum(x, 0, dtype=None, out=z)", ProgramCall((VARIABLE, 0), {"dtype": None, "out": VARIABLE})),
+    ("torch.cumsum(x, 0, dtype=torch.float, out=z)", ProgramCall((VARIABLE, 0), {"dtype": 6, "out": VARIABLE})),
+    ("torch.roll(x, [1])", ProgramCall((VARIABLE, VARIABLE))),
+    ("torch.roll(x, [1], [])", ProgramCall((VARIABLE, VARIABLE, VARIABLE))),
+    ("torch.max_pool2d(x, [2, 2], ceil_mode=True)", ProgramCall((VARIABLE, VARIABLE), {"ceil_mode": True})),
+    ("torch.max_pool2d(x, [2, 2])", ProgramCall((VARIABLE, VARIABLE))),
+    ("torch.argmax(x, None, False)", ProgramCall((VARIABLE, None, False))),
+    ("torch.argmax(x, None, True)", ProgramCall((VARIABLE, None, True))),
+    ("torch.sum(x, [0], False)", ProgramCall((VARIABLE, VARIABLE, False))),
+    ("torch.sum(x, [0], keepdim=True)", ProgramCall((VARIABLE, VARIABLE), {"keepdim": True})),
+    ("torch.addmm(x, y, z, beta=2, alpha=1)", ProgramCall((VARIABLE,) * 3, {"beta": 2, "alpha": 1})),
+    ("torch.addmm(x, y, z, beta=1, alpha=2)", ProgramCall((VARIABLE,) * 3, {"beta": 1, "alpha": 2})),
+    ("'a{}'.format(x)", ProgramCall(("a{}", VARIABLE))),
+    ("torch.topk(x, 2, -1, True, False)", ProgramCall((VARIABLE, 2, -1, True, False))),
+    ("torch.topk(x, 2, -1, True, True)", ProgramCall((VARIABLE, 2, -1, True, True))),
+    ("torch.rot90(x, 1, [0, 1])", ProgramCall((VARIABLE, 1, VARIABLE))),
+    ("torch.rot90(x, 1)", ProgramCall((VARIABLE, 1))),
+    ("torch.nan_to_num(x, 0.0)", ProgramCall((VARIABLE, 0.0))),
+    ("torch.triu(x, n)", ProgramCall((VARIABLE, VARIABLE))),
+    ("torch.flatten(x, 0, -1)", ProgramCall((VARIABLE, 0, -1))),
+    ("x.to(torch.float, True)", ProgramCall((VARIABLE, 6, True))),
+    ("torch.einsum('ij->ji', [x])", ProgramCall(("ij->ji", VARIABLE))),
 ]
 
 
@@ -157,9 +160,11 @@ def test_the_comparison_sees_what_differs() -> None:
     assert all(real.pair_disagreement(new, old, one) for one in said)
     assert real.pair_disagreement(old, new, ["IndexError", True, ""]) is None
     assert "cause" in str(
-        real.forward_cause(Verdict(compatible=False, reason="x", cause="vararg"), False, "same number of out arguments")
+        real.forward_cause(
+            CompatibilityResult(compatible=False, reason="x", cause="vararg"), False, "same number of out arguments"
+        )
     )
-    wrong = Verdict(compatible=False, reason="x", cause="type", argument="x")
+    wrong = CompatibilityResult(compatible=False, reason="x", cause="type", argument="x")
     assert "at fault" in str(
         real.forward_cause(wrong, False, "'y' is not forward compatible with the older version of the schema")
     )

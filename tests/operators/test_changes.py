@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from torch_compat.errors import UsageError
-from torch_compat.operators.changes import Change, changes, taken_over
+from torch_compat.operators.changes import SchemaChange, changes, taken_over
 from torch_compat.operators.history import History
 from torch_compat.operators.schema import canonical, parse
 from torch_compat.releases.data import packaged
@@ -52,7 +52,7 @@ def test_what_can_become_of_an_operator(make: Make) -> None:
         "aten::grown": "changed",
         "aten::broken.out": "changed",
     }
-    assert found["aten::added"] == Change("aten::added", "added", None, "aten::added(Tensor x) -> Tensor", None, None)
+    assert found["aten::added"] == SchemaChange("aten::added", "added", None, "aten::added(Tensor x) -> Tensor", None, None)
     assert found["aten::added"].backward_compatible is None
     removed, grown, broken = (found[f"aten::{name}"] for name in ("removed", "grown", "broken.out"))
     assert removed.backward is not None

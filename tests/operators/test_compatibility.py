@@ -5,11 +5,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.operators import pairs
-from torch_compat.operators.compatibility import VARIABLE, Call, Verdict, backward, forward, forward_call, is_backward, serialized
+from torch_compat.operators.compatibility import (
+    VARIABLE,
+    CompatibilityResult,
+    ProgramCall,
+    backward,
+    forward,
+    forward_call,
+    is_backward,
+    serialized,
+)
 from torch_compat.operators.schema import SchemaError, parse
 
 
-def schemas(new: str, old: str) -> tuple[Verdict, Verdict]:
+def schemas(new: str, old: str) -> tuple[CompatibilityResult, CompatibilityResult]:
     first, second = (parse(text if "::" in text else f"a::b({text}) -> Tensor") for text in (new, old))
     verdicts = backward(first, second), forward(first, second)
     assert is_backward(first, second) is verdicts[0].compatible
@@ -132,7 +141,7 @@ def test_a_schema_is_compatible_with_itself(number: int) -> None:
     again = schema._replace(arguments=tuple(one._replace(spelling="x") for one in schema.arguments), returns_spelling="x")
     assert again is not schema
     for verdict in (backward(again, schema), forward(again, schema), backward(schema, schema), forward(schema, schema)):
-        assert verdict == Verdict(compatible=True)
+        assert verdict == CompatibilityResult(compatible=True)
 
 
 # --------------------------------------------------------------------------------------------------------------------------- calls
@@ -143,18 +152,18 @@ NEW = parse("aten::op(Tensor self, int k=1, int[2] stride=0, float? scale=None, 
 @pytest.mark.parametrize(
     ("call", "positional", "keywords"),
     [
-        (Call((VARIABLE,), {"out": VARIABLE}), ("self",), ("out",)),
-        (Call((VARIABLE, 1), {"out": VARIABLE}), ("self",), ("out",)),
-        (Call((VARIABLE, True), {"out": VARIABLE}), ("self", "k"), ("out",)),
-        (Call((VARIABLE, 2), {"out": VARIABLE}), ("self", "k"), ("out",)),
-        (Call((VARIABLE, VARIABLE), {"out": VARIABLE}), ("self", "k"), ("out",)),
-        (Call((VARIABLE, 1, 0), {"out": VARIABLE}), ("self", "k", "stride"), ("out",)),
-        (Call((VARIABLE, 1, VARIABLE, None), {"out": VARIABLE}), ("self", "k", "stride"), ("out",)),
-        (Call((VARIABLE,), {"alpha": 1, "out": VARIABLE}), ("self",), ("out",)),
-        (Call((VARIABLE,), {"alpha": 1.0, "out": VARIABLE}), ("self", "k", "stride", "scale"), ("alpha", "out")),
+        (ProgramCall((VARIABLE,), {"out": VARIABLE}), ("self",), ("out",)),
+        (ProgramCall((VARIABLE, 1), {"out": VARIABLE}), ("self",), ("out",)),
+        (ProgramCall((VARIABLE, True), {"out": VARIABLE}), ("self", "k"), ("out",)),
+        (ProgramCall((VARIABLE, 2), {"out": VARIABLE}), ("self", "k"), ("out",)),
+        (ProgramCall((VARIABLE, VARIABLE), {"out": VARIABLE}), ("self", "k"), ("out",)),
+        (ProgramCall((VARIABLE, 1, 0), {"out": VARIABLE}), ("self", "k", "stride"), ("out",)),
+        (ProgramCall((VARIABLE, 1, VARIABLE, None), {"out": VARIABLE}), ("self", "k", "stride"), ("out",)),
+        (ProgramCall((VARIABLE,), {"alpha": 1, "out": VARIABLE}), ("self",), ("out",)),
+        (ProgramCall((VARIABLE,), {"alpha": 1.0, "out": VARIABLE}), ("self", "k", "stride", "scale"), ("alpha", "out")),
     ],
 )
-def test_what_saved_code_states(call: Call, positional: tuple[str, ...], keywords: tuple[str, ...]) -> None:
+def test_what_saved_code_states(call: ProgramCall, positional: tuple[str, ...], keywords: tuple[str, ...]) -> None:
     said = serialized(NEW, call)
     assert (said.positional, said.keywords) == (positional, keywords)
     names = [one.name for one in NEW.arguments]
@@ -162,29 +171,29 @@ def test_what_saved_code_states(call: Call, positional: tuple[str, ...], keyword
 
 
 def test_a_vararg_call_states_everything() -> None:
-    said = serialized(parse("aten::format(str self, ...) -> str"), Call(("{}{}", VARIABLE, 2)))
+    said = serialized(parse("aten::format(str self, ...) -> str"), ProgramCall(("{}{}", VARIABLE, 2)))
     assert said.positional == ("self", "...", "...")
 
 
 @pytest.mark.parametrize(
     ("old", "call", "cause"),
     [
-        ("Tensor self, *, Tensor(a!) out", Call((VARIABLE,), {"out": VARIABLE}), None),
-        ("Tensor self, *, Tensor(a!) out", Call((VARIABLE, 1), {"out": VARIABLE}), None),
-        ("Tensor self, *, Tensor(a!) out", Call((VARIABLE, 2), {"out": VARIABLE}), "too-many"),
-        ("Tensor self, int k=2, *, Tensor(a!) out", Call((VARIABLE, 1), {"out": VARIABLE}), "default-changed"),
-        ("Tensor self, int k=2, *, Tensor(a!) out", Call((VARIABLE, 3), {"out": VARIABLE}), None),
-        ("Tensor self, int k, *, Tensor(a!) out", Call((VARIABLE,), {"out": VARIABLE}), "missing"),
-        ("Tensor input, *, Tensor(a!) out", Call((VARIABLE,), {"out": VARIABLE}), None),
-        ("Tensor self, *, Tensor(a!) result", Call((VARIABLE,), {"out": VARIABLE}), "unknown-keyword"),
-        ("Tensor self, bool flag, int k, *, Tensor(a!) out", Call((VARIABLE, 2), {"out": VARIABLE}), "moved"),
-        ("Tensor self, bool k=True, *, Tensor(a!) out", Call((VARIABLE, 2), {"out": VARIABLE}), "type"),
-        ("Tensor self, Scalar k=1, *, Tensor(a!) out", Call((VARIABLE, VARIABLE), {"out": VARIABLE}), None),
-        ("Tensor self, Tensor(a!) out", Call((VARIABLE,), {"out": VARIABLE}), None),
-        ("Tensor out, *, Tensor(a!) self", Call((VARIABLE,), {"out": VARIABLE}), "moved"),
+        ("Tensor self, *, Tensor(a!) out", ProgramCall((VARIABLE,), {"out": VARIABLE}), None),
+        ("Tensor self, *, Tensor(a!) out", ProgramCall((VARIABLE, 1), {"out": VARIABLE}), None),
+        ("Tensor self, *, Tensor(a!) out", ProgramCall((VARIABLE, 2), {"out": VARIABLE}), "too-many"),
+        ("Tensor self, int k=2, *, Tensor(a!) out", ProgramCall((VARIABLE, 1), {"out": VARIABLE}), "default-changed"),
+        ("Tensor self, int k=2, *, Tensor(a!) out", ProgramCall((VARIABLE, 3), {"out": VARIABLE}), None),
+        ("Tensor self, int k, *, Tensor(a!) out", ProgramCall((VARIABLE,), {"out": VARIABLE}), "missing"),
+        ("Tensor input, *, Tensor(a!) out", ProgramCall((VARIABLE,), {"out": VARIABLE}), None),
+        ("Tensor self, *, Tensor(a!) result", ProgramCall((VARIABLE,), {"out": VARIABLE}), "unknown-keyword"),
+        ("Tensor self, bool flag, int k, *, Tensor(a!) out", ProgramCall((VARIABLE, 2), {"out": VARIABLE}), "moved"),
+        ("Tensor self, bool k=True, *, Tensor(a!) out", ProgramCall((VARIABLE, 2), {"out": VARIABLE}), "type"),
+        ("Tensor self, Scalar k=1, *, Tensor(a!) out", ProgramCall((VARIABLE, VARIABLE), {"out": VARIABLE}), None),
+        ("Tensor self, Tensor(a!) out", ProgramCall((VARIABLE,), {"out": VARIABLE}), None),
+        ("Tensor out, *, Tensor(a!) self", ProgramCall((VARIABLE,), {"out": VARIABLE}), "moved"),
     ],
 )
-def test_forward_compatibility_of_a_call(old: str, call: Call, cause: str | None) -> None:
+def test_forward_compatibility_of_a_call(old: str, call: ProgramCall, cause: str | None) -> None:
     verdict = forward_call(NEW, parse(f"aten::op.other({old}) -> Tensor(a!)"), call)
     assert (verdict.compatible, verdict.cause) == (cause is None, cause), verdict
 
@@ -193,20 +202,20 @@ def test_a_call_decides_where_the_schema_can_not() -> None:
     new = parse("aten::op(Tensor self, int[2] stride=1) -> Tensor")
     old = parse("aten::op(Tensor self) -> Tensor")
     assert not forward(new, old).compatible
-    assert forward_call(new, old, Call((VARIABLE,))).compatible
-    assert forward_call(new, old, Call((VARIABLE, VARIABLE))).cause == "too-many"
-    assert forward_call(new, parse("aten::other(Tensor self) -> Tensor"), Call((VARIABLE,))).cause == "operator"
+    assert forward_call(new, old, ProgramCall((VARIABLE,))).compatible
+    assert forward_call(new, old, ProgramCall((VARIABLE, VARIABLE))).cause == "too-many"
+    assert forward_call(new, parse("aten::other(Tensor self) -> Tensor"), ProgramCall((VARIABLE,))).cause == "operator"
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (Call((VARIABLE,) * 5, {}), "takes 4 arguments by position, the call gives 5"),
-        (Call((VARIABLE,), {"nothing": 1}), "has no argument 'nothing'"),
-        (Call((VARIABLE,), {"self": 1}), "is given 'self' twice"),
-        (Call((VARIABLE,), {}), "needs out"),
+        (ProgramCall((VARIABLE,) * 5, {}), "takes 4 arguments by position, the call gives 5"),
+        (ProgramCall((VARIABLE,), {"nothing": 1}), "has no argument 'nothing'"),
+        (ProgramCall((VARIABLE,), {"self": 1}), "is given 'self' twice"),
+        (ProgramCall((VARIABLE,), {}), "needs out"),
     ],
 )
-def test_a_call_that_is_none_of_the_schema_is_refused(call: Call, message: str) -> None:
+def test_a_call_that_is_none_of_the_schema_is_refused(call: ProgramCall, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         serialized(NEW, call)

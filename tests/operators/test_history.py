@@ -13,7 +13,7 @@ from torch_compat.operators.history import (
     FactHistory,
     GlobalNames,
     History,
-    Recorded,
+    HistoryFile,
     SetHistory,
     quoted,
     unquoted,
@@ -163,7 +163,7 @@ def test_facts(tmp_path: Path) -> None:
 
 @given(st.integers(0, 2 ** len(RELEASES) - 1))
 def test_spans_say_exactly_which_releases(bits: int) -> None:
-    history = object.__new__(Recorded)
+    history = object.__new__(HistoryFile)
     history.path, history.known = Path("x"), Known(RELEASES)
     text = history.known.text(bits)
     if bits:

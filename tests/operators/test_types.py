@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from tests.operators.pairs import some_type
 from torch_compat.operators.schema import SchemaError, parse
-from torch_compat.operators.types import BASE, NUMBER, Type, dict_of, list_of, optional_of, same, subtype, union_of
+from torch_compat.operators.types import BASE, NUMBER, SchemaType, dict_of, list_of, optional_of, same, subtype, union_of
 
 
-def type_of(text: str) -> Type:
+def type_of(text: str) -> SchemaType:
     return parse(f"a::b({text} x) -> ()").arguments[0].type
 
 

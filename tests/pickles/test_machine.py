@@ -22,12 +22,12 @@ from torch_compat.pickles import (
     Device,
     Dict,
     Global,
-    Limits,
     ModuleSource,
     NumpyArray,
     NumpyDtype,
     NumpyScalar,
     PersistentId,
+    PickleLimits,
     Size,
     Storage,
     Tensor,
@@ -333,15 +333,15 @@ def test_values_of_numpy() -> None:
 
 
 @pytest.mark.parametrize(("limits", "data"), [
-    (Limits(operations=100), b"N" * 200 + b"."),
-    (Limits(objects=100), b"]" * 200 + b"."),
-    (Limits(objects=100), b"(" * 200 + b"N."),
-    (Limits(memo=100), b"N" + b"\x94" * 200 + b"."),
-    (Limits(depth=100), b")" + b"\x85" * 200 + b"."),
-    (Limits(copied=1), b"\x80\x02c_codecs\nencode\nq\0X\x40\0\0\0" + b"a" * 64 + b"\x85q\1R0h\0h\1R."),
-    (Limits(weak_keys=10), pickle.dumps({1 << 61 + number: 0 for number in range(11)})),
+    (PickleLimits(operations=100), b"N" * 200 + b"."),
+    (PickleLimits(objects=100), b"]" * 200 + b"."),
+    (PickleLimits(objects=100), b"(" * 200 + b"N."),
+    (PickleLimits(memo=100), b"N" + b"\x94" * 200 + b"."),
+    (PickleLimits(depth=100), b")" + b"\x85" * 200 + b"."),
+    (PickleLimits(copied=1), b"\x80\x02c_codecs\nencode\nq\0X\x40\0\0\0" + b"a" * 64 + b"\x85q\1R0h\0h\1R."),
+    (PickleLimits(weak_keys=10), pickle.dumps({1 << 61 + number: 0 for number in range(11)})),
 ])  # fmt: skip
-def test_limits(limits: Limits, data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_limits(limits: PickleLimits, data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine_module, "STRIDE", 16)
     with pytest.raises(Unsafe) as raised:
         unpickle(data, where="file", limits=limits)
@@ -350,7 +350,7 @@ def test_limits(limits: Limits, data: bytes, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_texts_are_no_operations() -> None:
     value = ["a" * 1000] * 3 + ["b" * 5000]
-    assert unpickle(pickle.dumps(value), where="file", limits=Limits(operations=100)).value == value
+    assert unpickle(pickle.dumps(value), where="file", limits=PickleLimits(operations=100)).value == value
 
 
 def test_what_is_put_twice_in_the_memo_can_be_taken_from_both_places() -> None:
@@ -412,6 +412,6 @@ def test_positions_of_a_list_count_from_its_end_as_in_python() -> None:
 def test_the_memo_has_a_limit_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine_module, "STRIDE", 16)
     data = b"N" + b"\x94" * 200 + b"."
-    assert unpickle(data, where="file", limits=Limits(memo=201)).value is None
+    assert unpickle(data, where="file", limits=PickleLimits(memo=201)).value is None
     with pytest.raises(Unsafe, match="memoizes more than 100"):
-        unpickle(data, where="file", limits=Limits(memo=100))
+        unpickle(data, where="file", limits=PickleLimits(memo=100))

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torch_compat.errors import ArchiveError, Corrupt, Unsafe, Unsupported
-from torch_compat.pickles import Described, Global, Limits, dangerous, tensors, unpickle, walk
+from torch_compat.pickles import Described, Global, PickleLimits, dangerous, tensors, unpickle, walk
 from torch_compat.pickles.interpret import REBUILDERS
 
 READING = {"find_spec", "import", "exec", "open", "os.system", "subprocess.Popen", "compile"}
@@ -160,7 +160,7 @@ def test_keys_of_one_hash() -> None:
 
 DEEP = 1_000_000
 LESS = DEEP // 20
-PLENTY = Limits(depth=1 << 40)
+PLENTY = PickleLimits(depth=1 << 40)
 
 
 @pytest.mark.parametrize("data", [

@@ -13,7 +13,7 @@ from torch_compat.errors import UsageError
 from torch_compat.pickles import unpickle
 from torch_compat.pickles.machine import CORE
 from torch_compat.pickles.weights_only import (
-    WeightsOnly,
+    RestrictedUnpickler,
     _generic_allocation,
     add_safe_globals,
     clear_safe_globals,
@@ -27,7 +27,7 @@ from torch_compat.pickles.weights_only import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-NEW = WeightsOnly(
+NEW = RestrictedUnpickler(
     "2.13.0",
     frozenset({
         "collections.OrderedDict", "collections.Counter", "torch.Tensor", "torch.Size", "builtins.set", "torch.FloatStorage",
@@ -50,7 +50,7 @@ def _nothing_added() -> Iterator[None]:
     clear_safe_globals()
 
 
-def said(data: bytes, rules: WeightsOnly = NEW, **options: Any) -> tuple[str, str] | None:
+def said(data: bytes, rules: RestrictedUnpickler = NEW, **options: Any) -> tuple[str, str] | None:
     found = refusal(unpickle(data, where="file"), rules, **options)
     assert refusals(unpickle(data, where="file"), (rules,), **options) == (found,)
     return (found.code, found.subject) if found else None

@@ -17,7 +17,7 @@ import pytest
 from tests.recordings import cells_of, change_cells, change_reader, file_of, folder_of, readers_of
 from torch_compat.cli import main
 from torch_compat.corpus.corpus import FROZEN, read_frozen, write_frozen
-from torch_compat.corpus.lines import digest, read_lines, write_lines
+from torch_compat.corpus.json_lines import digest, read_lines, write_lines
 from torch_compat.corpus.manifest import MANIFEST, read_manifest
 
 if TYPE_CHECKING:

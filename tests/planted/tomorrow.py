@@ -11,7 +11,7 @@ import datetime as dt
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from torch_compat.corpus.lines import digest
+from torch_compat.corpus.json_lines import digest
 from torch_compat.corpus.manifest import release_folder
 from torch_compat.corpus.observations import cell_key
 from torch_compat.judging.evidence import deprecation_key

@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 from torch_compat.policy import policy_schema
-from torch_compat.policy.shapes import Table
+from torch_compat.policy.table_base import Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,7 @@ from torch_compat.policy import load_policy
 from torch_compat.releases.data import packaged
 from torch_compat.releases.release import Release
 from torch_compat.runtime.registry import NEWEST
-from torch_compat.runtime.upgraders import Body, recorded
+from torch_compat.runtime.upgraders import UpgraderBody, recorded
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 POLICY = load_policy(packaged("policies", "torch"))
 
 
-def body_of(one: Upgrader) -> Body:
+def body_of(one: Upgrader) -> UpgraderBody:
     operator, _, overload = one.operator.partition(".")
-    return Body(one.id, operator, overload, one.first, one.bump, one.old_schema, one.body.strip("\n"))
+    return UpgraderBody(one.id, operator, overload, one.first, one.bump, one.old_schema, one.body.strip("\n"))
 
 
 def test_each_table_is_what_the_newest_release_with_the_upgrader_states() -> None:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from torch_compat.judging.evidence import Evidence
-    from torch_compat.needs import Rules
+    from torch_compat.loadability import Rules
     from torch_compat.report.predictions import ReaderCounts
 
 REPOSITORY = Path(__file__).resolve().parents[2]

@@ -19,8 +19,8 @@ from tests.predictions import __main__ as command
 from torch_compat.cli._generating import PREDICTIONS
 from torch_compat.errors import Refused
 from torch_compat.judging.gathering import gather, uncollected
-from torch_compat.needs import packaged_rules
-from torch_compat.needs.rules import Need
+from torch_compat.loadability import packaged_rules
+from torch_compat.loadability.release_facts import LoadRequirement
 from torch_compat.policy.counts import LOCK, read_lock
 from torch_compat.readers.requests import answer
 from torch_compat.releases.release import Release
@@ -36,7 +36,7 @@ from torch_compat.workspace import Root
 
 if TYPE_CHECKING:
     from torch_compat.judging.evidence import Evidence
-    from torch_compat.needs import Rules
+    from torch_compat.loadability import Rules
     from torch_compat.replay.plan import Task
 
 REPOSITORY = Path(__file__).parents[2]
@@ -185,7 +185,7 @@ def test_each_recipe_that_is_refused_for_something_is_executed_by_a_reader_of_ea
 
 
 def test_a_need_that_decides_nothing_is_named(small: Drawn) -> None:
-    nothing = Need("nothing", ("word:nowhere_to_be_found",), (), (), 0, "")
+    nothing = LoadRequirement("nothing", ("word:nowhere_to_be_found",), (), (), 0, "")
     rules = small.rules._replace(needs=(*small.rules.needs, nothing))
     sample = draw(small.evidence, small.tasks, small.loading, rules, each=0, seed="")
     assert ("need", "nothing") in sample.unmet()

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torch_compat.errors import UsageError
-from torch_compat.operators.shape import shape
+from torch_compat.operators.call_signature import shape
 from torch_compat.proving.arguments import make_call, prepared
 from torch_compat.proving.cases import cases
 from torch_compat.proving.programs import archive, forms

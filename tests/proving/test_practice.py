@@ -15,11 +15,11 @@ from torch_compat.cli import main
 from torch_compat.errors import UsageError
 from torch_compat.proving import mutants, proof
 from torch_compat.proving.mutants import score
-from torch_compat.proving.oracles import Modelled, Outcome
+from torch_compat.proving.oracles import CallOutcome, Modelled
 from torch_compat.proving.proof import prove
-from torch_compat.proving.stated import Stated, read
+from torch_compat.proving.stated import StatedUpgrader, read
 from torch_compat.proving.verdict import Judged
-from torch_compat.runtime.upgraders import Table
+from torch_compat.runtime.upgraders import UpgraderTable
 from torch_compat.testing import NotPreservedError, prove_upgrader
 
 if TYPE_CHECKING:
@@ -30,13 +30,13 @@ NAME = "div_Tensor_0_3"
 FEW = 48
 
 
-def table(one: Stated) -> str:
+def table(one: StatedUpgrader) -> str:
     rows = {"id": one.id, "operator": one.name, "old_schema": one.old_schema, "old": one.old, "since": one.since}
     stated = "".join(f'{key} = "{value}"\n' for key, value in rows.items())
     return f"[[upgrader]]\n{stated}bump = {one.bump}\nbody = '''\n{one.body}'''\n"
 
 
-def not_proven(one: Stated, folder: Path) -> str:
+def not_proven(one: StatedUpgrader, folder: Path) -> str:
     """What both forms of a proof say of an upgrader: a test fails, and the command does not end with 0."""
     path = folder / "mine.toml"
     path.write_text(table(one))
@@ -64,9 +64,9 @@ def test_a_release_that_refuses_every_old_program_proves_nothing() -> None:
     class Refusing:
         name, real = "torch-1.5.1", True
 
-        def ask(self, data: bytes, calls: list[list[Any]]) -> list[Outcome]:
+        def ask(self, data: bytes, calls: list[list[Any]]) -> list[CallOutcome]:
             del data
-            return [Outcome("no-program", said="no such file")] * len(calls)
+            return [CallOutcome("no-program", said="no such file")] * len(calls)
 
     found = prove(KNOWN[NAME], old=[Refusing()], count=FEW)
     assert (found.verdict, found.compared) == ("not-checked", 0)
@@ -112,7 +112,7 @@ def test_the_old_side_is_the_old_operator_and_not_todays() -> None:
         name, real = "torch-2.15.0", True
 
         def __init__(self) -> None:
-            super().__init__(table=Table([]))
+            super().__init__(table=UpgraderTable([]))
             self.name = "torch-2.15.0"
 
-    assert prove(wrong, old=[Today()], table=Table([])).verdict == "preserved"
+    assert prove(wrong, old=[Today()], table=UpgraderTable([])).verdict == "preserved"

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from torch_compat.proving.examples import pytest_text, told
-from torch_compat.proving.oracles import Modelled, Outcome, Real
+from torch_compat.proving.oracles import CallOutcome, Modelled, Real
 from torch_compat.proving.programs import archive, forms
 from torch_compat.proving.proof import prove, table_of
 from torch_compat.proving.stated import read
 from torch_compat.proving.values import tensor_body
 from torch_compat.proving.verdict import judged
 from torch_compat.readers.environments import Environments
-from torch_compat.runtime.upgraders import Table
+from torch_compat.runtime.upgraders import UpgraderTable
 
 if TYPE_CHECKING:
     from torch_compat.proving.oracles import Oracle
@@ -59,7 +59,7 @@ SEVENTH = [
 """int64 1 divided by int8 7 into an out= of float64."""
 
 
-def seventh(before: Oracle, after: Oracle) -> tuple[Outcome, Outcome]:
+def seventh(before: Oracle, after: Oracle) -> tuple[CallOutcome, CallOutcome]:
     (form,) = forms(KNOWN["div_out_0_3"].operator, KNOWN["div_out_0_3"].arguments)
     old, new = (one.ask(archive(form, 3), [SEVENTH])[0] for one in (before, after))
     return old, new
@@ -125,7 +125,7 @@ def test_a_wrong_body_of_a_released_upgrader_is_no_later_change() -> None:
 
 
 def test_a_proof_against_no_upgrader_at_all_finds_the_change() -> None:
-    proof = prove(KNOWN["full_0_4"], count=FEW, table=Table([]))
+    proof = prove(KNOWN["full_0_4"], count=FEW, table=UpgraderTable([]))
     assert proof.verdict == "changed"
     assert "dtype" in proof.sorts
 
@@ -135,8 +135,8 @@ class Lying:
 
     name, real = "torch-2.15.0", True
 
-    def ask(self, data: bytes, calls: list[list[object]]) -> list[Outcome]:
-        return [Outcome("raised", said="no")] * len(calls)
+    def ask(self, data: bytes, calls: list[list[object]]) -> list[CallOutcome]:
+        return [CallOutcome("raised", said="no")] * len(calls)
 
 
 def test_the_word_of_a_release_counts_and_the_disagreement_with_the_reader_is_told() -> None:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from torch_compat.corpus.proofs import Call
+from torch_compat.corpus.proofs import ProofCall
 from torch_compat.proving.obligations import asked_of, compiled
 from torch_compat.proving.oracles import Real
 from torch_compat.proving.programs import archive, forms
 from torch_compat.proving.proof import prove, table_of, version_for
 from torch_compat.proving.recording import record
-from torch_compat.proving.stated import Stated, read
+from torch_compat.proving.stated import StatedUpgrader, read
 from torch_compat.readers.environments import Environments
 
 KNOWN = read()
 FEW = 24
 
 
-def programs(one: Stated) -> list[tuple[str, bytes]]:
+def programs(one: StatedUpgrader) -> list[tuple[str, bytes]]:
     return [(form.signed, archive(form, version_for(one))) for form in forms(one.operator, one.arguments)]
 
 
@@ -38,7 +38,7 @@ def test_a_counterexample_is_recorded_and_tried_first_ever_after() -> None:
 
 
 def test_a_kept_call_of_another_form_is_not_tried() -> None:
-    other = Call("torch.other(a_self) of Tensor", [])
+    other = ProofCall("torch.other(a_self) of Tensor", [])
     one, same = (prove(KNOWN["gelu_0_9"], count=FEW, kept=kept).verdicts for kept in ((other,), ()))
     assert one == same
 

@@ -22,8 +22,9 @@ from tests.fence.test_findings import flatbuffer
 from tests.readers.test_worker import gone
 from tests.runtime.archives import HEAD, archive
 from torch_compat.errors import Corrupt, HarnessError, Raised, ReaderError, UsageError
-from torch_compat.readers import isolated
-from torch_compat.readers.isolated import SPARE, IsolatedModule, Workshop, load_isolated
+from torch_compat.readers import child_processes
+from torch_compat.readers.child_processes import SPARE, Workshop
+from torch_compat.readers.isolated import IsolatedModule, load_isolated
 from torch_compat.readers.reference import THREADS, Reference
 from torch_compat.readers.wire import HEAD as LENGTHS
 from torch_compat.readers.wire import MOST_DOCUMENT, Arena
@@ -43,7 +44,7 @@ REPOSITORY = Path(__file__).parents[2]
 DIV = REPOSITORY / "fixtures" / "torch-1.5.1" / "div.pt"
 PROGRAMS = REPOSITORY / "tests" / "runtime" / "programs"
 ROWS: list[dict[str, Any]] = [json.loads(line) for line in (PROGRAMS / "manifest.jsonl").read_text(encoding="utf-8").splitlines()]
-pytestmark = pytest.mark.skipif(isolated.supported() is not None, reason="processes of their own need Linux")
+pytestmark = pytest.mark.skipif(child_processes.supported() is not None, reason="processes of their own need Linux")
 
 
 def write(folder: Path, source: str, attributes: dict[str, Any] | None = None) -> Path:

@@ -386,7 +386,7 @@ def test_the_reference_process_dies_with_its_parent(tmp_path: Path) -> None:
 
 
 def test_the_reference_process_inherits_no_variable(monkeypatch: pytest.MonkeyPatch) -> None:
-    from torch_compat.readers.isolated import Spec  # noqa: PLC0415 - one test
+    from torch_compat.readers.child_processes import Spec  # noqa: PLC0415 - one test
     from torch_compat.readers.reference import Reference  # noqa: PLC0415
 
     monkeypatch.setenv("GITHUB_TOKEN", "secret")

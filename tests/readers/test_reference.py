@@ -24,7 +24,7 @@ from torch_compat.runtime.limits import LIMITS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from torch_compat.readers.isolated import Child, Spec
+    from torch_compat.readers.child_processes import ChildProcess, Spec
 
 REPOSITORY = Path(__file__).parents[2]
 DIV = REPOSITORY / "fixtures" / "torch-1.5.1" / "div.pt"
@@ -177,7 +177,7 @@ def test_time_that_is_over_costs_one_answer(process: Reference, tmp_path: Path) 
 def test_a_death_costs_one_answer(process: Reference, monkeypatch: pytest.MonkeyPatch) -> None:
     taken = process._workshop.child
 
-    def killed(spec: Spec) -> Child:
+    def killed(spec: Spec) -> ChildProcess:
         child = taken(spec)
         assert child.isolation is not None
         os.kill(child.pid, signal.SIGKILL)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from torch_compat.judging.evidence import Evidence
     from torch_compat.judging.judge import Report
-    from torch_compat.readers.isolated import Child
+    from torch_compat.readers.child_processes import ChildProcess
     from torch_compat.replay.plan import Task
 
 TODAY = dt.date(2026, 7, 1)
@@ -178,7 +178,7 @@ def test_slips_are_told_of_each_cell(tasks: list[Task]) -> None:
 def test_a_process_that_dies_costs_one_cell(tasks: list[Task], observed: ObservedReader, monkeypatch: pytest.MonkeyPatch) -> None:
     answer = Reference._answer
 
-    def dies_of_one(self: Reference, child: Child, request: dict[str, Any], *more: Any) -> dict[str, Any]:
+    def dies_of_one(self: Reference, child: ChildProcess, request: dict[str, Any], *more: Any) -> dict[str, Any]:
         if request["path"].endswith("control_flow.pt"):
             os.kill(child.pid, signal.SIGKILL)
         return answer(self, child, request, *more)

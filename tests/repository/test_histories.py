@@ -11,8 +11,8 @@ import pytest
 from tests.recordings import readers_of
 from torch_compat.corpus.surveys import FILES, read_survey, surveyed_releases, write_surveys
 from torch_compat.corpus.weights_only import weights_only_policy
-from torch_compat.operators.history import FactHistory, GlobalNames, History, Recorded, SetHistory
-from torch_compat.operators.shape import shape
+from torch_compat.operators.call_signature import shape
+from torch_compat.operators.history import FactHistory, GlobalNames, History, HistoryFile, SetHistory
 from torch_compat.policy import load_policy
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def test_every_reader_of_the_policy_was_surveyed_and_nobody_else() -> None:
     told = surveyed_releases(FIXTURES)
     assert tuple(told) == load_policy(REPOSITORY / "policies" / "torch").corpus.readers
     for file, layout in FILES.values():
-        recorded = Recorded(FIXTURES / file)
+        recorded = HistoryFile(FIXTURES / file)
         assert (recorded.releases, recorded.shown) == (tuple(told), layout)
 
 
@@ -49,7 +49,7 @@ def test_every_survey_is_of_the_build_that_observed() -> None:
 
 @HISTORIES
 def test_every_fact_is_said_once(file: str) -> None:
-    recorded = Recorded(FIXTURES / file)
+    recorded = HistoryFile(FIXTURES / file)
     facts = list(recorded.facts())
     assert facts
     assert len({(key, value) for key, value, _ in facts}) == len(facts)
@@ -59,7 +59,7 @@ def test_every_fact_is_said_once(file: str) -> None:
 
 @HISTORIES
 def test_every_release_says_how_it_was_obtained_and_what_is_missing_once(file: str) -> None:
-    recorded = Recorded(FIXTURES / file)
+    recorded = HistoryFile(FIXTURES / file)
     for release in recorded.releases:
         bit = recorded.bit(release)
         assert sum(bool(bits & bit) for bits, _ in recorded.obtained) == 1

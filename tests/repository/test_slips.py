@@ -16,7 +16,7 @@ import pytest
 from tests.recordings import readers_of
 from torch_compat.corpus.manifest import SYNTHETIC
 from torch_compat.formats.facts import read_facts
-from torch_compat.needs import Judge, packaged_rules
+from torch_compat.loadability import Judge, packaged_rules
 from torch_compat.policy import load_policy
 from torch_compat.releases.release import Release
 from torch_compat.releases.sets import ReleaseSet
@@ -25,8 +25,8 @@ from torch_compat.runtime import slips
 if TYPE_CHECKING:
     from torch_compat.corpus.corpus import Corpus
     from torch_compat.formats.model import Facts
-    from torch_compat.needs.item import Item
-    from torch_compat.runtime.slips import Slip
+    from torch_compat.loadability.requirement import Item
+    from torch_compat.runtime.slips import RuntimeSlip
 
 REPOSITORY = Path(__file__).parents[2]
 POLICY = load_policy(REPOSITORY / "policies" / "torch")
@@ -61,7 +61,7 @@ class Evidence:
                     self.refused.append((reader.release, one.id, facts[one.id], lacking))
         self.readers.sort(key=Release)
 
-    def predicted(self, readers: frozenset[str] | None = None) -> dict[tuple[str, str], Slip]:
+    def predicted(self, readers: frozenset[str] | None = None) -> dict[tuple[str, str], RuntimeSlip]:
         """The slip in place of each refusal."""
         found = (
             (reader, name, slips.while_loading(facts, lacking, self.needs, Release(reader)))
@@ -107,7 +107,7 @@ def test_a_slip_that_is_not_there_or_ends_elsewhere_is_noticed(
     own = [one for one in evidence.readers if Release(one) in slip.readers]
     after = evidence.readers[evidence.readers.index(own[-1]) + 1]
 
-    def deviations(reader: str, instead: Slip | None) -> int:
+    def deviations(reader: str, instead: RuntimeSlip | None) -> int:
         changed = tuple(one for one in (instead if one is slip else one for one in every) if one is not None)
         with monkeypatch.context() as patched:
             patched.setattr(slips, "every", lambda: changed)

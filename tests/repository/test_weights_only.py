@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tests.recordings import readers_of
 from tests.repository.test_pickles import pickles
-from torch_compat.needs.rules import packaged_rules
+from torch_compat.loadability.release_facts import packaged_rules
 from torch_compat.pickles import Unpickled, unpickle
 from torch_compat.pickles.machine import CORE
 from torch_compat.pickles.weights_only import refusals

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.counted import counts_of
-from torch_compat.corpus.corpus import Corpus, Damage
-from torch_compat.corpus.lines import digest
+from torch_compat.corpus.corpus import Corpus, CorpusDamage
+from torch_compat.corpus.json_lines import digest
 from torch_compat.corpus.manifest import SYNTHETIC, Fixture, Manifest, NotWritable, Synthetic
 from torch_compat.corpus.observations import Observation, ObservedReader, Probe, cell_key
 from torch_compat.corpus.recipes import ProbeFile, Recipe
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from torch_compat.judging.judgement import Judgement
     from torch_compat.judging.readers import Reader
     from torch_compat.policy.accepted import Accepted
-    from torch_compat.policy.shapes import Family
+    from torch_compat.policy.table_base import Family
 
 DATES = {"1.0.0": dt.date(2020, 1, 1), "1.1.0": dt.date(2020, 6, 1), "1.1.1": dt.date(2020, 6, 10), "2.0.0": dt.date(2021, 1, 1)}
 AS_OF = dt.date(2026, 1, 1)
@@ -151,7 +151,7 @@ class World:
         self.recipes: dict[str, Recipe] = {}
         self.fixtures: list[Fixture] = []
         self.not_writable: list[NotWritable] = []
-        self.damage: list[Damage] = []
+        self.damage: list[CorpusDamage] = []
         self.probes: list[ProbeFile] = []
         self.recorded: dict[str, ObservedReader] = {}
         self.fresh: dict[str, ObservedReader] = {}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.rules.conftest import file_format
-from torch_compat.corpus.corpus import Damage
+from torch_compat.corpus.corpus import CorpusDamage
 from torch_compat.policy.model import Format, Milestone
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ def test_damage_fails_and_what_is_damaged_does_not_pass_as_well(world: World) ->
     world.fixture()
     world.fixture(recipe="div")
     world.damage = [
-        Damage("wrong-hash", "torch-1.0.0/add.pt", "has SHA-256 x"),
-        Damage("orphan-file", "torch-1.0.0/x.pt", "is new"),
+        CorpusDamage("wrong-hash", "torch-1.0.0/add.pt", "has SHA-256 x"),
+        CorpusDamage("orphan-file", "torch-1.0.0/x.pt", "is new"),
     ]
     assert world.verdicts("fixtures-frozen") == {
         "torch-1.0.0/add.pt": "fail: wrong-hash",
@@ -47,14 +47,14 @@ def test_damage_fails_and_what_is_damaged_does_not_pass_as_well(world: World) ->
 
 def test_damage_of_an_entry_takes_its_pass(world: World) -> None:
     world.fixture()
-    world.damage = [Damage("changed-entry", "torch-1.0.0/add", "is not the one")]
+    world.damage = [CorpusDamage("changed-entry", "torch-1.0.0/add", "is not the one")]
     assert world.verdicts("fixtures-frozen") == {"torch-1.0.0/add": "fail: changed-entry"}
 
 
 def test_damage_of_what_is_synthetic_takes_its_pass(world: World) -> None:
     world.synthetic("container tar", recipe="tar")
     world.synthetic("container tar", recipe="other")
-    world.damage = [Damage("wrong-hash", "synthetic/tar.pt", "has SHA-256 x")]
+    world.damage = [CorpusDamage("wrong-hash", "synthetic/tar.pt", "has SHA-256 x")]
     assert world.verdicts("fixtures-frozen") == {"synthetic/tar.pt": "fail: wrong-hash", "synthetic/other": "pass"}
 
 
@@ -143,7 +143,7 @@ def test_where_no_release_has_run_any_recipe_each_fails(world: World) -> None:
 
 def test_an_unfinished_recipe_is_not_checked_and_costs_nothing_else(world: World) -> None:
     world.fixture()
-    world.damage.append(Damage("unfinished-recipe", "recipes/new.py", "is unfinished"))
+    world.damage.append(CorpusDamage("unfinished-recipe", "recipes/new.py", "is unfinished"))
     assert world.verdicts("fixtures-frozen") == {
         "recipes/new.py": "not-checked: unfinished-recipe",
         "torch-1.0.0/add": "pass",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from torch_compat.corpus.deprecations import DeprecationObservation, Use
-from torch_compat.corpus.lines import digest
+from torch_compat.corpus.json_lines import digest
 from torch_compat.corpus.recipes import DeprecationFile
 from torch_compat.judging.evidence import Evidence, deprecation_key
 from torch_compat.policy import RuleEntry

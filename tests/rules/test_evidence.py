@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.rules.conftest import ANY, STRICT, extent, observed
-from torch_compat.corpus.corpus import Damage
+from torch_compat.corpus.corpus import CorpusDamage
 from torch_compat.policy.model import Disregard, Tolerance
 from torch_compat.values.compare import compare
 from torch_compat.values.delta import departures
@@ -240,7 +240,7 @@ CHANGES: list[Callable[[World], object]] = [
     lambda world: world.inability(recipe="other"),
     lambda world: world.recipe("another"),
     lambda world: world.probe("another"),
-    lambda world: world.damage.append(Damage("missing-file", "x", "y")),
+    lambda world: world.damage.append(CorpusDamage("missing-file", "x", "y")),
     lambda world: world.observe(world.fixtures[0], "2.0.0", "refused"),
     lambda world: world.observe(world.fixtures[0], "2.0.0", fresh=True),
     lambda world: world.answer(world.probes[0], "2.0.0", ("holds", False, "")),

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.rules.conftest import STRICT, covers, file_format, observed, rule, waiver
-from torch_compat.corpus.corpus import Damage
+from torch_compat.corpus.corpus import CorpusDamage
 from torch_compat.errors import UsageError
 from torch_compat.judging.gathering import gather
 from torch_compat.judging.judge import judge as judge_evidence
@@ -546,7 +546,7 @@ def test_damage_that_no_rule_is_asked_about_is_not_a_pass(world: World) -> None:
     world.observe(world.fixture(), "2.0.0")
     world.ask("newer-loads")
     assert world.judge().exit_status == 0
-    world.damage.append(Damage("wrong-hash", "torch-1.0.0/add.pt", "has other bytes"))
+    world.damage.append(CorpusDamage("wrong-hash", "torch-1.0.0/add.pt", "has other bytes"))
     world.unreadable["reports/observations/torch-1.0.0.jsonl"] = "is not JSON"
     world.unavailable["torch-1.1.0"] = "is not built here"
     report = world.judge()

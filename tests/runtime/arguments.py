@@ -12,7 +12,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from tests.runtime.calls import tensor_body
-from torch_compat.operators.shape import bare
+from torch_compat.operators.call_signature import bare
 from torch_compat.proving.arguments import Unwritable, gentle, make_call, prepared
 from torch_compat.proving.values import COMPLEX, EVERY, FLOATS, INTS, KINDS, Maker
 from torch_compat.runtime import dtypes

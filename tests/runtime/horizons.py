@@ -15,8 +15,8 @@ from tests.runtime.arguments import Maker, Unwritable, gentle, shown
 from tests.runtime.calls import Release, tensor_body
 from tests.runtime.differential import APART, exclusion, judged
 from tests.runtime.structured import spec_of
+from torch_compat.operators.call_signature import bare, shape
 from torch_compat.operators.history import History
-from torch_compat.operators.shape import bare, shape
 from torch_compat.proving.arguments import make_call, prepared
 from torch_compat.proving.values import Seeded
 from torch_compat.runtime.limits import bound_memory

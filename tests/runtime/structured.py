@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tests.runtime.arguments import COMPLEX, EVERY, FLOATS, KINDS
-from torch_compat.operators.shape import bare
+from torch_compat.operators.call_signature import bare
 
 if TYPE_CHECKING:
     from collections.abc import Callable

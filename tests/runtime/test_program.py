@@ -257,7 +257,7 @@ def test_each_release_with_upgraders_runs_its_own_bodies(horizon: str) -> None:
 def test_the_overload_is_chosen_by_the_old_schema() -> None:
     source = "def forward(self, a: Tensor, out: Tensor) -> Tensor:\n  return torch.div(a, a, out=out)"
     given = (Tensor(np.array([7, -7])), Tensor(np.array([0, 0])))
-    table = upgraders.Table(
+    table = upgraders.UpgraderTable(
         body._replace(text=body.text.replace("trunc", "floor"))
         for body in upgraders.recorded(NEWEST).bodies
         if body.overload == "out"
@@ -271,7 +271,7 @@ def test_the_overload_is_chosen_by_the_old_schema() -> None:
 
 def test_an_upgrader_whose_parameters_its_old_schema_lacks_is_refused() -> None:
     (body,) = (one for one in upgraders.recorded(NEWEST).bodies if one.name == "gelu_0_9")
-    wrong = upgraders.Table([body._replace(text=body.text.replace("self", "input"))])
+    wrong = upgraders.UpgraderTable([body._replace(text=body.text.replace("self", "input"))])
     found = wrong.find("aten::gelu", 9)
     assert found is not None
     with pytest.raises(Refused, match="takes input; its old schema has self"):

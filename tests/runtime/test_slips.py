@@ -13,9 +13,9 @@ from tests.runtime.archives import archive, described, program
 from torch_compat.corpus.corpus import load_corpus
 from torch_compat.errors import Raised, Refused
 from torch_compat.formats.facts import read_facts
-from torch_compat.needs.item import Item
+from torch_compat.loadability.requirement import Item
 from torch_compat.policy import load_policy
-from torch_compat.policy.shapes import SLIP_SIGN
+from torch_compat.policy.table_base import SLIP_SIGN
 from torch_compat.releases.release import Release
 from torch_compat.releases.sets import NONE
 from torch_compat.runtime import slips
@@ -24,7 +24,7 @@ from torch_compat.runtime.horizons import horizon as horizon_of
 from torch_compat.runtime.load import load
 from torch_compat.runtime.registry import NEWEST, resolve
 from torch_compat.runtime.slipping import SIGNS, Slipping, storing_methods
-from torch_compat.runtime.slips import KINDS, DiesCalled, DiesLoading, Slip
+from torch_compat.runtime.slips import KINDS, DiesCalled, DiesLoading, RuntimeSlip
 from torch_compat.runtime.tensor import Tensor
 
 ROOT = Path(__file__).parents[2]
@@ -129,7 +129,7 @@ def test_what_is_refused_before_source_is_compiled_is_not_deadly(fixture: str, h
 
 
 def test_a_condition_asks_for_all_any_and_none() -> None:
-    slip = Slip("x", ("a",), ("b", "c"), ("d",), NONE, "crashed", "load", "SIGABRT", "")
+    slip = RuntimeSlip("x", ("a",), ("b", "c"), ("d",), NONE, "crashed", "load", "SIGABRT", "")
     assert slip.holds("ab")
     assert slip.holds("acx")
     assert not any(map(slip.holds, ("a", "b", "abd", "")))
@@ -270,14 +270,14 @@ def test_a_tensor_written_in_place_keeps_linear_where_it_is() -> None:
 def test_what_stands_in_code_is_counted_where_a_program_comes_to_it(fixture: str, horizon: str, slip: str) -> None:
     (one,) = (one for one in load_corpus(FIXTURES).fixtures.values() if one.id == fixture.removesuffix(".pt"))
     (path,) = FIXTURES.glob(fixture.removesuffix("pt") + "*")
-    met: dict[str, Slip] = {}
+    met: dict[str, RuntimeSlip] = {}
     perform(path, one.family, one.calls, f"reference@{horizon}", met)
     assert [*met] == [slip] * bool(slip)
 
 
 def test_upgraders_that_run_out_of_arguments_come_to_no_one_end() -> None:
     (path,) = FIXTURES.glob("torch-1.10.2/mobile_upgraders.*")
-    met: dict[str, Slip] = {}
+    met: dict[str, RuntimeSlip] = {}
     for horizon, expected in (("2.1.2", {}), ("2.2.2", {"upgraders-without-arguments"}), ("2.6.0", {})):
         met.clear()
         module = load(path, f"reference@{horizon}")
@@ -289,7 +289,7 @@ def test_upgraders_that_run_out_of_arguments_come_to_no_one_end() -> None:
 
 
 def test_a_death_is_told_in_the_form_of_a_reply() -> None:
-    met: dict[str, Slip] = {}
+    met: dict[str, RuntimeSlip] = {}
     done = perform(FIXTURES / "torch-2.0.0" / "div_out.pt", "torchscript", [], "reference@1.8.1", met)
     assert [*met] == ["newer-debug-records"]
     assert (done["crashed"]["stage"], done["crashed"]["signal"]) == ("load", "SIGABRT")

@@ -11,11 +11,11 @@ from torch_compat.errors import Unsupported
 from torch_compat.releases.release import Release
 from torch_compat.runtime.registry import known, resolve
 from torch_compat.runtime.tensor import Tensor
-from torch_compat.runtime.unmodelled import ENTRIES, Entry
+from torch_compat.runtime.unmodelled import ENTRIES, UnmodelledCalls
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: f"{entry.operators} of {entry.releases}")
-def test_an_entry_names_operators_of_the_reader(entry: Entry) -> None:
+def test_an_entry_names_operators_of_the_reader(entry: UnmodelledCalls) -> None:
     for part in re.sub(r"\([^()]*\)\??|\?", "", entry.operators).split("|"):
         assert any(name.startswith(f"aten::{part}") for name in known()), part
     assert any(re.fullmatch(entry.operators, name.removeprefix("aten::")) for name in known())

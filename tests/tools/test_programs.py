@@ -15,7 +15,7 @@ import pytest
 from tests.recordings import readers_of
 from torch_compat.errors import CorpusError
 from torch_compat.judging.gathering import gather
-from torch_compat.needs import packaged_rules
+from torch_compat.loadability import packaged_rules
 from torch_compat.workspace import Root
 
 TOOL = Path(__file__).parents[2] / "tools" / "programs.py"

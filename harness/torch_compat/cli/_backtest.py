@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torch_compat.cli._candidate import Said, classified, only_with_cuda
-from torch_compat.cli._candidate_items import Beside, Items
+from torch_compat.cli._candidate_items import Items, ReleasePair
 from torch_compat.cli._operator_check import KnownOperators, check_operators
 from torch_compat.judging.cell import Outcome
-from torch_compat.operators.shape import bare
+from torch_compat.operators.call_signature import bare
 from torch_compat.releases.release import Release
 from torch_compat.replay.day_before import day_before
 from torch_compat.report.backtest import Backtested, Fact, facts_of
@@ -44,7 +44,7 @@ def backtest(evidence: Evidence, root: Path, version: str) -> Backtested:
 
 def _of_day(evidence: Evidence, day: DayBefore) -> Backtested:
     version = day.release.version
-    asked = Beside(evidence=day.evidence, release=day.release, base=day.base, today=day.release.date)
+    asked = ReleasePair(evidence=day.evidence, release=day.release, base=day.base, today=day.release.date)
     operators = _operators(evidence, day)
     said = Said(day.own, {}, day.fresh, day.older, operators)
     found = classified(asked, said, Items(asked, day.own))

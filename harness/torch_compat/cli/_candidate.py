@@ -7,7 +7,7 @@ from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from torch_compat.cli._candidate_items import Asking, Beside, Candidate, Items, Programs
+from torch_compat.cli._candidate_items import Asking, Candidate, Items, Programs, ReleasePair
 from torch_compat.cli._observing import damage_of
 from torch_compat.cli._operator_check import Checked, SchemaSet, check_operators, read_set
 from torch_compat.corpus.corpus import Corpus, load_corpus
@@ -289,7 +289,7 @@ class Classified(NamedTuple):
     parts: tuple[Compared, Compared, Compared]
 
 
-def classified(asked: Beside, said: Said, make: Items) -> Classified:
+def classified(asked: ReleasePair, said: Said, make: Items) -> Classified:
     """Say what of everything that a release said is new against the other one, by gravity, and what is mended."""
     evidence = _with(asked, said)
     judged, others = judge_reader(evidence, said.fresh.name)
@@ -468,7 +468,7 @@ def _read_by_base(asked: Candidate, own: Corpus, not_asked: list[tuple[str, str,
     return found if asked.wrote is None else replace(found, name=base.name)
 
 
-def _with(asked: Beside, said: Said) -> Evidence:
+def _with(asked: ReleasePair, said: Said) -> Evidence:
     """The evidence with the build in it. What is recorded of a reader of this very name would hide what was observed now."""
     evidence = asked.evidence
     corpus = evidence.corpus
@@ -479,7 +479,7 @@ def _with(asked: Beside, said: Said) -> Evidence:
     return replace(evidence, corpus=corpus, recorded=recorded, fresh=new)
 
 
-def _with_own(asked: Beside, said: Said, mine: ObservedReader) -> Evidence:
+def _with_own(asked: ReleasePair, said: Said, mine: ObservedReader) -> Evidence:
     """The evidence with what a build wrote in the place of what the corpus has of its release."""
     evidence = asked.evidence
     rest = tuple(manifest for manifest in evidence.corpus.manifests if manifest.release != asked.release.version)

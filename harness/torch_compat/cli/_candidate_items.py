@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from torch_compat.readers.isolation import Trust
     from torch_compat.replay.trees import BuildTree
 
-__all__ = ["Asking", "Beside", "Candidate", "Items", "Programs", "collides"]
+__all__ = ["Asking", "Candidate", "Items", "Programs", "ReleasePair", "collides"]
 
 OLDER: Final = "older reader"
 OWN: Final = "own"
@@ -48,7 +48,7 @@ KEPT: Final = frozenset({Outcome.SAME, Outcome.CLOSE})
 
 
 @dataclass(kw_only=True)
-class Beside:
+class ReleasePair:
     """Two releases that are compared, and what is known on that day.
 
     Attributes:
@@ -100,7 +100,7 @@ class Asking:
 
 
 @dataclass(kw_only=True)
-class Candidate(Asking, Beside):
+class Candidate(Asking, ReleasePair):
     """Everything that one examination of a build needs.
 
     Attributes:
@@ -174,7 +174,9 @@ class Items:
         programs: writes programs that show single items; none are written without it.
     """
 
-    def __init__(self, asked: Beside, own: Corpus, earlier: Iterable[BuildTree] = (), programs: Programs | None = None) -> None:
+    def __init__(
+        self, asked: ReleasePair, own: Corpus, earlier: Iterable[BuildTree] = (), programs: Programs | None = None
+    ) -> None:
         self._asked, self._own, self._programs = asked, own, programs
         self._reports = [
             (tree, {str(one.get("id")) for one in report["new"] if isinstance(one, dict)})

@@ -10,7 +10,7 @@ from torch_compat.corpus.corpus import load_corpus
 from torch_compat.errors import NothingSelected
 from torch_compat.judging.gathering import gather, uncollected
 from torch_compat.judging.judge import examine
-from torch_compat.needs import load_rules
+from torch_compat.loadability import load_rules
 from torch_compat.places import inside, read_whole
 from torch_compat.replay.predictions import explained, predictions
 from torch_compat.replay.reference import plan_reference
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from torch_compat.judging.evidence import Evidence
-    from torch_compat.needs import Rules
+    from torch_compat.loadability import Rules
     from torch_compat.policy.counts import Key
     from torch_compat.report.predictions import ReaderCounts
     from torch_compat.workspace import Root

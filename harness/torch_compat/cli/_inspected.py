@@ -10,7 +10,7 @@ from torch_compat.escapes import escaped as _plain
 from torch_compat.formats.kinds import kind_of
 from torch_compat.formats.tree import contents, shown
 from torch_compat.inspected import NATIVE
-from torch_compat.needs import packaged_rules
+from torch_compat.loadability import packaged_rules
 from torch_compat.pickles import brief
 from torch_compat.report.paragraphs import wrapped
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from torch_compat.formats import Facts, Producer
     from torch_compat.inspection import Inspected
-    from torch_compat.needs import Needs
-    from torch_compat.needs.changes import ChangeOfMeaning
-    from torch_compat.needs.loading import Advisory, Module
+    from torch_compat.loadability import Needs
+    from torch_compat.loadability.changes import ChangeOfMeaning
+    from torch_compat.loadability.load_calls import LoaderAdvisory, RequiredModule
 
 __all__ = ["headings", "line", "screen"]
 
@@ -245,13 +245,13 @@ def _changes(changes: Sequence[ChangeOfMeaning]) -> Iterator[str]:
         yield f"{older} older change{plural}: releases before its writer compute {them} in the old way (--format json)"
 
 
-def _module(one: Module) -> str:
+def _module(one: RequiredModule) -> str:
     """A module and where it comes from."""
     package = f" (package {one.package})" if one.package else ""
     return f"{shown(one.module)}{package}{f': {one.because}' if one.because else ''}"
 
 
-def _advisory(one: Advisory) -> str:
+def _advisory(one: LoaderAdvisory) -> str:
     return f"{one.id}: torch {_named(one.releases)}, {one.call}: {one.summary}; safe: {one.safe}"
 
 

@@ -13,7 +13,7 @@ from torch_compat.cli._status import exit_status
 from torch_compat.cli._terminal import terminal_width
 from torch_compat.errors import HarnessError, UsageError
 from torch_compat.inspection import Inspected, files_of, look_at
-from torch_compat.needs import packaged_rules
+from torch_compat.loadability import packaged_rules
 from torch_compat.releases.release import Release
 
 if TYPE_CHECKING:

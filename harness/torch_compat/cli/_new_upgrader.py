@@ -10,15 +10,15 @@ from torch_compat.corpus.recipes import UNFINISHED
 from torch_compat.errors import CorpusError, UsageError
 from torch_compat.operators.bodies import is_call_itself
 from torch_compat.operators.breaks import operator_of
+from torch_compat.operators.call_signature import shape
 from torch_compat.operators.history import History
-from torch_compat.operators.shape import shape
 from torch_compat.places import MOST_OF_A_PROGRAM, read_whole
 from torch_compat.releases.release import Release
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from torch_compat.operators.shape import Argument
+    from torch_compat.operators.call_signature import SignatureParameter
     from torch_compat.policy import Policy
     from torch_compat.policy.upgraders import Upgrader
     from torch_compat.workspace import Root
@@ -163,7 +163,7 @@ def _inputs(text: str, count: int) -> str:
     return f"{', '.join([text] * count)}{',' if count == 1 else ''}"
 
 
-def _given(one: Argument, operator: str) -> str:
+def _given(one: SignatureParameter, operator: str) -> str:
     kind = one.type.partition("[")[0].removesuffix("?")
     if one.type.endswith("?"):
         return "None"
@@ -183,7 +183,7 @@ def _annotation(kind: str) -> str:
     return f"Optional[{text}]" if optional else text
 
 
-def _parameters(arguments: tuple[Argument, ...]) -> str:
+def _parameters(arguments: tuple[SignatureParameter, ...]) -> str:
     texts = []
     starred = False
     for one in arguments:
@@ -194,7 +194,7 @@ def _parameters(arguments: tuple[Argument, ...]) -> str:
     return ", ".join(texts)
 
 
-def _arguments(arguments: tuple[Argument, ...]) -> str:
+def _arguments(arguments: tuple[SignatureParameter, ...]) -> str:
     return ", ".join(f"{one.name}={one.name}" if one.kwarg_only else one.name for one in arguments)
 
 

@@ -29,7 +29,7 @@ from torch_compat.rules.fixtures_frozen import UNFINISHED
 from torch_compat.writes import changing
 
 if TYPE_CHECKING:
-    from torch_compat.corpus.corpus import Corpus, Damage
+    from torch_compat.corpus.corpus import Corpus, CorpusDamage
     from torch_compat.corpus.manifest import Fixture
     from torch_compat.corpus.observations import Observation, ObservedReader
     from torch_compat.judging.evidence import Evidence
@@ -222,7 +222,7 @@ def _say_nothing_is_missing(reader: ObservedReader, format_: str) -> None:
         stdout().print(f"{reader.name}: nothing is missing", markup=False)
 
 
-def damage_of(corpus: Corpus, fixture: Fixture) -> Damage | None:
+def damage_of(corpus: Corpus, fixture: Fixture) -> CorpusDamage | None:
     """What is wrong with a fixture's archive. To observe one that is not what it was would put down a wrong fact."""
     subject = f"{release_folder(fixture.release)}/{fixture.file}"
     return next((damage for damage in corpus.damage if damage.subject == subject), None)

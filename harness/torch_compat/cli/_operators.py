@@ -12,8 +12,8 @@ from torch_compat.releases.data import packaged
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from torch_compat.operators.changes import Change
-    from torch_compat.operators.compatibility import Verdict
+    from torch_compat.operators.changes import SchemaChange
+    from torch_compat.operators.compatibility import CompatibilityResult
 
 __all__ = ["change_lines", "change_row", "history_lines", "history_of", "release_of"]
 
@@ -45,7 +45,7 @@ def release_of(history: History, name: str) -> str:
 # --------------------------------------------------------------------------------------------------------------- changes
 
 
-def change_row(change: Change) -> dict[str, Any]:
+def change_row(change: SchemaChange) -> dict[str, Any]:
     """A change for JSON: a verdict is true, false, or null where nothing is asked or known."""
     reasons = [
         f"{side}: {verdict.reason}"
@@ -66,7 +66,7 @@ def change_row(change: Change) -> dict[str, Any]:
     }
 
 
-def change_lines(change: Change) -> Iterator[str]:
+def change_lines(change: SchemaChange) -> Iterator[str]:
     """A change in a few lines."""
     yield f"{MARKS[change.kind]} {change.operator}"
     for label, schema in (("old", change.old), ("new", change.new)):
@@ -81,7 +81,7 @@ def change_lines(change: Change) -> Iterator[str]:
         yield f"    {'accepted by':<{LABEL}}{change.by}"
 
 
-def _said(verdict: Verdict) -> str:
+def _said(verdict: CompatibilityResult) -> str:
     blind = f" (not checked: {'; '.join(verdict.blind)})" if verdict.blind else ""
     return ("compatible" if verdict.compatible else f"breaks: {verdict.reason}") + blind
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from torch_compat.policy import Policy
     from torch_compat.policy.operator_waivers import OperatorWaiver
-    from torch_compat.policy.shapes import Table
+    from torch_compat.policy.table_base import Table
     from torch_compat.policy.timeline import DeprecationHistory
 
 __all__ = ["explain"]

@@ -32,7 +32,7 @@ from torch_compat.writes import put, remove
 if TYPE_CHECKING:
     from torch_compat.judging.evidence import Evidence
     from torch_compat.judging.judge import Report
-    from torch_compat.report.baseline import Beside
+    from torch_compat.report.baseline import BaselineDiff
 
 __all__ = ["full_option", "judge", "print_formatted", "write_report"]
 
@@ -158,7 +158,7 @@ def _baseline(path: Path) -> dict[str, tuple[tuple[str, int, str], ...]]:
     return read_baseline(read_whole(path), str(path))
 
 
-def write_report(outputs: dict[Path, str], evidence: Evidence, report: Report, found: Beside | None = None) -> None:
+def write_report(outputs: dict[Path, str], evidence: Evidence, report: Report, found: BaselineDiff | None = None) -> None:
     """Write a report in every form that was asked for.
 
     Raises:
@@ -172,7 +172,7 @@ def write_report(outputs: dict[Path, str], evidence: Evidence, report: Report, f
     write_outputs(outputs, of_report(report, rules, files, table), whole)
 
 
-def print_formatted(report: Report, format_: str, *, full: bool = False, found: Beside | None = None) -> None:
+def print_formatted(report: Report, format_: str, *, full: bool = False, found: BaselineDiff | None = None) -> None:
     """Print a report in the format asked for, and what is new in it."""
     if format_ == "json":
         sys.stdout.write(report_json(report, found))

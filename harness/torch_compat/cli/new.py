@@ -20,7 +20,7 @@ from torch_compat.places import MOST_OF_A_PROGRAM, inside, read_whole
 from torch_compat.policy import Family
 from torch_compat.policy.counts import ACCEPT
 from torch_compat.policy.deprecations import KINDS
-from torch_compat.policy.shapes import IDENTIFIER
+from torch_compat.policy.table_base import IDENTIFIER
 from torch_compat.releases.known import Known
 from torch_compat.releases.release import Release
 from torch_compat.releases.sets import Interval, ReleaseSet

@@ -14,7 +14,7 @@ from torch_compat.cli._root import root_option
 from torch_compat.cli.report import reported
 from torch_compat.places import read_whole
 from torch_compat.report.documents import HAND, NOTES
-from torch_compat.report.release.notes import Hand, noted, notes_md, read_hand
+from torch_compat.report.release.compatibility_notes import Hand, noted, notes_md, read_hand
 from torch_compat.workspace import find_root
 
 if TYPE_CHECKING:

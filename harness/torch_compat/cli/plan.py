@@ -19,7 +19,7 @@ from torch_compat.cli._output import format_option, print_json, stdout
 from torch_compat.cli._root import root_option
 from torch_compat.errors import UsageError
 from torch_compat.policy import load_policy
-from torch_compat.policy.shapes import IDENTIFIER
+from torch_compat.policy.table_base import IDENTIFIER
 from torch_compat.policy.timeline import Axis, Earliest, earliest
 from torch_compat.report.paragraphs import paragraph
 from torch_compat.report.timelines import earliest_text

@@ -19,11 +19,11 @@ from torch_compat.releases.release import Release
 from torch_compat.workspace import find_policy, find_root
 
 if TYPE_CHECKING:
-    from torch_compat.corpus.proofs import Call, RecordedProof
+    from torch_compat.corpus.proofs import ProofCall, RecordedProof
     from torch_compat.proving.examples import Counterexample
     from torch_compat.proving.oracles import Real
     from torch_compat.proving.proof import Proof
-    from torch_compat.proving.stated import Stated
+    from torch_compat.proving.stated import StatedUpgrader
     from torch_compat.readers.builds import Build
     from torch_compat.readers.environments import Environment
     from torch_compat.workspace import Root
@@ -152,7 +152,7 @@ def _place(root: Path | None) -> Root | None:
     return place if root is not None or place.inside(UPGRADERS).is_file() else None
 
 
-def _chosen(name: str | None, everything: bool, place: Root | None) -> list[Stated]:
+def _chosen(name: str | None, everything: bool, place: Root | None) -> list[StatedUpgrader]:
     from torch_compat.proving.stated import read  # noqa: PLC0415 - not for --help
 
     if (name is None) == (not everything):
@@ -177,7 +177,7 @@ def _chosen(name: str | None, everything: bool, place: Root | None) -> list[Stat
     return [known[name]]
 
 
-def _kept(place: Root | None) -> dict[str, tuple[Call, ...]]:
+def _kept(place: Root | None) -> dict[str, tuple[ProofCall, ...]]:
     """The calls that recorded proofs of a tree try first, by upgrader."""
     from torch_compat.corpus.proofs import read_proofs  # noqa: PLC0415 - not for --help
 
@@ -198,7 +198,7 @@ def _readers(names: tuple[str, ...], place: Root | None) -> tuple[list[tuple[Env
     return [(built(one), isinstance(one, BuildRelease)) for one in releases], builds[0] if builds else None
 
 
-def _recordable(chosen: list[Stated], build: Build | None, place: Root | None) -> None:
+def _recordable(chosen: list[StatedUpgrader], build: Build | None, place: Root | None) -> None:
     """Refuse to record in a tree what the policy of that tree does not state."""
     from torch_compat.proving.stated import read  # noqa: PLC0415 - not for --help
 
@@ -235,7 +235,7 @@ def _keep(proof: RecordedProof, build: Build | None, place: Root | None) -> list
         return [str(write_proof(place.inside(PROOFS), proof))]
 
 
-def _sides(one: Stated, asked: list[tuple[Real, bool]]) -> tuple[list[Real], list[Real]]:
+def _sides(one: StatedUpgrader, asked: list[tuple[Real, bool]]) -> tuple[list[Real], list[Real]]:
     """The releases from before and after the change; of those from before, the newest counts. A build is after the change."""
     if not one.old:
         return [], []
@@ -253,7 +253,7 @@ def _status(proofs: list[Proof]) -> int:
     return next(status for status in (1, 4, 0) if status in ends)
 
 
-def _mutate(chosen: list[Stated], seed: str, format_: str) -> int:
+def _mutate(chosen: list[StatedUpgrader], seed: str, format_: str) -> int:
     from torch_compat.proving.mutants import score  # noqa: PLC0415 - brings every operator
 
     scores = {one.id: score(one, seed=seed) for one in chosen if one.old}

@@ -23,7 +23,7 @@ from torch_compat.judging.gathering import gather, uncollected
 from torch_compat.judging.judge import examine
 from torch_compat.places import is_plain, read_whole
 from torch_compat.releases.release import named
-from torch_compat.report.release.notes import notes_md
+from torch_compat.report.release.compatibility_notes import notes_md
 from torch_compat.report.release.report import release_report
 from torch_compat.report.release.signoff import (
     FOLDER,

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from torch_compat.corpus.recipes import DeprecationFile, ProbeFile, Recipe
 
-__all__ = ["FROZEN", "Corpus", "Damage", "load_corpus", "load_deprecations", "read_frozen", "write_frozen"]
+__all__ = ["FROZEN", "Corpus", "CorpusDamage", "load_corpus", "load_deprecations", "read_frozen", "write_frozen"]
 
 FROZEN = "FROZEN"
 MAKER = frozenset({"make.py", "README.md"})  # what made the synthetic fixtures, and the account of each
@@ -43,7 +43,7 @@ Read = TypeVar("Read")
 
 
 @dataclass(frozen=True)
-class Damage:
+class CorpusDamage:
     """One way in which the corpus is not what it was.
 
     Attributes:
@@ -67,7 +67,7 @@ class Corpus:
     recipes: tuple[Recipe, ...]
     probes: tuple[ProbeFile, ...]
     manifests: tuple[Manifest, ...]
-    damage: tuple[Damage, ...]
+    damage: tuple[CorpusDamage, ...]
     deprecations: tuple[DeprecationFile, ...] = ()
 
     @cached_property
@@ -106,17 +106,17 @@ def load_corpus(folder: Path) -> Corpus:
     Parameters:
         folder: ``fixtures/`` of a root.
     """
-    damage: list[Damage] = []
+    damage: list[CorpusDamage] = []
     manifests = []
     goldens = Goldens(folder)
     for name, error in goldens.unreadable.items():
-        damage.append(Damage("unreadable-manifest", name, str(error).replace(f"{folder}/", "")))
+        damage.append(CorpusDamage("unreadable-manifest", name, str(error).replace(f"{folder}/", "")))
     for release in sorted(path for path in (*folder.glob("torch-*"), folder / SYNTHETIC) if path.is_dir()):
         try:
             manifest = read_manifest(inside(folder, f"{release.name}/{MANIFEST}"), goldens)
         except CorpusError as error:
             detail = str(error).replace(f"{folder}/", "")  # the report names no place of this machine
-            damage.append(Damage("unreadable-manifest", f"{release.name}/{MANIFEST}", detail))
+            damage.append(CorpusDamage("unreadable-manifest", f"{release.name}/{MANIFEST}", detail))
             continue
         manifests.append(manifest)
         damage.extend(_files(folder, release, manifest))
@@ -129,12 +129,12 @@ def load_corpus(folder: Path) -> Corpus:
 
 def load_deprecations(folder: Path) -> Corpus:
     """The probes of deprecations alone, for what asks about nothing else: no archive is looked at."""
-    damage: list[Damage] = []
+    damage: list[CorpusDamage] = []
     deprecations = _programs(folder, "deprecation", read_deprecation, damage)
     return Corpus(folder, (), (), (), tuple(damage), deprecations)
 
 
-def _programs(folder: Path, kind: str, read: Callable[[Path], Read], damage: list[Damage]) -> tuple[Read, ...]:
+def _programs(folder: Path, kind: str, read: Callable[[Path], Read], damage: list[CorpusDamage]) -> tuple[Read, ...]:
     """Every recipe, probe or probe of a deprecated thing, by name; one that cannot be read costs itself alone."""
     found = []
     for path in sorted(folder.glob(f"{kind}s/*.py")):
@@ -143,11 +143,11 @@ def _programs(folder: Path, kind: str, read: Callable[[Path], Read], damage: lis
         except CorpusError as error:
             detail = str(error).replace(f"{folder}/", "")
             how = "unfinished" if error.code == "unfinished" else "unreadable"
-            damage.append(Damage(f"{how}-{kind}", f"{kind}s/{path.name}", detail))
+            damage.append(CorpusDamage(f"{how}-{kind}", f"{kind}s/{path.name}", detail))
     return tuple(found)
 
 
-def _files(folder: Path, release: Path, manifest: Manifest) -> list[Damage]:
+def _files(folder: Path, release: Path, manifest: Manifest) -> list[CorpusDamage]:
     damage = []
     listed = {MANIFEST, GOLDENS, *(MAKER if manifest.release == SYNTHETIC else ())}
     for fixture in manifest.fixtures:
@@ -156,7 +156,7 @@ def _files(folder: Path, release: Path, manifest: Manifest) -> list[Damage]:
         try:
             path = inside(folder, subject, where=f"{release.name}/{MANIFEST}, {fixture.recipe}")
         except CorpusError as error:
-            damage.append(Damage("outside", subject, str(error)))
+            damage.append(CorpusDamage("outside", subject, str(error)))
             continue
         try:
             found_there = path.stat()
@@ -164,18 +164,18 @@ def _files(folder: Path, release: Path, manifest: Manifest) -> list[Damage]:
             found_there = None
         if found_there is None or not stat.S_ISREG(found_there.st_mode):
             what = "is no regular file" if os.path.lexists(path) else "there is no such file"
-            damage.append(Damage("missing-file", subject, f"is listed in the manifest, but {what}"))
+            damage.append(CorpusDamage("missing-file", subject, f"is listed in the manifest, but {what}"))
             continue
         size = found_there.st_size  # first: what is listed with a few bytes is not read if it has a million times as many
         if size != fixture.size:
-            damage.append(Damage("wrong-size", subject, f"has {size} bytes, expected {fixture.size}"))
+            damage.append(CorpusDamage("wrong-size", subject, f"has {size} bytes, expected {fixture.size}"))
         elif (found := _sha256(path)) != fixture.sha256:
-            damage.append(Damage("wrong-hash", subject, f"has SHA-256 {found[:12]}…, expected {fixture.sha256[:12]}…"))
+            damage.append(CorpusDamage("wrong-hash", subject, f"has SHA-256 {found[:12]}…, expected {fixture.sha256[:12]}…"))
     for name, link in sorted(_found(os.fspath(release), "")):
         if name not in listed:
             what = "is a link that is not listed in the manifest" if link else "is not listed in the manifest"
             damage.append(
-                Damage("outside" if link else "orphan-file", f"{release.name}/{name}", what)
+                CorpusDamage("outside" if link else "orphan-file", f"{release.name}/{name}", what)
             )  # produce writes through it
     return damage
 
@@ -195,22 +195,24 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _pins(folder: Path, manifests: list[Manifest]) -> list[Damage]:
+def _pins(folder: Path, manifests: list[Manifest]) -> list[CorpusDamage]:
     entries = {entry.id: entry.pin for manifest in manifests for entry in manifest.entries}
     try:
         frozen = read_frozen(inside(folder, FROZEN))
     except CorpusError as error:
         if error.code != "missing-file":
-            return [Damage("unreadable-pins", FROZEN, str(error).replace(f"{folder}/", ""))]
-        return [Damage("missing-file", FROZEN, f"pins {len(entries)} entries, but there is no such file")] if entries else []
+            return [CorpusDamage("unreadable-pins", FROZEN, str(error).replace(f"{folder}/", ""))]
+        return (
+            [CorpusDamage("missing-file", FROZEN, f"pins {len(entries)} entries, but there is no such file")] if entries else []
+        )
     damage = []
     for name, pin in sorted(entries.items()):
         if name not in frozen:
-            damage.append(Damage("not-frozen", name, f"is in the manifest, but not in {FROZEN}"))
+            damage.append(CorpusDamage("not-frozen", name, f"is in the manifest, but not in {FROZEN}"))
         elif frozen[name] != pin:
-            damage.append(Damage("changed-entry", name, f"its manifest entry is not the one that {FROZEN} pins"))
+            damage.append(CorpusDamage("changed-entry", name, f"its manifest entry is not the one that {FROZEN} pins"))
     damage.extend(
-        Damage("missing-entry", name, f"is pinned in {FROZEN}, but no manifest has it")
+        CorpusDamage("missing-entry", name, f"is pinned in {FROZEN}, but no manifest has it")
         for name in sorted(frozen.keys() - entries.keys())
     )
     return damage

@@ -3,7 +3,7 @@
 A value stands in ``goldens.jsonl`` beside the manifest of the oldest release that has it. So a new release adds a file with what
 nobody computed before, and changes none. What no release wrote tells its own values, whether a release has them or not.
 
-The file is one of :mod:`torch_compat.corpus.lines`: a header of kind ``goldens``, a line ``{"id", "kind": "value", "value"}`` for each
+The file is one of :mod:`torch_compat.corpus.json_lines`: a header of kind ``goldens``, a line ``{"id", "kind": "value", "value"}`` for each
 value, sorted by id, and a footer. ``id`` digests the canonical JSON of the value. Of a golden, a second call and a later state that
 are the first again are left out, which is half of the bytes.
 """
@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any, Final
 
-from torch_compat.corpus.lines import dump, dump_again, read_lines, write_lines
+from torch_compat.corpus.json_lines import dump, dump_again, read_lines, write_lines
 from torch_compat.errors import CorpusError
 from torch_compat.places import inside
 from torch_compat.releases.release import Release, stated

@@ -15,7 +15,7 @@ from json.encoder import encode_basestring_ascii
 from typing import TYPE_CHECKING, Any
 
 from torch_compat.corpus.goldens import Goldens, canonical, settle, short_form, value_id
-from torch_compat.corpus.lines import digest, dump, dump_again, read_lines, write_lines
+from torch_compat.corpus.json_lines import digest, dump, dump_again, read_lines, write_lines
 from torch_compat.errors import CorpusError, HarnessError
 from torch_compat.places import is_plain
 from torch_compat.releases.release import public, stated

@@ -14,7 +14,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from torch_compat.corpus.deprecations import deprecation_entry
-from torch_compat.corpus.lines import digest
+from torch_compat.corpus.json_lines import digest
 from torch_compat.releases.release import public
 from torch_compat.values.compare import Difference, Said
 from torch_compat.values.delta import Departures, depart

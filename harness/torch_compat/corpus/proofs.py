@@ -1,6 +1,6 @@
 """Recorded proofs of upgraders: ``reports/proofs/ID.jsonl``, one file for each upgrader, written by ``torch-compat prove --record``.
 
-A file of JSON lines (:mod:`torch_compat.corpus.lines`) of kind ``proof``:
+A file of JSON lines (:mod:`torch_compat.corpus.json_lines`) of kind ``proof``:
 
 ``facts``            who answered which calls, and what became of them; what the upgrader's table stated then, as a digest; the
                      tolerances under which values count as equal
@@ -16,7 +16,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from torch_compat.corpus.lines import digest, read_lines, write_lines
+from torch_compat.corpus.json_lines import digest, read_lines, write_lines
 from torch_compat.errors import CorpusError
 from torch_compat.places import inside, read_whole
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-__all__ = ["CHECKED", "Call", "Example", "Obligation", "Proofs", "RecordedProof", "read_proof", "read_proofs", "stated_digest", "write_proof"]  # fmt: skip
+__all__ = ["CHECKED", "Example", "Obligation", "ProofCall", "Proofs", "RecordedProof", "read_proof", "read_proofs", "stated_digest", "write_proof"]  # fmt: skip
 
 KIND: Final = "proof"
 SUFFIX: Final = ".jsonl"
@@ -42,7 +42,7 @@ KEPT: Final[dict[str, type]] = {"call": str, "arguments": list}
 
 
 @dataclass(frozen=True)
-class Call:
+class ProofCall:
     """A call that a proof tries first.
 
     Attributes:
@@ -60,7 +60,7 @@ class Example:
 
     Attributes:
         sort: of the change: ``dtype``, ``shape``, ``value of float64``, ``raised``...
-        call, arguments: the smallest call that was found, as in :class:`Call`; the arguments in the neutral form.
+        call, arguments: the smallest call that was found, as in :class:`ProofCall`; the arguments in the neutral form.
         shown: the arguments in one line.
         old, new: what the call came to before and after, in one line each.
         said: the difference in words.
@@ -120,7 +120,7 @@ class RecordedProof:
     tolerances: Mapping[str, list[float]]
     obligations: tuple[Obligation, ...] = ()
     examples: tuple[Example, ...] = ()
-    kept: tuple[Call, ...] = ()
+    kept: tuple[ProofCall, ...] = ()
 
     @property
     def checked(self) -> int:
@@ -199,7 +199,7 @@ def read_proof(path: Path) -> RecordedProof:
         **whole,
         obligations=tuple(Obligation(**one) for one in parts["obligation"]),
         examples=tuple(Example(**one) for one in parts["counterexample"]),
-        kept=tuple(Call(**one) for one in parts["kept"]),
+        kept=tuple(ProofCall(**one) for one in parts["kept"]),
     )
 
 

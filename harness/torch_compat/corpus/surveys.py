@@ -12,9 +12,9 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from torch_compat.corpus.lines import dump
+from torch_compat.corpus.json_lines import dump
 from torch_compat.errors import CorpusError
-from torch_compat.operators.history import LEFT_OUT, UNSURE, VERSION, Recorded, quoted
+from torch_compat.operators.history import LEFT_OUT, UNSURE, VERSION, HistoryFile, quoted
 from torch_compat.places import inside, read_whole
 from torch_compat.releases.known import Known
 from torch_compat.releases.release import Release
@@ -293,14 +293,14 @@ def read_survey(fixtures: Path, release: str) -> Survey:
     return Survey(release, entry["identity"], day, sections)
 
 
-def _recorded(fixtures: Path, name: str, told: Mapping[str, Any], replaced: frozenset[str] = frozenset()) -> Recorded:
+def _recorded(fixtures: Path, name: str, told: Mapping[str, Any], replaced: frozenset[str] = frozenset()) -> HistoryFile:
     """The file of a section, of the very releases that are recorded.
 
     Parameters:
         replaced: releases that are about to be written: a run that was killed may have left them in this file and not in all.
     """
     file, layout = FILES[name]
-    recorded = Recorded(inside(fixtures, file))
+    recorded = HistoryFile(inside(fixtures, file))
     if recorded.shown != layout:
         raise CorpusError(f"has the layout {recorded.shown!r}, expected {layout!r}", where=str(recorded.path), hint=HINT)
     odd = ", ".join(sorted((set(recorded.releases) ^ set(told)) - replaced))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from torch_compat.corpus.lines import digest
+from torch_compat.corpus.json_lines import digest
 from torch_compat.corpus.observations import OTHER_ERROR
 from torch_compat.judging.cell import Outcome
 from torch_compat.judging.cells import in_words

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from torch_compat.corpus.lines import digest
+from torch_compat.corpus.json_lines import digest
 from torch_compat.corpus.manifest import SYNTHETIC
 from torch_compat.corpus.observations import OTHER_ERROR, cell_key
 from torch_compat.corpus.recorded import together

@@ -16,7 +16,7 @@ from torch_compat.judging.cell import Outcome
 from torch_compat.judging.readers import highest, lowest
 from torch_compat.judging.readers import places as readers_in
 from torch_compat.operators import halves
-from torch_compat.operators.shape import bare
+from torch_compat.operators.call_signature import bare
 
 if TYPE_CHECKING:
     from torch_compat.corpus.manifest import Fixture

@@ -17,7 +17,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from torch_compat.errors import UsageError
-from torch_compat.operators.compatibility import Verdict, backward, forward
+from torch_compat.operators.compatibility import CompatibilityResult, backward, forward
 from torch_compat.operators.differences import differences
 from torch_compat.operators.schema import Schema, parse
 from torch_compat.operators.types import same
@@ -238,7 +238,7 @@ def _break(
         if isinstance(new, str):
             found.append(Break(operator, side, text, heir, UNREADABLE, f"the newer schema cannot be read: {new}"))
             continue
-        verdict: Verdict = backward(new, old) if side == "backward" else forward(new, old)
+        verdict: CompatibilityResult = backward(new, old) if side == "backward" else forward(new, old)
         if verdict.compatible:
             return None
         found.append(Break(operator, side, text, heir, verdict.cause or "", verdict.reason or "", argument=verdict.argument))

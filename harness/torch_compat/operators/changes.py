@@ -13,19 +13,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from torch_compat.operators.compatibility import Verdict, backward, forward, is_backward
+from torch_compat.operators.compatibility import CompatibilityResult, backward, forward, is_backward
 from torch_compat.operators.schema import Schema, SchemaError, canonical, parse
 from torch_compat.operators.types import CLASS_PREFIX
 
 if TYPE_CHECKING:
     from torch_compat.operators.history import History
 
-__all__ = ["Change", "changes", "taken_over"]
+__all__ = ["SchemaChange", "changes", "taken_over"]
 
-_REMOVED = Verdict(compatible=False, reason="it was removed", cause="removed")
+_REMOVED = CompatibilityResult(compatible=False, reason="it was removed", cause="removed")
 
 
-class Change(NamedTuple):
+class SchemaChange(NamedTuple):
     """A schema that is not the same in two releases."""
 
     operator: str
@@ -36,9 +36,9 @@ class Change(NamedTuple):
     """The schema of the earlier release, as recorded."""
     new: str | None
     """The schema that took its place in the later release: under the same name and overload, and of several the one that fits best."""
-    backward: Verdict | None
+    backward: CompatibilityResult | None
     """Whether ``new`` takes what was written for ``old``; None where there is no old one, or nothing is known."""
-    forward: Verdict | None
+    forward: CompatibilityResult | None
     """Whether ``old`` takes what is written for ``new``; None where one of them is missing."""
     by: str | None = None
     """The schema of the later release that is backward compatible with ``old``: ``new``, or another one under the same name and overload."""
@@ -51,14 +51,14 @@ class Change(NamedTuple):
         return None if self.old is None or self.kind == "unknown" else self.by is not None
 
 
-def changes(history: History, old: str, new: str) -> list[Change]:
+def changes(history: History, old: str, new: str) -> list[SchemaChange]:
     """Every schema that is not the same in two releases, by operator; raises UsageError for a release that was not asked."""
     gone: dict[str, list[str]] = {}
     came: dict[str, list[str]] = {}
     for texts, by_operator in zip(history.differing(old, new), (gone, came), strict=True):
         for text in texts:
             by_operator.setdefault(_operator(text), []).append(text)
-    found: list[Change] = []
+    found: list[SchemaChange] = []
     for operator in sorted(gone.keys() | came.keys()):
         olds, news = gone.get(operator, []), came.get(operator, [])
         if olds:
@@ -67,7 +67,7 @@ def changes(history: History, old: str, new: str) -> list[Change]:
     return found
 
 
-def taken_over(history: History, change: Change, new: str) -> str | None:
+def taken_over(history: History, change: SchemaChange, new: str) -> str | None:
     """The schema of the later release that would be backward compatible with the old one if the names of overloads were the same.
 
     Programs as source do not name overloads, so such a change is none to them; bytecode and callers of an overload name them.
@@ -91,26 +91,26 @@ def _operator(text: str) -> str:
     return name
 
 
-def _added(history: History, operator: str, text: str, old: str) -> Change:
+def _added(history: History, operator: str, text: str, old: str) -> SchemaChange:
     why = history.why_incomplete(old)
-    return Change(operator, "added" if why is None else "unknown", None, text, None, None, why=why)
+    return SchemaChange(operator, "added" if why is None else "unknown", None, text, None, None, why=why)
 
 
-def _gone(history: History, operator: str, text: str, release: str) -> Change:
+def _gone(history: History, operator: str, text: str, release: str) -> SchemaChange:
     why = history.why_incomplete(release)
     if why is None:
-        return Change(operator, "removed", text, None, _REMOVED, None)
-    return Change(operator, "unknown", text, None, None, None, why=why)
+        return SchemaChange(operator, "removed", text, None, _REMOVED, None)
+    return SchemaChange(operator, "unknown", text, None, None, None, why=why)
 
 
-def _placed(history: History, operator: str, olds: list[str], news: list[str], release: str) -> list[Change]:
+def _placed(history: History, operator: str, olds: list[str], news: list[str], release: str) -> list[SchemaChange]:
     """The changes of one operator that had schemas which it has no longer; of ``news`` remain those that take no one's place."""
     if not news and not history.standing(olds[0].partition("(")[0], release):
         return [_gone(history, operator, text, release) for text in olds]
     try:
         mine = {text: parse(text, recorded=True) for text in (*olds, *news)}
     except SchemaError as error:
-        return [Change(operator, "unknown", text, None, None, None, why=str(error)) for text in olds]
+        return [SchemaChange(operator, "unknown", text, None, None, None, why=str(error)) for text in olds]
     places: dict[str, str] = {}
     carried: dict[str, str] = {}
     sole = len(olds) == len(news) == 1
@@ -123,7 +123,7 @@ def _placed(history: History, operator: str, olds: list[str], news: list[str], r
             carrier = _carrier(history, mine[text], text, release)
             if carrier is not None:
                 places[text] = carried[text] = carrier
-    found: list[Change] = []
+    found: list[SchemaChange] = []
     for text in olds:
         old, by = mine[text], carried.get(text)
         if text not in places and news:
@@ -137,7 +137,7 @@ def _placed(history: History, operator: str, olds: list[str], news: list[str], r
         new = parse(places[text], recorded=True)
         back, ahead = backward(new, old), forward(new, old)
         if back is not ahead or canonical(new) != canonical(old):  # else the release only prints it otherwise
-            found.append(Change(operator, "changed", text, places[text], back, ahead, by))
+            found.append(SchemaChange(operator, "changed", text, places[text], back, ahead, by))
     return found
 
 

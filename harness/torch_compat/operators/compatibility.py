@@ -30,17 +30,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from torch_compat.operators.types import BASE, NONE, STR, Type, subtype
+from torch_compat.operators.types import BASE, NONE, STR, SchemaType, subtype
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from torch_compat.operators.schema import Alias, Argument, Default, Schema
 
-__all__ = ["VARIABLE", "Call", "Serialized", "Verdict", "backward", "forward", "forward_call", "is_backward", "serialized"]
+__all__ = [
+    "VARIABLE",
+    "CompatibilityResult",
+    "ProgramCall",
+    "Serialized",
+    "backward",
+    "forward",
+    "forward_call",
+    "is_backward",
+    "serialized",
+]
 
 
-class Verdict(NamedTuple):
+class CompatibilityResult(NamedTuple):
     """What a check says of a pair of schemas."""
 
     compatible: bool
@@ -57,7 +67,7 @@ class Verdict(NamedTuple):
     """The argument at fault, where it is one."""
 
 
-_YES: Final = Verdict(compatible=True)
+_YES: Final = CompatibilityResult(compatible=True)
 
 
 class _No(Exception):  # noqa: N818 - how a comparison ends, never seen outside
@@ -65,7 +75,7 @@ class _No(Exception):  # noqa: N818 - how a comparison ends, never seen outside
         self.verdict = (cause, reason, argument)
 
 
-def backward(new: Schema, old: Schema) -> Verdict:
+def backward(new: Schema, old: Schema) -> CompatibilityResult:
     """Whether what was written for ``old`` works with ``new``, as 2.13.0 sees it."""
     if new is old:
         return _YES
@@ -74,8 +84,8 @@ def backward(new: Schema, old: Schema) -> Verdict:
         _backward(new, old)
     except _No as no:
         cause, reason, argument = no.verdict
-        return Verdict(compatible=False, reason=reason, blind=blind, cause=cause, argument=argument)
-    return Verdict(compatible=True, blind=blind) if blind else _YES
+        return CompatibilityResult(compatible=False, reason=reason, blind=blind, cause=cause, argument=argument)
+    return CompatibilityResult(compatible=True, blind=blind) if blind else _YES
 
 
 def is_backward(new: Schema, old: Schema) -> bool:
@@ -89,7 +99,7 @@ def is_backward(new: Schema, old: Schema) -> bool:
     return True
 
 
-def forward(new: Schema, old: Schema) -> Verdict:
+def forward(new: Schema, old: Schema) -> CompatibilityResult:
     """Whether what is written for ``new`` works with ``old``, as 2.13.0 sees it."""
     if new is old:
         return _YES
@@ -98,8 +108,8 @@ def forward(new: Schema, old: Schema) -> Verdict:
         _forward(new, old)
     except _No as no:
         cause, reason, argument = no.verdict
-        return Verdict(compatible=False, reason=reason, blind=blind, cause=cause, argument=argument)
-    return Verdict(compatible=True, blind=blind) if blind else _YES
+        return CompatibilityResult(compatible=False, reason=reason, blind=blind, cause=cause, argument=argument)
+    return CompatibilityResult(compatible=True, blind=blind) if blind else _YES
 
 
 def _whole(new: Schema, old: Schema) -> None:
@@ -211,7 +221,7 @@ def _returned(new: Argument, old: Argument, what: str) -> None:
         raise _No("return", f"{what} is {new.type} instead of {old.type}, which is not among what it was")
 
 
-def _takes(new: Type, old: Type, name: str) -> None:
+def _takes(new: SchemaType, old: SchemaType, name: str) -> None:
     if not subtype(old.fake, new.fake):
         raise _No("type", f"{name!r} takes {new} instead of {old}, which is less than it did, or something else", name)
 
@@ -287,7 +297,7 @@ VARIABLE: Final = _Variable()
 """In a call: a value that is no constant. Lists and dictionaries never are, even if all that they hold is."""
 
 
-class Call(NamedTuple):
+class ProgramCall(NamedTuple):
     """A call as a program writes it.
 
     None, bool, int, float, complex and str are constants; everything else stands as :data:`VARIABLE`.
@@ -308,7 +318,7 @@ class Serialized(NamedTuple):
     """Those left out, since they are the default."""
 
 
-def serialized(new: Schema, call: Call) -> Serialized:
+def serialized(new: Schema, call: ProgramCall) -> Serialized:
     """Which arguments of a call the code states that a release with this schema saves.
 
     It leaves out, from the end (out arguments aside), what is the default: because the program leaves it out, or because it gives a
@@ -333,7 +343,7 @@ def serialized(new: Schema, call: Call) -> Serialized:
     )
 
 
-def forward_call(new: Schema, old: Schema, call: Call) -> Verdict:
+def forward_call(new: Schema, old: Schema, call: ProgramCall) -> CompatibilityResult:
     """Whether this very call, saved by a release that has ``new``, works and means the same in one that has ``old``.
 
     Code names no overloads, and arguments by position without their names. So an argument that was renamed or added is no matter as
@@ -344,11 +354,11 @@ def forward_call(new: Schema, old: Schema, call: Call) -> Verdict:
         _call(new, old, call)
     except _No as no:
         cause, reason, argument = no.verdict
-        return Verdict(compatible=False, reason=reason, blind=blind, cause=cause, argument=argument)
-    return Verdict(compatible=True, blind=blind)
+        return CompatibilityResult(compatible=False, reason=reason, blind=blind, cause=cause, argument=argument)
+    return CompatibilityResult(compatible=True, blind=blind)
 
 
-def _call(new: Schema, old: Schema, call: Call) -> None:
+def _call(new: Schema, old: Schema, call: ProgramCall) -> None:
     if new.name != old.name:
         raise _No("operator", f"it is another operator: {new.name} instead of {old.name}")
     given = _bound(new, call)
@@ -386,7 +396,7 @@ def _call(new: Schema, old: Schema, call: Call) -> None:
             raise _No("default-changed", f"it leaves out {other.name!r}, since it is the default: {values}", other.name)
 
 
-def _bound(schema: Schema, call: Call) -> dict[str, object]:
+def _bound(schema: Schema, call: ProgramCall) -> dict[str, object]:
     """The values of a call by the names of arguments; raises ValueError for one that the schema does not take."""
     names = [one.name for one in schema.arguments]
     free = sum(not one.kwarg_only for one in schema.arguments)

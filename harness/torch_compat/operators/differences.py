@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from torch_compat.operators.schema import Argument, Schema
-    from torch_compat.operators.types import Type
+    from torch_compat.operators.types import SchemaType
 
 __all__ = ["DIFFERENCES", "Difference", "differences", "in_words"]
 
@@ -145,7 +145,7 @@ def _alike(one: Argument, other: Argument) -> bool:
     )
 
 
-def _takes(one: Type, other: Type) -> bool:
+def _takes(one: SchemaType, other: SchemaType) -> bool:
     return subtype(one.fake, other.fake)
 
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["BesideNames", "FactHistory", "GlobalNames", "History", "Recorded", "SetHistory", "quoted"]
+__all__ = ["BesideNames", "FactHistory", "GlobalNames", "History", "HistoryFile", "SetHistory", "quoted"]
 
 VERSION: Final = 1
 LAYOUTS: Final = ("texts", "sets", "facts")
@@ -65,7 +65,7 @@ def unquoted(value: str) -> str:
     return value
 
 
-class Recorded:
+class HistoryFile:
     """One file of a history, whatever its layout: its header, and its lines as they stand.
 
     Attributes:
@@ -191,7 +191,7 @@ class Recorded:
             raise CorpusError(f"a line is not of the layout {self.shown!r}: {error}", where=str(self.path), hint=HINT) from error
 
 
-class History(Recorded):
+class History(HistoryFile):
     """The schemas of operators (or of the methods of custom classes), release by release."""
 
     layout = "texts"
@@ -275,7 +275,7 @@ class History(Recorded):
         return self._names[bit]
 
 
-class SetHistory(Recorded):
+class SetHistory(HistoryFile):
     """Sets of words under keys, release by release: kernels of operators, names in modules."""
 
     layout = "sets"
@@ -389,7 +389,7 @@ class BesideNames(SetHistory):
         return found
 
 
-class FactHistory(Recorded):
+class FactHistory(HistoryFile):
     """Values under keys, release by release."""
 
     layout = "facts"

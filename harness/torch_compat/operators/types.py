@@ -20,7 +20,7 @@ from __future__ import annotations
 from typing import Final
 
 __all__ = [
-    "BASE", "CLASS_PREFIX", "RECORDED", "Type", "custom_class", "dict_of", "list_of", "optional_of", "same", "single_of", "subtype", "tuple_of",
+    "BASE", "CLASS_PREFIX", "RECORDED", "SchemaType", "custom_class", "dict_of", "list_of", "optional_of", "same", "single_of", "subtype", "tuple_of",
     "union_of", "variable",
 ]  # fmt: skip
 
@@ -37,7 +37,7 @@ _KEYS: Final = frozenset({"any", "int", "bool", "float", "complex", "str", "tens
 """What a Dict can be keyed by."""
 
 
-class Type:
+class SchemaType:
     """A type. Two that are written alike are one object, so ``is`` tells whether they are; :func:`same` is PyTorch's equality.
 
     Attributes:
@@ -49,7 +49,7 @@ class Type:
 
     __slots__ = ("contained", "fake", "kind", "text")
 
-    def __init__(self, kind: str, text: str, contained: tuple[Type, ...] = (), fake: Type | None = None) -> None:
+    def __init__(self, kind: str, text: str, contained: tuple[SchemaType, ...] = (), fake: SchemaType | None = None) -> None:
         self.kind = kind
         self.text = text
         self.contained = contained
@@ -62,14 +62,14 @@ class Type:
         return f"<Type {self.text}>"
 
 
-_MADE: Final[dict[tuple[str, str, tuple[Type, ...]], Type]] = {}
+_MADE: Final[dict[tuple[str, str, tuple[SchemaType, ...]], SchemaType]] = {}
 
 
-def _made(kind: str, text: str, contained: tuple[Type, ...] = (), fake: Type | None = None) -> Type:
+def _made(kind: str, text: str, contained: tuple[SchemaType, ...] = (), fake: SchemaType | None = None) -> SchemaType:
     key = (kind, text, contained)
     found = _MADE.get(key)
     if found is None:
-        found = _MADE[key] = Type(kind, text, contained, fake)
+        found = _MADE[key] = SchemaType(kind, text, contained, fake)
     return found
 
 
@@ -83,7 +83,7 @@ STR: Final = _made("str", "str")
 TENSOR: Final = _made("tensor", "Tensor")
 _NUMBERS: Final = (INT, FLOAT, COMPLEX)
 
-BASE: Final[dict[str, Type]] = {
+BASE: Final[dict[str, SchemaType]] = {
     "Any": ANY,
     "AnyClassType": _made("any-class", "AnyClassType"),
     "AnyEnumType": _made("any-enum", "AnyEnumType"),
@@ -113,43 +113,43 @@ BASE: Final[dict[str, Type]] = {
 }
 """The names that 2.13.0 knows."""
 
-RECORDED: Final[dict[str, Type]] = {"Dimname": STR, "PyObject": _made("pyobject", "PyObject")}
+RECORDED: Final[dict[str, SchemaType]] = {"Dimname": STR, "PyObject": _made("pyobject", "PyObject")}
 """Names that 2.13.0 does not read, though some release prints them."""
 
 
-def variable(name: str) -> Type:
+def variable(name: str) -> SchemaType:
     """A type variable."""
     return _made("var", name)
 
 
-def custom_class(name: str) -> Type:
+def custom_class(name: str) -> SchemaType:
     """A custom class, by its qualified name."""
     return _made("class", name)
 
 
-def list_of(inner: Type) -> Type:
+def list_of(inner: SchemaType) -> SchemaType:
     """``inner[]``."""
     return _made("list", f"{inner.text}[]", (inner,), None if inner.fake is inner else list_of(inner.fake))
 
 
-def dict_of(key: Type, value: Type) -> Type:
+def dict_of(key: SchemaType, value: SchemaType) -> SchemaType:
     """``Dict(key, value)``."""
     if key.kind not in _KEYS:
         raise ValueError(f"a key of a Dict that is int, float, complex, bool, str, Tensor, Device or Any, not {key.text}")
     return _made("dict", f"Dict({key.text}, {value.text})", (key, value))
 
 
-def tuple_of(inner: tuple[Type, ...]) -> Type:
+def tuple_of(inner: tuple[SchemaType, ...]) -> SchemaType:
     """``(inner, ...)``."""
     return _made("tuple", f"({', '.join(one.text for one in inner)})", inner)
 
 
-def single_of(kind: str, inner: Type) -> Type:
+def single_of(kind: str, inner: SchemaType) -> SchemaType:
     """``Future(inner)``, ``Await(inner)`` or ``RRef(inner)``."""
     return _made(kind.lower(), f"{kind}({inner.text})", (inner,))
 
 
-def optional_of(inner: Type) -> Type:
+def optional_of(inner: SchemaType) -> SchemaType:
     """``inner?``."""
     fake = None if inner.fake is inner else optional_of(inner.fake)
     types = _standard((inner, NONE))
@@ -164,7 +164,7 @@ def optional_of(inner: Type) -> Type:
     return _made("optional", f"{inner.text}?", (inner,), fake)
 
 
-def union_of(inner: tuple[Type, ...]) -> Type:
+def union_of(inner: tuple[SchemaType, ...]) -> SchemaType:
     """``Union(inner, ...)``."""
     types = _standard(inner)
     if len(types) == 1:
@@ -177,7 +177,7 @@ def union_of(inner: tuple[Type, ...]) -> Type:
     return _made("union", _union_text(types), types)
 
 
-def _union_text(types: tuple[Type, ...]) -> str:
+def _union_text(types: tuple[SchemaType, ...]) -> str:
     # 2.13.0 leaves the comma of a number that it then prints as a Scalar at the end.
     numbers = all(one in types for one in _NUMBERS)
     out, printed = "Union(", False
@@ -192,7 +192,7 @@ def _union_text(types: tuple[Type, ...]) -> str:
     return out + ")"
 
 
-def _flat(one: Type) -> list[Type]:
+def _flat(one: SchemaType) -> list[SchemaType]:
     if one.kind == "union":
         return [inner for each in one.contained for inner in _flat(each)]
     if one.kind == "optional":
@@ -200,7 +200,7 @@ def _flat(one: Type) -> list[Type]:
     return list(_NUMBERS) if one is NUMBER else [one]
 
 
-def _standard(types: tuple[Type, ...]) -> tuple[Type, ...]:
+def _standard(types: tuple[SchemaType, ...]) -> tuple[SchemaType, ...]:
     """The types of a Union: flat, none a subtype of another, sorted."""
     left = [inner for one in types for inner in _flat(one)]
     end = len(left) - 1
@@ -215,13 +215,13 @@ def _standard(types: tuple[Type, ...]) -> tuple[Type, ...]:
     return tuple(sorted(left[: end + 1], key=lambda one: (_ORDER[one.kind], one.text)))
 
 
-def _supertype(one: Type, other: Type) -> Type | None:
+def _supertype(one: SchemaType, other: SchemaType) -> SchemaType | None:
     if subtype(one, NONE) != subtype(other, NONE):
         return None
     return _unified(one, other)
 
 
-def _unified(one: Type, other: Type) -> Type | None:
+def _unified(one: SchemaType, other: SchemaType) -> SchemaType | None:
     """The type that takes both, if PyTorch finds one without making a Union."""
     if subtype(one, other):
         return other
@@ -248,13 +248,13 @@ def _unified(one: Type, other: Type) -> Type | None:
     return None
 
 
-def _holds(union: Type, one: Type) -> bool:
+def _holds(union: SchemaType, one: SchemaType) -> bool:
     if one is NUMBER:
         return all(_holds(union, number) for number in _NUMBERS)
     return any(subtype(one, inner) for inner in union.contained)
 
 
-def same(one: Type, other: Type) -> bool:
+def same(one: SchemaType, other: SchemaType) -> bool:
     """Whether PyTorch holds two types to be equal."""
     if one is other:
         return True
@@ -275,7 +275,7 @@ def same(one: Type, other: Type) -> bool:
     return all(same(a, b) for a, b in zip(one.contained, other.contained, strict=True))
 
 
-def _plain_subtype(one: Type, other: Type) -> bool:
+def _plain_subtype(one: SchemaType, other: SchemaType) -> bool:
     if other is ANY or same(one, other):
         return True
     if other.kind == "optional":
@@ -283,7 +283,7 @@ def _plain_subtype(one: Type, other: Type) -> bool:
     return other.kind == "union" and any(subtype(one, inner) for inner in other.contained)
 
 
-def subtype(one: Type, other: Type) -> bool:
+def subtype(one: SchemaType, other: SchemaType) -> bool:
     """Whether PyTorch takes ``one`` where it asks for ``other``; neither is replaced by its fake type."""
     if one is other:
         return True
@@ -296,7 +296,7 @@ def subtype(one: Type, other: Type) -> bool:
         return _plain_subtype(one, other)
     if kind == "union":
         if other.kind == "union":
-            wanted: tuple[Type, ...] = other.contained
+            wanted: tuple[SchemaType, ...] = other.contained
         elif other.kind == "optional":
             wanted = (NONE, *(_NUMBERS if other.contained[0] is NUMBER else other.contained))
         else:

@@ -2,7 +2,7 @@
 
 * :mod:`torch_compat.pickles.machine`: bytes to values, one pass, bounded
 * :mod:`torch_compat.pickles.opcodes`: names and arguments of the opcodes
-* :mod:`torch_compat.pickles.notes`: the bounds, and what is noted on the way
+* :mod:`torch_compat.pickles.recorder`: the bounds, and what is noted on the way
 * :mod:`torch_compat.pickles.values`: what comes out
 * :mod:`torch_compat.pickles.brief`: its text, bounded
 * :mod:`torch_compat.pickles.weights_only`: the restricted unpickler as each release has it
@@ -13,13 +13,12 @@ from __future__ import annotations
 
 from torch_compat.pickles.brief import brief, cut
 from torch_compat.pickles.dangers import dangerous
-from torch_compat.pickles.machine import LIMITS, Limits, Unpickled, unpickle
+from torch_compat.pickles.machine import LIMITS, PickleLimits, Unpickled, unpickle
 from torch_compat.pickles.values import (
     Deque,
     Described,
     Device,
     Dict,
-    Event,
     Global,
     ModuleSource,
     NumpyArray,
@@ -29,6 +28,7 @@ from torch_compat.pickles.values import (
     Size,
     Storage,
     Tensor,
+    UnpicklerEvent,
     parts,
     tensors,
     walk,
@@ -40,18 +40,18 @@ __all__ = [
     "Described",
     "Device",
     "Dict",
-    "Event",
     "Global",
-    "Limits",
     "ModuleSource",
     "NumpyArray",
     "NumpyDtype",
     "NumpyScalar",
     "PersistentId",
+    "PickleLimits",
     "Size",
     "Storage",
     "Tensor",
     "Unpickled",
+    "UnpicklerEvent",
     "brief",
     "cut",
     "dangerous",

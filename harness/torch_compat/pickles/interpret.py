@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from torch_compat.errors import Corrupt, Unsafe
+from torch_compat.pickles.budget import UnpicklingBudget
 from torch_compat.pickles.values import (
     Deque,
     Described,
@@ -27,105 +28,22 @@ from torch_compat.pickles.values import (
 from torch_compat.values.dtypes import ALIASES, ELEMENT_SIZES, storage_class
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable
 
-__all__ = ["NEWOBJ", "REBUILDERS", "Budget", "build", "storage_of"]
+__all__ = ["NEWOBJ", "REBUILDERS", "UnpicklingBudget", "build", "storage_of"]
 
-MOST_KEY_BITS = 4096  # of an integer in a key: its hash takes all of it, each time
 MOST_DIMENSIONS = 64  # as torch has it; tensors may share one shape
-KEY_NODES = 200  # in one key, tuples within tuples counted each time: beyond that nobody means a key
-SMALL = 1 << 60  # hashes of integers are taken modulo 2**61 - 1: smaller ones differ
-TINY = 1 << 31
 MAX = 1 << 63
-# hashed by identity, by a secret of the process, or by so few values that chosen collisions gain nothing
-SAFE_KEYS = frozenset({
-    str, bytes, bool, type(None), float, Global, Storage, Tensor, Described, PersistentId, ModuleSource, Device, NumpyArray,
-    NumpyDtype, NumpyScalar,
-})  # fmt: skip
 
 
 _ENCODINGS = frozenset({"latin1", "latin-1", "utf-8", "utf8", "ascii"})
-
-
-class Budget:
-    """What may still be spent: elements that calls copy, keys whose hash the pickle can choose, parts of keys."""
-
-    __slots__ = ("copied", "nodes", "weak_keys")
-
-    def __init__(self, copied: int, weak_keys: int, nodes: int) -> None:
-        self.copied = copied
-        self.weak_keys = weak_keys
-        self.nodes = nodes
-
-    def copy(self, count: int) -> None:
-        """Charge a copy.
-
-        Raises:
-            Unsafe: the budget is spent.
-        """
-        self.copied -= count
-        if self.copied < 0:
-            raise Unsafe("copies more than is allowed: the same values again and again", code="too-large")
-
-    def keys(self, found: Collection[Any]) -> None:
-        """Make sure that all of these can be hashed, at a cost in proportion to the pickle.
-
-        Raises:
-            Corrupt: one has no hash.
-            Unsafe: one is too large, or too many have hashes that can be chosen.
-        """
-        if SAFE_KEYS.issuperset(map(type, found)):
-            return
-        for key in found:
-            if key.__class__ not in SAFE_KEYS and self._weak(key):
-                self.weak_keys -= 1
-                if self.weak_keys < 0:
-                    said = "has too many keys whose hash can be chosen (large numbers, tuples of them)"
-                    raise Unsafe(said, code="too-large")
-
-    def _weak(self, key: Any) -> bool:
-        if key.__class__ is int:
-            if -SMALL < key < SMALL:
-                return False
-            _bounded(key)
-            return True
-        weak = False
-        left = [key]
-        nodes = 0
-        while left:
-            nodes += 1
-            if nodes > KEY_NODES:
-                raise Unsafe(f"has a key of more than {KEY_NODES} parts", code="too-large")
-            part = left.pop()
-            kind = part.__class__
-            if kind is tuple or kind is Size or kind is frozenset:
-                if len(part) > KEY_NODES:
-                    raise Unsafe(f"has a key of more than {KEY_NODES} parts", code="too-large")
-                left.extend(part)
-            elif kind is int:
-                if not -TINY < part < TINY:
-                    weak = True
-                    _bounded(part)
-            elif kind is float or kind is complex or kind is range:
-                weak = True
-            elif kind not in SAFE_KEYS:
-                raise Corrupt(f"has a key that cannot be one: it is or holds a {kind.__name__}", code="unhashable")
-        self.nodes -= nodes
-        if self.nodes < 0:
-            raise Unsafe("has too many keys that are tuples", code="too-large")
-        return weak
-
-
-def _bounded(key: int) -> None:
-    if key.bit_length() > MOST_KEY_BITS:
-        raise Unsafe(f"has an integer of {key.bit_length()} bits in a key; {MOST_KEY_BITS} are taken", code="too-large")
 
 
 def _described(target: Global, args: tuple[Any, ...]) -> Described:
     return Described("reduce", target, args)
 
 
-def _ordered(target: Global, args: tuple[Any, ...], budget: Budget) -> Any:
+def _ordered(target: Global, args: tuple[Any, ...], budget: UnpicklingBudget) -> Any:
     if not args:
         return Dict(target)
     if len(args) > 1:
@@ -133,7 +51,7 @@ def _ordered(target: Global, args: tuple[Any, ...], budget: Budget) -> Any:
     return _filled(Dict(target), target, args, budget)
 
 
-def _filled(made: Dict, target: Global, args: tuple[Any, ...], budget: Budget) -> Any:
+def _filled(made: Dict, target: Global, args: tuple[Any, ...], budget: UnpicklingBudget) -> Any:
     given = args[-1]
     if given.__class__ is dict or given.__class__ is Dict:  # its keys are checked
         budget.copy(len(given))
@@ -149,14 +67,14 @@ def _filled(made: Dict, target: Global, args: tuple[Any, ...], budget: Budget) -
     return made
 
 
-def _defaultdict(target: Global, args: tuple[Any, ...], budget: Budget) -> Any:
+def _defaultdict(target: Global, args: tuple[Any, ...], budget: UnpicklingBudget) -> Any:
     if not args:
         return Dict(target)
     made = Dict(target, args[0])
     return made if len(args) == 1 else _filled(made, target, args, budget) if len(args) == 2 else _described(target, args)
 
 
-def _deque(target: Global, args: tuple[Any, ...], budget: Budget) -> Any:
+def _deque(target: Global, args: tuple[Any, ...], budget: UnpicklingBudget) -> Any:
     items, maxlen = (*args, None, None)[:2]
     if len(args) > 2 or items.__class__ not in {type(None), list, tuple} or maxlen.__class__ not in {type(None), int}:
         return _described(target, args)
@@ -167,7 +85,7 @@ def _deque(target: Global, args: tuple[Any, ...], budget: Budget) -> Any:
     return made
 
 
-def _set(target: Global, args: tuple[Any, ...], budget: Budget) -> Any:
+def _set(target: Global, args: tuple[Any, ...], budget: UnpicklingBudget) -> Any:
     if len(args) > 1 or (args and args[0].__class__ not in {list, tuple, set, frozenset}):
         return _described(target, args)
     items = args[0] if args else ()
@@ -176,7 +94,7 @@ def _set(target: Global, args: tuple[Any, ...], budget: Budget) -> Any:
     return set(items) if target.name == "set" else frozenset(items)
 
 
-def _encode(target: Global, args: tuple[Any, ...], budget: Budget) -> Any:
+def _encode(target: Global, args: tuple[Any, ...], budget: UnpicklingBudget) -> Any:
     if not 0 < len(args) < 3 or any(part.__class__ is not str for part in args) or not _ENCODINGS.issuperset(args[1:]):
         return _described(target, args)
     budget.copy(len(args[0]) >> 6)
@@ -186,7 +104,7 @@ def _encode(target: Global, args: tuple[Any, ...], budget: Budget) -> Any:
         raise Corrupt(f"cannot be encoded as it says: {error.reason}", code="bad-text") from error
 
 
-def _bytes(target: Global, args: tuple[Any, ...], budget: Budget) -> Any:
+def _bytes(target: Global, args: tuple[Any, ...], budget: UnpicklingBudget) -> Any:
     make = bytearray if target.name == "bytearray" else bytes
     if not args:
         return make()
@@ -199,7 +117,7 @@ def _bytes(target: Global, args: tuple[Any, ...], budget: Budget) -> Any:
     return _described(target, args)
 
 
-def _complex(target: Global, args: tuple[Any, ...], _: Budget) -> Any:
+def _complex(target: Global, args: tuple[Any, ...], _: UnpicklingBudget) -> Any:
     if not args or len(args) > 2 or any(part.__class__ is not float and part.__class__ is not int for part in args):
         return _described(target, args)
     try:
@@ -208,29 +126,29 @@ def _complex(target: Global, args: tuple[Any, ...], _: Budget) -> Any:
         raise Corrupt("has a complex number of integers that are too large", code="bad-number") from error
 
 
-def _slice(target: Global, args: tuple[Any, ...], _: Budget) -> Any:
+def _slice(target: Global, args: tuple[Any, ...], _: UnpicklingBudget) -> Any:
     return slice(*args) if 0 < len(args) < 4 else _described(target, args)
 
 
-def _range(target: Global, args: tuple[Any, ...], _: Budget) -> Any:
+def _range(target: Global, args: tuple[Any, ...], _: UnpicklingBudget) -> Any:
     if not 0 < len(args) < 4 or any(part.__class__ is not int for part in args) or args[2:] == (0,):
         return _described(target, args)
     return range(*args)
 
 
-def _reconstructor(target: Global, args: tuple[Any, ...], _: Budget) -> Any:
+def _reconstructor(target: Global, args: tuple[Any, ...], _: UnpicklingBudget) -> Any:
     if len(args) != 3 or args[0].__class__ is not Global or args[1].__class__ is not Global:
         return _described(target, args)
     bare = args[1].name == "object" and args[1].module == "builtins"
     return Described("newobj", args[0], () if bare else args[2:])
 
 
-def _newobj_function(target: Global, args: tuple[Any, ...], budget: Budget) -> Any:
+def _newobj_function(target: Global, args: tuple[Any, ...], budget: UnpicklingBudget) -> Any:
     budget.copy(len(args))
     return Described("newobj", args[0], args[1:]) if args else _described(target, args)
 
 
-def _size(target: Global, args: tuple[Any, ...], budget: Budget) -> Any:
+def _size(target: Global, args: tuple[Any, ...], budget: UnpicklingBudget) -> Any:
     if len(args) > 1 or (args and args[0].__class__ not in {tuple, list, Size}):
         return _described(target, args)
     items = args[0] if args else ()
@@ -238,7 +156,7 @@ def _size(target: Global, args: tuple[Any, ...], budget: Budget) -> Any:
     return Size(items)
 
 
-def _device(target: Global, args: tuple[Any, ...], _: Budget) -> Any:
+def _device(target: Global, args: tuple[Any, ...], _: UnpicklingBudget) -> Any:
     if args and args[0].__class__ is str:
         kind, colon, number = args[0].partition(":")
         if len(args) == 1 and not colon:
@@ -250,13 +168,13 @@ def _device(target: Global, args: tuple[Any, ...], _: Budget) -> Any:
     return _described(target, args)
 
 
-def _layout(target: Global, args: tuple[Any, ...], _: Budget) -> Any:
+def _layout(target: Global, args: tuple[Any, ...], _: UnpicklingBudget) -> Any:
     if len(args) == 1 and args[0].__class__ is str and args[0].startswith("torch."):
         return Global("torch", args[0][6:])
     return _described(target, args)
 
 
-def _first(target: Global, args: tuple[Any, ...], _: Budget) -> Any:
+def _first(target: Global, args: tuple[Any, ...], _: UnpicklingBudget) -> Any:
     """Functions that tell TorchScript the type of a value, and give the value back."""
     return args[0] if args else _described(target, args)
 
@@ -346,13 +264,13 @@ def _metadata(tensor: Any, metadata: Any) -> Any:
     return tensor
 
 
-def _rebuild_tensor(target: Global, args: tuple[Any, ...], _: Budget) -> Any:
+def _rebuild_tensor(target: Global, args: tuple[Any, ...], _: UnpicklingBudget) -> Any:
     if len(args) != 4:
         return _described(target, args)
     return _tensor(target, args, getattr(args[0], "dtype", None), requires_grad=False)
 
 
-def _rebuild_tensor_v2(target: Global, args: tuple[Any, ...], _: Budget) -> Any:
+def _rebuild_tensor_v2(target: Global, args: tuple[Any, ...], _: UnpicklingBudget) -> Any:
     if len(args) == 6:  # nearly every tensor there is: the same questions as below, asked faster
         storage, offset, shape, strides, requires_grad = args[:5]
         if (
@@ -380,14 +298,14 @@ def _rebuild_tensor_v2(target: Global, args: tuple[Any, ...], _: Budget) -> Any:
     return _metadata(made, args[6]) if len(args) == 7 else made
 
 
-def _rebuild_tensor_v3(target: Global, args: tuple[Any, ...], _: Budget) -> Any:
+def _rebuild_tensor_v3(target: Global, args: tuple[Any, ...], _: UnpicklingBudget) -> Any:
     if not 7 <= len(args) <= 8:
         return _described(target, args)
     made = _tensor(target, args, dtype_name(args[6]), args[4])
     return _metadata(made, args[7]) if len(args) == 8 else made
 
 
-def _rebuild_qtensor(target: Global, args: tuple[Any, ...], _: Budget) -> Any:
+def _rebuild_qtensor(target: Global, args: tuple[Any, ...], _: UnpicklingBudget) -> Any:
     storage = args[0] if args else None
     if storage.__class__ is not Storage or not 7 <= len(args) <= 8:
         return _described(target, args)
@@ -413,7 +331,7 @@ def _copied(tensor: Tensor) -> Tensor:
     )  # fmt: skip
 
 
-def _rebuild_parameter(target: Global, args: tuple[Any, ...], _: Budget) -> Any:
+def _rebuild_parameter(target: Global, args: tuple[Any, ...], _: UnpicklingBudget) -> Any:
     if not 1 <= len(args) <= 4 or args[0].__class__ is not Tensor:
         return _described(target, args)
     made = _copied(args[0])
@@ -424,7 +342,7 @@ def _rebuild_parameter(target: Global, args: tuple[Any, ...], _: Budget) -> Any:
     return made
 
 
-def _rebuild_sparse(target: Global, args: tuple[Any, ...], _: Budget) -> Any:
+def _rebuild_sparse(target: Global, args: tuple[Any, ...], _: UnpicklingBudget) -> Any:
     layout = args[0].name if args and args[0].__class__ is Global else None
     data = args[1] if len(args) == 2 else None
     if layout is None or data.__class__ is not tuple:
@@ -447,14 +365,14 @@ def _rebuild_sparse(target: Global, args: tuple[Any, ...], _: Budget) -> Any:
     return Tensor(None, values.dtype, shape, None, 0, False, values.device, target.name, layout, parts=parts)
 
 
-def _rebuild_nested(target: Global, args: tuple[Any, ...], _: Budget) -> Any:
+def _rebuild_nested(target: Global, args: tuple[Any, ...], _: UnpicklingBudget) -> Any:
     if len(args) != 4 or args[0].__class__ is not Tensor:
         return _described(target, args)
     parts = dict(zip(("buffer", "sizes", "strides", "offsets"), args, strict=True))
     return Tensor(None, args[0].dtype, (), None, 0, False, args[0].device, target.name, "nested", parts=parts)
 
 
-def _rebuild_meta(target: Global, args: tuple[Any, ...], _: Budget) -> Any:
+def _rebuild_meta(target: Global, args: tuple[Any, ...], _: UnpicklingBudget) -> Any:
     dtype = dtype_name(args[0]) if len(args) == 4 else None
     shape = None if dtype is None else _sizes(args[1])
     strides = None if shape is None else _strides(args[2], shape)
@@ -463,7 +381,7 @@ def _rebuild_meta(target: Global, args: tuple[Any, ...], _: Budget) -> Any:
     return Tensor(None, dtype, shape, strides, 0, args[3] is True, "meta", target.name)
 
 
-def _rebuild_wrapper(target: Global, args: tuple[Any, ...], _: Budget) -> Any:
+def _rebuild_wrapper(target: Global, args: tuple[Any, ...], _: UnpicklingBudget) -> Any:
     dtype = dtype_name(args[1]) if len(args) == 8 else None
     shape = None if dtype is None else _sizes(args[2])
     if dtype is None or shape is None or args[4].__class__ is not int:
@@ -477,7 +395,7 @@ def _place(device: Any) -> str:
     return str(device) if device.__class__ is Device or device.__class__ is str else ""
 
 
-def _rebuild_device_tensor(target: Global, args: tuple[Any, ...], _: Budget) -> Any:
+def _rebuild_device_tensor(target: Global, args: tuple[Any, ...], _: UnpicklingBudget) -> Any:
     if len(args) != 4:
         return _described(target, args)
     data, dtype, device, requires_grad = args
@@ -488,7 +406,7 @@ def _rebuild_device_tensor(target: Global, args: tuple[Any, ...], _: Budget) -> 
     return Tensor(None, name, shape, None, 0, requires_grad is True, _place(device), target.name, parts={"data": data})
 
 
-def _rebuild_from_type(target: Global, args: tuple[Any, ...], budget: Budget) -> Any:
+def _rebuild_from_type(target: Global, args: tuple[Any, ...], budget: UnpicklingBudget) -> Any:
     """Of function, type, arguments and state: what the function makes, as another class."""
     if len(args) != 4 or args[0].__class__ is not Global or args[2].__class__ is not tuple:
         return _described(target, args)
@@ -509,21 +427,21 @@ def _rebuild_from_type(target: Global, args: tuple[Any, ...], budget: Budget) ->
 # ------------------------------------------------------------------------------------------------------------------------ numpy
 
 
-def _numpy_reconstruct(target: Global, args: tuple[Any, ...], _: Budget) -> Any:
+def _numpy_reconstruct(target: Global, args: tuple[Any, ...], _: UnpicklingBudget) -> Any:
     if len(args) != 3 or args[0].__class__ is not Global:
         return _described(target, args)
     return NumpyArray(subclass=None if args[0].name == "ndarray" else args[0])
 
 
-def _numpy_scalar(target: Global, args: tuple[Any, ...], _: Budget) -> Any:
+def _numpy_scalar(target: Global, args: tuple[Any, ...], _: UnpicklingBudget) -> Any:
     return NumpyScalar(*args) if len(args) == 2 and args[0].__class__ is NumpyDtype else _described(target, args)
 
 
-def _numpy_dtype(target: Global, args: tuple[Any, ...], _: Budget) -> Any:
+def _numpy_dtype(target: Global, args: tuple[Any, ...], _: UnpicklingBudget) -> Any:
     return NumpyDtype(args[0]) if args and args[0].__class__ is str else _described(target, args)
 
 
-def _numpy_frombuffer(target: Global, args: tuple[Any, ...], _: Budget) -> Any:
+def _numpy_frombuffer(target: Global, args: tuple[Any, ...], _: UnpicklingBudget) -> Any:
     shape = _sizes(args[2]) if len(args) >= 4 else None
     if shape is None or args[1].__class__ is not NumpyDtype:
         return _described(target, args)
@@ -623,7 +541,7 @@ def _view(root: Storage, view: Any, seen: dict[Any, Storage]) -> Storage:
     return found
 
 
-REBUILDERS: dict[str, Callable[[Global, tuple[Any, ...], Budget], Any]] = {
+REBUILDERS: dict[str, Callable[[Global, tuple[Any, ...], UnpicklingBudget], Any]] = {
     "collections.OrderedDict": _ordered,
     "collections.Counter": _ordered,
     "collections.defaultdict": _defaultdict,

@@ -12,7 +12,10 @@ Three ways to make a small pickle expensive are not obvious:
 * chosen integers and tuples of them all have one hash, and a dictionary of them takes quadratic time: such keys are counted
 * a call can copy what the memo shares: what is copied is charged
 
-The bounds are in :class:`Limits`, and what is noted on the way in :mod:`torch_compat.pickles.notes`.
+The bounds are in :class:`PickleLimits`, and what is noted on the way in :mod:`torch_compat.pickles.recorder`.
+
+This file is longer than others because :func:`_run` is one loop with a branch for each opcode. A function for each opcode would be
+read more easily, but a call costs as much as most opcodes do (``benchmarks/unpickle.py``).
 """
 
 from __future__ import annotations
@@ -23,18 +26,18 @@ from typing import TYPE_CHECKING, Any
 from torch_compat.allowance import MB, PICKLE
 from torch_compat.errors import Corrupt, HarnessError, Unsafe, Unsupported
 from torch_compat.pickles.interpret import NEWOBJ, build, storage_of
-from torch_compat.pickles.notes import LIMITS, NAMED, STORAGE, Limits, Notes
 from torch_compat.pickles.opcodes import COUNTED, LINES, OPCODES, PLAIN, SIGNED, WIDTHS, ascii_text, number, read_line, value_of
+from torch_compat.pickles.recorder import LIMITS, NAMED, STORAGE, Notes, PickleLimits
 from torch_compat.pickles.values import (
     Deque,
     Described,
     Dict,
-    Event,
     Global,
     ModuleSource,
     PersistentId,
     Size,
     Storage,
+    UnpicklerEvent,
     depth,
 )
 
@@ -43,7 +46,7 @@ if TYPE_CHECKING:
 
     from torch_compat.allowance import Allowance
 
-__all__ = ["CORE", "LIMITS", "Limits", "Unpickled", "unpickle"]
+__all__ = ["CORE", "LIMITS", "PickleLimits", "Unpickled", "unpickle"]
 
 
 class Unpickled:
@@ -74,7 +77,7 @@ class Unpickled:
         self.storages: tuple[Storage, ...] = tuple(notes.storages)
         self.sources: tuple[ModuleSource, ...] = tuple(notes.sources.values())
         self.arities: frozenset[tuple[str, int]] = frozenset(notes.arities)
-        self.events: tuple[Event, ...] = tuple(notes.events)
+        self.events: tuple[UnpicklerEvent, ...] = tuple(notes.events)
 
 
 CORE = frozenset({
@@ -119,7 +122,7 @@ def unpickle(
     *,
     where: str,
     persistent: Callable[[Any], Any] | None = None,
-    limits: Limits = LIMITS,
+    limits: PickleLimits = LIMITS,
     allowance: Allowance | None = None,
 ) -> Unpickled:
     """Read one pickle. What stands behind its STOP is not looked at.
@@ -159,7 +162,7 @@ def _cut_off(message: str = "the pickle ends before its STOP") -> Corrupt:
     return Corrupt(message, code="cut-off")
 
 
-def _mostly_spent(known: Limits, allowance: Allowance) -> bool:
+def _mostly_spent(known: PickleLimits, allowance: Allowance) -> bool:
     """Whether less than half of what an earlier pickle of the file could cost is left."""
     return (
         2 * allowance.work < known.work or 2 * allowance.objects < known.objects or 2 * allowance.memory < known.memory
@@ -167,20 +170,22 @@ def _mostly_spent(known: Limits, allowance: Allowance) -> bool:
     )  # fmt: skip
 
 
-_fresh: dict[tuple[int, int], Limits] = {}  # of the first pickle of files of so many megabytes, and of either kind of allowance
+_fresh: dict[
+    tuple[int, int], PickleLimits
+] = {}  # of the first pickle of files of so many megabytes, and of either kind of allowance
 MOST_FRESH = 64
 
 
-def _left(limits: Limits, allowance: Allowance) -> Limits:
+def _left(limits: PickleLimits, allowance: Allowance) -> PickleLimits:
     """Limits for one pickle, where others of its file were read before."""
     operations, objects, memo, depth, copied, weak_keys, work, memory, nodes = limits
-    return Limits(
+    return PickleLimits(
         operations, min(objects, allowance.objects), min(memo, allowance.memo), depth, min(copied, allowance.copied), weak_keys,
         min(work, allowance.work), min(memory, allowance.memory), min(nodes, allowance.nodes),
     )  # fmt: skip
 
 
-def _first(limits: Limits, allowance: Allowance) -> Limits:
+def _first(limits: PickleLimits, allowance: Allowance) -> PickleLimits:
     """Limits for the first pickle of a file, of which little is spent: those of another file of its size."""
     key = allowance.size // MB, allowance.whole
     found = _fresh.get(key)
@@ -195,7 +200,7 @@ def _run(
     view: bytes | memoryview,
     start: int,
     persistent: Callable[[Any], Any] | None,
-    limits: Limits,
+    limits: PickleLimits,
     place: list[int],
     allowance: Allowance | None = None,
 ) -> Unpickled:
@@ -687,7 +692,7 @@ def _set_positions(into: list[Any], keys: list[Any], items: list[Any]) -> None:
         into[key] = item
 
 
-def _too_many(limits: Limits) -> Unsafe:
+def _too_many(limits: PickleLimits) -> Unsafe:
     return Unsafe(f"makes more than {limits.objects} objects, or memoizes more than {limits.memo}", code="too-large")
 
 
@@ -695,7 +700,7 @@ def _too_costly() -> Unsafe:
     return Unsafe("asks for more work than is allowed for a file of its size", code="too-large")
 
 
-def _too_long(limits: Limits) -> Unsafe:
+def _too_long(limits: PickleLimits) -> Unsafe:
     said = f"has texts and byte strings that take more than the {limits.memory} bytes which are allowed"
     return Unsafe(said, code="too-large")
 

@@ -19,7 +19,6 @@ __all__ = [
     "Described",
     "Device",
     "Dict",
-    "Event",
     "Global",
     "ModuleSource",
     "NumpyArray",
@@ -29,6 +28,7 @@ __all__ = [
     "Size",
     "Storage",
     "Tensor",
+    "UnpicklerEvent",
     "parts",
     "tensors",
     "walk",
@@ -335,7 +335,7 @@ class NumpyScalar(_Parts):
         self.data = data
 
 
-class Event(NamedTuple):
+class UnpicklerEvent(NamedTuple):
     """One thing that a restricted unpickler may refuse, in the order of the pickle, the first time each.
 
     Attributes:

@@ -1,7 +1,7 @@
 """What ``torch.load(..., weights_only=True)`` of each release says to a pickle, from what the machine noted on the way.
 
 Every release has an unpickler of its own for this. It takes some opcodes, some globals, and does some things to some classes;
-which ones, release by release, is data (:class:`WeightsOnly`) that was taken from the releases by running them. What is alike
+which ones, release by release, is data (:class:`RestrictedUnpickler`) that was taken from the releases by running them. What is alike
 in all of them stands here:
 
 * a global is asked for by ``module.name`` when ``GLOBAL`` is met, whether it is used or not
@@ -29,11 +29,11 @@ from torch_compat.pickles.values import Global
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from torch_compat.pickles.values import Event
+    from torch_compat.pickles.values import UnpicklerEvent
 
 __all__ = [
     "Refusal",
-    "WeightsOnly",
+    "RestrictedUnpickler",
     "add_safe_globals",
     "allowing",
     "clear_safe_globals",
@@ -47,7 +47,7 @@ __all__ = [
 ANY = frozenset({"*"})
 
 
-class WeightsOnly(NamedTuple):
+class RestrictedUnpickler(NamedTuple):
     """The restricted unpickler of one release.
 
     Attributes:
@@ -233,7 +233,7 @@ CACHED = 4096
 
 def refusals(
     unpickled: Unpickled | Sequence[Unpickled],
-    rules: tuple[WeightsOnly, ...],
+    rules: tuple[RestrictedUnpickler, ...],
     *,
     container: str = "zip",
     torchscript: bool = False,
@@ -249,7 +249,7 @@ def refusals(
     key = None if tensor_subclasses else (known, id(rules), container, torchscript)
     found = _cache.get(key) if key else None
     if found is None:
-        told: dict[WeightsOnly, Refusal | None] = {}
+        told: dict[RestrictedUnpickler, Refusal | None] = {}
         for one in _alike(rules):
             if one not in told:
                 told[one] = _refusal(events, one, container, torchscript, tensor_subclasses)
@@ -261,17 +261,17 @@ def refusals(
 
 
 @lru_cache(maxsize=8)
-def _alike(rules: tuple[WeightsOnly, ...]) -> tuple[WeightsOnly, ...]:
+def _alike(rules: tuple[RestrictedUnpickler, ...]) -> tuple[RestrictedUnpickler, ...]:
     """The same without the names of the releases, which no refusal tells: most are as the one before."""
     return tuple([one._replace(release="") for one in rules])
 
 
-_kept: dict[int, tuple[WeightsOnly, ...]] = {}  # by identity
+_kept: dict[int, tuple[RestrictedUnpickler, ...]] = {}  # by identity
 
 
 def refusal(
     unpickled: Unpickled | Sequence[Unpickled],
-    rules: WeightsOnly,
+    rules: RestrictedUnpickler,
     *,
     container: str = "zip",
     torchscript: bool = False,
@@ -290,7 +290,7 @@ def refusal(
 
 
 def allowing(
-    unpickled: Unpickled | Sequence[Unpickled], rules: WeightsOnly, *, container: str = "zip"
+    unpickled: Unpickled | Sequence[Unpickled], rules: RestrictedUnpickler, *, container: str = "zip"
 ) -> tuple[Global, ...] | Refusal:
     """What one release has to be told with ``add_safe_globals`` so that it takes a pickle: every name, in the order of the pickle.
 
@@ -311,7 +311,7 @@ def allowing(
     return tuple(wanted.values()) if found is None else found
 
 
-def _events(unpickled: Unpickled | Sequence[Unpickled]) -> tuple[Event, ...]:
+def _events(unpickled: Unpickled | Sequence[Unpickled]) -> tuple[UnpicklerEvent, ...]:
     if isinstance(unpickled, Unpickled):
         return unpickled.events
     return tuple([event for one in unpickled for event in one.events])
@@ -324,8 +324,8 @@ def _path(subject: Any) -> str:
 
 
 def _refusal(
-    events: Sequence[Event],
-    rules: WeightsOnly,
+    events: Sequence[UnpicklerEvent],
+    rules: RestrictedUnpickler,
     container: str,
     torchscript: bool,
     tensor_subclasses: bool,
@@ -367,7 +367,7 @@ def _translated(module: str, name: str) -> tuple[str, str]:
     return _MODULES.get(module, module), name
 
 
-def _looked_up(named: Global, protocol: int, rules: WeightsOnly) -> tuple[str, str]:
+def _looked_up(named: Global, protocol: int, rules: RestrictedUnpickler) -> tuple[str, str]:
     """The module and the name under which a release looks a global up."""
     if rules.renames == "always" or (rules.renames == "protocol-2" and protocol == 2):
         return _translated(named.module, named.name)
@@ -375,7 +375,7 @@ def _looked_up(named: Global, protocol: int, rules: WeightsOnly) -> tuple[str, s
 
 
 def _global(
-    named: Global, protocol: int, rules: WeightsOnly, safe: Mapping[str, Any], subclasses: set[str] | None
+    named: Global, protocol: int, rules: RestrictedUnpickler, safe: Mapping[str, Any], subclasses: set[str] | None
 ) -> Refusal | None:
     module, name = _looked_up(named, protocol, rules)
     path = f"{module}.{name}"
@@ -389,7 +389,9 @@ def _global(
     return Refusal("global", path, f"names {path}, which is not allowed by default")
 
 
-def _done_to(kind: str, subject: Any, rules: WeightsOnly, safe: Mapping[str, Any], subclasses: set[str]) -> Refusal | None:
+def _done_to(
+    kind: str, subject: Any, rules: RestrictedUnpickler, safe: Mapping[str, Any], subclasses: set[str]
+) -> Refusal | None:
     path = _path(subject)
     named = subject.__class__ is Global
     taken = named and (path in rules.globals or path in safe)

@@ -25,7 +25,7 @@ from torch_compat.policy.model import (
 )
 from torch_compat.policy.policy import Policy
 from torch_compat.policy.schema import policy_schema
-from torch_compat.policy.shapes import Family
+from torch_compat.policy.table_base import Family
 
 __all__ = [
     "CalendarRelease",

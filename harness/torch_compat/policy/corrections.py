@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from torch_compat.policy.shapes import SCHEMA, Releases, Several, Table, Text
+from torch_compat.policy.table_base import SCHEMA, Releases, Several, Table, Text
 
 __all__ = ["Builtin", "Conversion"]
 

@@ -14,7 +14,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 from pydantic import AfterValidator, ConfigDict, Field, NonNegativeInt
 from pydantic_core import PydanticCustomError
 
-from torch_compat.policy.shapes import (
+from torch_compat.policy.table_base import (
     IDENTIFIER,
     NAME,
     ONE_LINE,

@@ -12,7 +12,7 @@ from torch_compat.policy.positions import Lines, Path, line_of
 if TYPE_CHECKING:
     import pathlib
 
-    from torch_compat.policy.shapes import Table
+    from torch_compat.policy.table_base import Table
 
 __all__ = ["Entry", "spell"]
 

@@ -13,8 +13,8 @@ from torch_compat.policy.counts import ACCEPT, check_lock, counted_tables, read_
 from torch_compat.policy.messages import HALF_DONE, explain, found, suggestion
 from torch_compat.policy.model import CalendarRelease, CorpusScope, PolicyTable, Waiver
 from torch_compat.policy.policy import REGISTRY, Kind, Policy
-from torch_compat.policy.shapes import Table
 from torch_compat.policy.source import read_folder
+from torch_compat.policy.table_base import Table
 from torch_compat.releases.calendar import Calendar
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from torch_compat.policy.shapes import MODULE, Identifier, Releases, Several, Table, Text
+from torch_compat.policy.table_base import MODULE, Identifier, Releases, Several, Table, Text
 
 __all__ = ["Ability", "Advisory", "Package", "Renamed"]
 

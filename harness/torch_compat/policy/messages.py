@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 
 from pydantic import BaseModel
 
-from torch_compat.policy.shapes import SHAPES
+from torch_compat.policy.table_base import SHAPES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -23,7 +23,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from torch_compat.policy.shapes import (
+from torch_compat.policy.table_base import (
     GLOBAL,
     IDENTIFIER,
     NAME,

@@ -18,7 +18,7 @@ from pydantic_core import PydanticCustomError
 
 from torch_compat.operators.differences import DIFFERENCES, Difference
 from torch_compat.policy.messages import found, suggestion
-from torch_compat.policy.shapes import ONE_LINE, QUALIFIED, Identifier, ReleaseName, Several, Table, Text
+from torch_compat.policy.table_base import ONE_LINE, QUALIFIED, Identifier, ReleaseName, Several, Table, Text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from torch_compat.policy.accepted import Accepted
-    from torch_compat.policy.shapes import Family, Table
+    from torch_compat.policy.table_base import Family, Table
     from torch_compat.releases.calendar import Calendar
 
     Order: TypeAlias = Callable[[Any, Calendar[CalendarRelease]], Any]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
-from torch_compat.policy.shapes import MODULE, OPERATOR, Family, Identifier, Releases, Several, Table, Text
+from torch_compat.policy.table_base import MODULE, OPERATOR, Family, Identifier, Releases, Several, Table, Text
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 from pydantic import ConfigDict, Field
 
 from torch_compat.policy.messages import found
-from torch_compat.policy.shapes import SLIP_SIGN, Identifier, Releases, Several, Table, Text
+from torch_compat.policy.table_base import SLIP_SIGN, Identifier, Releases, Several, Table, Text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

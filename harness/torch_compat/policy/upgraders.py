@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field, NonNegativeInt, PositiveInt
 
 from torch_compat.policy.messages import found
-from torch_compat.policy.shapes import QUALIFIED, UPGRADER, Identifier, ReleaseName, Table, Text
+from torch_compat.policy.table_base import QUALIFIED, UPGRADER, Identifier, ReleaseName, Table, Text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,7 +11,7 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
-from torch_compat.operators.shape import bare
+from torch_compat.operators.call_signature import bare
 from torch_compat.proving.values import COMPLEX, EVERY, FLOATS, HALVES, INTS, KINDS, PLAIN, Maker
 from torch_compat.runtime import dtypes
 

@@ -11,7 +11,7 @@ from torch_compat.runtime.encoding import Decoder
 from torch_compat.runtime.tensor import Tensor
 
 if TYPE_CHECKING:
-    from torch_compat.proving.oracles import Outcome
+    from torch_compat.proving.oracles import CallOutcome
     from torch_compat.proving.programs import Form
 
 __all__ = ["Counterexample", "archive_name", "pytest_text", "shown", "told"]
@@ -36,8 +36,8 @@ class Counterexample:
 
     form: Form
     args: list[Any]
-    old: Outcome
-    new: Outcome
+    old: CallOutcome
+    new: CallOutcome
     said: str
     archive: bytes
     confirmed: bool
@@ -68,7 +68,7 @@ def _cut(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
-def told(outcome: Outcome) -> str:
+def told(outcome: CallOutcome) -> str:
     """An outcome in one line."""
     if outcome.turn is not None:
         return shown([outcome.turn["value"]])

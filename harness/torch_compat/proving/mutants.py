@@ -21,7 +21,7 @@ from torch_compat.releases.release import Release
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from torch_compat.proving.stated import Stated
+    from torch_compat.proving.stated import StatedUpgrader
 
 __all__ = ["Mutant", "Score", "mutants", "score"]
 
@@ -141,7 +141,7 @@ class Score(NamedTuple):
         return len(self.survivors) <= 1 and 20 * self.killed >= 19 * (self.killed + len(self.survivors))
 
 
-def score(stated: Stated, *, seed: int | str = 0, count: int = 144) -> Score:
+def score(stated: StatedUpgrader, *, seed: int | str = 0, count: int = 144) -> Score:
     """Which mutants of an upgrader a proof notices.
 
     Raises:

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from torch_compat.proving.oracles import Real
-    from torch_compat.proving.stated import Stated
-    from torch_compat.runtime.upgraders import Table
+    from torch_compat.proving.stated import StatedUpgrader
+    from torch_compat.runtime.upgraders import UpgraderTable
 
 __all__ = ["Branches", "asked_of", "body_archive", "compiled"]
 
@@ -80,7 +80,7 @@ def probe():
 '''
 
 
-def compiled(stated: Stated, table: Table) -> Obligation:
+def compiled(stated: StatedUpgrader, table: UpgraderTable) -> Obligation:
     """Whether the reference reader compiles the body, by calling nothing."""
     name = "reference"
     try:
@@ -92,7 +92,7 @@ def compiled(stated: Stated, table: Table) -> Obligation:
     return Obligation("compiles", name, "")
 
 
-def asked_of(stated: Stated, real: Real, archives: list[tuple[str, bytes]]) -> list[Obligation]:
+def asked_of(stated: StatedUpgrader, real: Real, archives: list[tuple[str, bytes]]) -> list[Obligation]:
     """What a real release makes of the body and of upgraded programs that it saves.
 
     Parameters:
@@ -117,7 +117,7 @@ def asked_of(stated: Stated, real: Real, archives: list[tuple[str, bytes]]) -> l
     return found
 
 
-def body_archive(stated: Stated, version: int) -> bytes:
+def body_archive(stated: StatedUpgrader, version: int) -> bytes:
     """An archive of a program that calls the body of an upgrader with all its parameters.
 
     Parameters:
@@ -139,7 +139,7 @@ class Branches:
         table_of: the upgraders of the reference reader with a body in the place of the upgrader's own.
     """
 
-    def __init__(self, stated: Stated, table_of: Callable[[Stated], Table]) -> None:
+    def __init__(self, stated: StatedUpgrader, table_of: Callable[[StatedUpgrader], UpgraderTable]) -> None:
         self.counts: dict[str, int] = {}
         self._oracles: list[tuple[str, Modelled]] = []
         for name, body in _stopped(stated.body):

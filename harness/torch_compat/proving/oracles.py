@@ -1,6 +1,6 @@
 """Who is asked what a program gives: the reference reader at a horizon, or a real release.
 
-An :class:`Outcome` says what happened to one call, in the neutral form of values. It holds no opinion.
+An :class:`CallOutcome` says what happened to one call, in the neutral form of values. It holds no opinion.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from torch_compat.values.compare import all_differences
 
 if TYPE_CHECKING:
     from torch_compat.readers.environments import Environment
-    from torch_compat.runtime.upgraders import Table
+    from torch_compat.runtime.upgraders import UpgraderTable
 
-__all__ = ["Kind", "Modelled", "Oracle", "Outcome", "Real", "differences"]
+__all__ = ["CallOutcome", "Kind", "Modelled", "Oracle", "Real", "differences"]
 
 Kind = Literal["value", "raised", "crashed", "timed-out", "no-program", "no-input", "unsupported"]
 BATCH: Final = 200
@@ -39,7 +39,7 @@ ERROR: Final[dict[str, Any]] = {"error": {"stage": "call", "type": "", "message"
 SAME: Final = Form("aten::alias", (("self", "Tensor", "Tensor"),), "a_self")
 
 
-class Outcome(NamedTuple):
+class CallOutcome(NamedTuple):
     """What one call came to."""
 
     kind: Kind
@@ -58,7 +58,7 @@ class Oracle(Protocol):
     real: bool
     """Whether it is a release, and no model of one."""
 
-    def ask(self, data: bytes, calls: list[list[Any]]) -> list[Outcome]:
+    def ask(self, data: bytes, calls: list[list[Any]]) -> list[CallOutcome]:
         """What a program gives for each list of arguments (neutral form), each time with fresh inputs."""
 
 
@@ -72,21 +72,21 @@ class Modelled:
 
     real = False
 
-    def __init__(self, at: str = "", table: Table | None = None) -> None:
+    def __init__(self, at: str = "", table: UpgraderTable | None = None) -> None:
         self.name = f"reference@{at}" if at else "reference"
         self._horizon = horizon(self.name)
         self._table = table
 
-    def ask(self, data: bytes, calls: list[list[Any]]) -> list[Outcome]:
+    def ask(self, data: bytes, calls: list[list[Any]]) -> list[CallOutcome]:
         """As :meth:`Oracle.ask`."""
         try:
             module = load(data, self._horizon, table=self._table)
         except Unsupported as error:
-            return [Outcome("unsupported", said=error.message)] * len(calls)
+            return [CallOutcome("unsupported", said=error.message)] * len(calls)
         except (DiesLoading, Refused, Raised, ArchiveError) as error:
-            return [Outcome("no-program", said=error.message)] * len(calls)
+            return [CallOutcome("no-program", said=error.message)] * len(calls)
         lacking = frozenset(COMPLEX) if self._horizon.release < COMPLEX_TENSORS else frozenset()
-        none = Outcome("no-input", said="the release makes no tensor of this dtype")
+        none = CallOutcome("no-input", said="the release makes no tensor of this dtype")
         return [none if lacking.intersection(_dtypes(args)) else self._one(module, args) for args in calls]
 
     def ending(self, data: bytes, calls: list[list[Any]], text: str) -> int:
@@ -104,18 +104,18 @@ class Modelled:
             return str(error.message)
         return ""
 
-    def _one(self, module: Any, args: list[Any]) -> Outcome:
+    def _one(self, module: Any, args: list[Any]) -> CallOutcome:
         try:
             given = Decoder(self._horizon.release).decode({"tuple": args})
             value = module.run("forward", given)
             together = Encoder()
-            return Outcome("value", {"value": together.encode(value), "inputs": [together.encode(one) for one in given]})
+            return CallOutcome("value", {"value": together.encode(value), "inputs": [together.encode(one) for one in given]})
         except DiesCalled as error:
-            return Outcome("crashed", said=error.message)
+            return CallOutcome("crashed", said=error.message)
         except Unsupported as error:
-            return Outcome("unsupported", said=error.message)
+            return CallOutcome("unsupported", said=error.message)
         except HarnessError as error:
-            return Outcome("no-input" if error.code == NO_SUCH_DTYPE else "raised", said=error.message)
+            return CallOutcome("no-input" if error.code == NO_SUCH_DTYPE else "raised", said=error.message)
 
 
 class Real:
@@ -146,7 +146,7 @@ class Real:
         self._release.__exit__(kind, *rest)
         self._folder.cleanup()
 
-    def ask(self, data: bytes, calls: list[list[Any]]) -> list[Outcome]:
+    def ask(self, data: bytes, calls: list[list[Any]]) -> list[CallOutcome]:
         """As :meth:`Oracle.ask`.
 
         Raises:
@@ -157,7 +157,7 @@ class Real:
         made = [at for at, args in enumerate(calls) if not self._lacking.intersection(_dtypes(args))]
         given = [calls[at] for at in made]
         told = [one for at in range(0, len(given), BATCH) for one in self._some(path, given[at : at + BATCH])]
-        found = [Outcome("no-input", said="the release makes no tensor of this dtype")] * len(calls)
+        found = [CallOutcome("no-input", said="the release makes no tensor of this dtype")] * len(calls)
         for at, one in zip(made, told, strict=True):
             found[at] = one
         return found
@@ -190,20 +190,20 @@ class Real:
             return False
         return told.kind == "value"
 
-    def _some(self, path: Path, calls: list[list[Any]]) -> list[Outcome]:
+    def _some(self, path: Path, calls: list[list[Any]]) -> list[CallOutcome]:
         asked = [{"method": "forward", "args": args} for args in calls]
         reply = self._release.request("observe", timeout_s=SECONDS, path=str(path), family="torchscript", options={}, calls=asked)
         if "result" in reply:
             result = reply["result"]
             if "error" in result:
-                return [Outcome("no-program", said=result["error"]["message"])] * len(calls)
+                return [CallOutcome("no-program", said=result["error"]["message"])] * len(calls)
             return [_heard(one["first"]) for one in result["calls"]]
         death = reply.get("crashed") or reply["timed-out"]
         if death["stage"] == "load":
-            return [Outcome("no-program", said=str(death.get("signal", "timed out")))] * len(calls)
+            return [CallOutcome("no-program", said=str(death.get("signal", "timed out")))] * len(calls)
         if len(calls) == 1:
             kind: Kind = "crashed" if "crashed" in reply else "timed-out"
-            return [Outcome(kind, said=str(death.get("signal") or death.get("exit") or "no answer"))]
+            return [CallOutcome(kind, said=str(death.get("signal") or death.get("exit") or "no answer"))]
         middle = len(calls) // 2
         return self._some(path, calls[:middle]) + self._some(path, calls[middle:])
 
@@ -212,14 +212,14 @@ def _dtypes(args: list[Any]) -> frozenset[str]:
     return frozenset(one["tensor"]["dtype"] for one in args if isinstance(one, dict) and "tensor" in one)
 
 
-def _heard(turn: dict[str, Any]) -> Outcome:
+def _heard(turn: dict[str, Any]) -> CallOutcome:
     if "error" not in turn:
-        return Outcome("value", {"value": turn["value"], "inputs": turn["inputs"]})
+        return CallOutcome("value", {"value": turn["value"], "inputs": turn["inputs"]})
     error = turn["error"]
-    return Outcome("no-input" if error["type"] == NO_SUCH_DTYPE else "raised", said=error["message"])
+    return CallOutcome("no-input" if error["type"] == NO_SUCH_DTYPE else "raised", said=error["message"])
 
 
-def differences(one: Outcome, other: Outcome) -> list[Any]:
+def differences(one: CallOutcome, other: CallOutcome) -> list[Any]:
     """Where two values differ (:class:`torch_compat.values.compare.Difference`); strides are nobody's promise."""
     turns = [{"state": None, "state_after": None, "calls": [{"first": side.turn, "second": ERROR}]} for side in (one, other)]
     return [found for found in all_differences(*turns)[0] if found.kind not in {"strides", "requires_grad"}]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from torch_compat.errors import UsageError
 
 if TYPE_CHECKING:
-    from torch_compat.operators.shape import Argument
+    from torch_compat.operators.call_signature import SignatureParameter
 
 __all__ = ["MODULE", "Form", "archive", "forms"]
 
@@ -63,7 +63,7 @@ class Form(NamedTuple):
         return f"{head}  def forward(self: __torch__.{NAME}.Model,\n    {given}) -> Tensor:\n    return {self.call}\n"
 
 
-def forms(operator: str, arguments: tuple[Argument, ...], *, complex_numbers: bool = False) -> list[Form]:
+def forms(operator: str, arguments: tuple[SignatureParameter, ...], *, complex_numbers: bool = False) -> list[Form]:
     """The forms of an overload's calls.
 
     A number is an int and a float in turn, and a complex number where programs have any. Of arguments with defaults: none is given,
@@ -102,7 +102,11 @@ def forms(operator: str, arguments: tuple[Argument, ...], *, complex_numbers: bo
 
 
 def _form(
-    operator: str, arguments: tuple[Argument, ...], required: list[Argument], choice: dict[str, str], numbers: dict[str, str]
+    operator: str,
+    arguments: tuple[SignatureParameter, ...],
+    required: list[SignatureParameter],
+    choice: dict[str, str],
+    numbers: dict[str, str],
 ) -> Form:
     parameters: list[tuple[str, str, str]] = []
     texts: list[str] = []

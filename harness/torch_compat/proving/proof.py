@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from torch_compat.errors import UsageError
-from torch_compat.operators.shape import bare
+from torch_compat.operators.call_signature import bare
 from torch_compat.proving.cases import PER_FORM, cases
 from torch_compat.proving.examples import Counterexample, shown, told
 from torch_compat.proving.obligations import Branches
@@ -25,14 +25,14 @@ from torch_compat.releases.data import entries, packaged
 from torch_compat.releases.release import Release
 from torch_compat.runtime.horizons import horizon
 from torch_compat.runtime.registry import NEWEST
-from torch_compat.runtime.upgraders import Body, Table, recorded
+from torch_compat.runtime.upgraders import UpgraderBody, UpgraderTable, recorded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from torch_compat.corpus.proofs import Call
-    from torch_compat.proving.oracles import Oracle, Outcome
-    from torch_compat.proving.stated import Stated
+    from torch_compat.corpus.proofs import ProofCall
+    from torch_compat.proving.oracles import CallOutcome, Oracle
+    from torch_compat.proving.stated import StatedUpgrader
 
 __all__ = ["Proof", "prove"]
 
@@ -59,7 +59,7 @@ class Proof:
         notes: what else is to be said.
     """
 
-    stated: Stated
+    stated: StatedUpgrader
     seed: int | str
     old: tuple[str, ...] = ()
     new: tuple[str, ...] = ()
@@ -96,14 +96,14 @@ class Proof:
         return "relaxed" if self.verdicts["relaxed"] else "preserved"
 
 
-def table_of(stated: Stated, at: Release = NEWEST) -> Table:
+def table_of(stated: StatedUpgrader, at: Release = NEWEST) -> UpgraderTable:
     """The upgraders that a release records, the newest unless given, with this one in its overload's place."""
     rest = [one for one in recorded(at).bodies if (one.operator, one.overload) != (stated.operator, stated.overload)]
-    body = Body(stated.id, stated.operator, stated.overload, stated.first, stated.bump, stated.old_schema, stated.body)
-    return Table([body, *rest])
+    body = UpgraderBody(stated.id, stated.operator, stated.overload, stated.first, stated.bump, stated.old_schema, stated.body)
+    return UpgraderTable([body, *rest])
 
 
-def version_for(stated: Stated) -> int:
+def version_for(stated: StatedUpgrader) -> int:
     """The newest file format version that the old release reads and the upgrader stands in for.
 
     Raises:
@@ -121,15 +121,15 @@ def version_for(stated: Stated) -> int:
 
 
 def prove(
-    stated: Stated,
+    stated: StatedUpgrader,
     *,
     old: Sequence[Oracle] = (),
     new: Sequence[Oracle] = (),
     seed: int | str = 0,
     count: int = PER_FORM,
-    table: Table | None = None,
+    table: UpgraderTable | None = None,
     first: bool = False,
-    kept: Sequence[Call] = (),
+    kept: Sequence[ProofCall] = (),
 ) -> Proof:
     """Prove an upgrader, or find counterexamples.
 
@@ -189,7 +189,7 @@ def prove(
     return proof
 
 
-def later_changes(stated: Stated) -> tuple[str, ...]:
+def later_changes(stated: StatedUpgrader) -> tuple[str, ...]:
     """The changes of an operator's results that the policy names, and that came after the upgrader: it answers none of them."""
     if not stated.since:
         return ()
@@ -198,14 +198,14 @@ def later_changes(stated: Stated) -> tuple[str, ...]:
     return tuple(one["id"] for one in known if base in one["operators"] and Release(one["since"]) > Release(stated.since))
 
 
-def _at_bump(stated: Stated, new: Sequence[Oracle], table: Table | None) -> Oracle | None:
+def _at_bump(stated: StatedUpgrader, new: Sequence[Oracle], table: UpgraderTable | None) -> Oracle | None:
     """Who says what the upgraded call gave when the upgrader came: the oldest release that was asked, else the reference reader."""
     if len(new) > 1:
         return new[-1]
     return Modelled(stated.since, table_of(stated, Release(stated.since)) if table is None else table)
 
 
-def _are_later(data: bytes, calls: list[tuple[list[Any], Outcome]], at_bump: Oracle, newest: Modelled | None) -> list[bool]:
+def _are_later(data: bytes, calls: list[tuple[list[Any], CallOutcome]], at_bump: Oracle, newest: Modelled | None) -> list[bool]:
     """Whether calls were right when the upgrader came.
 
     Parameters:
@@ -221,7 +221,9 @@ def _are_later(data: bytes, calls: list[tuple[list[Any], Outcome]], at_bump: Ora
     return [one and other for one, other in zip(right, differs, strict=True)]
 
 
-def _hold(proof: Proof, form: Form, real: Oracle, ours: list[Outcome], theirs: list[Outcome], given: list[list[Any]]) -> None:
+def _hold(
+    proof: Proof, form: Form, real: Oracle, ours: list[CallOutcome], theirs: list[CallOutcome], given: list[list[Any]]
+) -> None:
     """Hold the reference reader to a release."""
     counts = proof.agreements.setdefault(real.name, Counter())
     for args, model, said in zip(given, ours, theirs, strict=True):

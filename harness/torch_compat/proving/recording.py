@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torch_compat.corpus.proofs import Call, Example, Obligation, RecordedProof, stated_digest
+from torch_compat.corpus.proofs import Example, Obligation, ProofCall, RecordedProof, stated_digest
 from torch_compat.proving.examples import shown, told
 from torch_compat.proving.obligations import asked_of, compiled
 from torch_compat.proving.proof import table_of
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
     from torch_compat.proving.oracles import Real
     from torch_compat.proving.proof import Proof
-    from torch_compat.proving.stated import Stated
+    from torch_compat.proving.stated import StatedUpgrader
 
 __all__ = ["digest_of", "record"]
 
 
-def digest_of(stated: Stated) -> str:
+def digest_of(stated: StatedUpgrader) -> str:
     """The digest of an upgrader's table, by which a recorded proof is known to be of it."""
     return stated_digest(stated.name, stated.first, stated.bump, stated.old_schema, stated.body, stated.old)
 
 
 def record(
-    proof: Proof, count: int, *, old: Sequence[Real] = (), new: Sequence[Real] = (), kept: Sequence[Call] = ()
+    proof: Proof, count: int, *, old: Sequence[Real] = (), new: Sequence[Real] = (), kept: Sequence[ProofCall] = ()
 ) -> RecordedProof:
     """A proof in the form in which it is recorded. The releases with the upgrader are asked about its obligations.
 
@@ -51,7 +51,7 @@ def record(
         )
         for one in proof.counterexamples
     )
-    found = {repr((one.call, one.arguments)): one for one in (*kept, *(Call(one.call, one.arguments) for one in examples))}
+    found = {repr((one.call, one.arguments)): one for one in (*kept, *(ProofCall(one.call, one.arguments) for one in examples))}
     return RecordedProof(
         upgrader=stated.id,
         stated=digest_of(stated),

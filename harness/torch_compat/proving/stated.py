@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from torch_compat.errors import Refused, UsageError
-from torch_compat.operators.shape import shape
+from torch_compat.operators.call_signature import shape
 from torch_compat.releases.data import packaged, parsed
 from torch_compat.releases.release import stated
 from torch_compat.runtime.upgraders import saved
@@ -16,16 +16,16 @@ from torch_compat.runtime.upgraders import saved
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from torch_compat.operators.shape import Argument
+    from torch_compat.operators.call_signature import SignatureParameter
 
-__all__ = ["Stated", "read"]
+__all__ = ["StatedUpgrader", "read"]
 
 KEYS: Final[dict[str, type]] = {"id": str, "operator": str, "bump": int, "old_schema": str, "body": str}
 OPTIONAL: Final[dict[str, type]] = {"first": int, "old": str, "since": str, "change": str, "link": str, "equivalent": dict}
 MOST: Final = 1000
 
 
-class Stated(NamedTuple):
+class StatedUpgrader(NamedTuple):
     """One upgrader."""
 
     id: str
@@ -59,12 +59,12 @@ class Stated(NamedTuple):
         return f"{self.operator}.{self.overload}" if self.overload else self.operator
 
     @property
-    def arguments(self) -> tuple[Argument, ...]:
+    def arguments(self) -> tuple[SignatureParameter, ...]:
         """Of the old schema."""
         return shape(self.old_schema).arguments
 
 
-def read(path: Path | None = None) -> dict[str, Stated]:
+def read(path: Path | None = None) -> dict[str, StatedUpgrader]:
     """The upgraders of a file, by id; those of the policy unless a file is given.
 
     Raises:
@@ -75,12 +75,12 @@ def read(path: Path | None = None) -> dict[str, Stated]:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot be read: {error}", where=str(path), code="no-file") from None
-    found: dict[str, Stated] = {}
+    found: dict[str, StatedUpgrader] = {}
     rows: Any = parsed(text, str(path)).get("upgrader", [])
     for row in rows if isinstance(rows, list) else []:
         _check(row, str(path))
         operator, _, overload = str(row["operator"]).partition(".")
-        one = Stated(
+        one = StatedUpgrader(
             row["id"], operator, overload, row.get("first", 0), row["bump"], row["old_schema"], row["body"].strip("\n"),
             row.get("old", ""), row.get("since", ""), row.get("change", ""), row.get("link", ""),
             tuple(row.get("equivalent", {}).items()),

@@ -1,6 +1,6 @@
 """Values of generated calls: numbers, texts and tensors, drawn from a source of choices.
 
-A :class:`Source` is all that a generator asks: :class:`Seeded` is one from a seed, the same choices each time; a strategy of
+A :class:`ChoiceSource` is all that a generator asks: :class:`Seeded` is one from a seed, the same choices each time; a strategy of
 hypothesis is another (:mod:`torch_compat.testing`), which shrinks.
 """
 
@@ -20,7 +20,7 @@ from torch_compat.values import dtypes as table
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["COMPLEX", "EVERY", "FLOATS", "HALVES", "INTS", "KINDS", "Maker", "Seeded", "Source", "tensor_body"]
+__all__ = ["COMPLEX", "EVERY", "FLOATS", "HALVES", "INTS", "KINDS", "ChoiceSource", "Maker", "Seeded", "tensor_body"]
 
 One = TypeVar("One")
 NARROW_FLOATS = Release(table.SINCE["float8_e4m3fn"])
@@ -38,7 +38,7 @@ SHAPES = ((), (1,), (3,), (2, 3), (3, 1), (1, 3), (2, 1, 3), (0,), (0, 3), (2, 2
 TEXTS = ("", "a", "ab", "Ab c", "a,b", " x ", "aXbX", "12", "é", "ß", "a\nb", "\t", "A1", "tITLE case", "-7", "x y")
 
 
-class Source(Protocol):
+class ChoiceSource(Protocol):
     """Where choices come from. The first of several, and the lowest of a range, are the simplest."""
 
     def pick(self, options: Sequence[One]) -> One:
@@ -106,7 +106,13 @@ class Maker:
     """
 
     def __init__(
-        self, source: Source, name: str, *, plain: bool, graph: bool = False, body: Callable[..., dict[str, Any]] = tensor_body
+        self,
+        source: ChoiceSource,
+        name: str,
+        *,
+        plain: bool,
+        graph: bool = False,
+        body: Callable[..., dict[str, Any]] = tensor_body,
     ) -> None:
         self.source = source
         self.graph = graph

@@ -16,7 +16,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from torch_compat.proving.examples import told
-from torch_compat.proving.oracles import Outcome, differences
+from torch_compat.proving.oracles import CallOutcome, differences
 from torch_compat.releases.data import entries, packaged
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Judged(NamedTuple):
     """In words."""
 
 
-def judged(old: Outcome, new: Outcome) -> Judged:
+def judged(old: CallOutcome, new: CallOutcome) -> Judged:
     """Whether a new outcome preserves an old one."""
     if old.kind in {"no-program", "no-input", "unsupported"}:
         return Judged(old.kind)
@@ -59,7 +59,7 @@ def judged(old: Outcome, new: Outcome) -> Judged:
     return Judged("close" if found else "same")
 
 
-def agreement(model: Outcome, real: Outcome) -> str:
+def agreement(model: CallOutcome, real: CallOutcome) -> str:
     """How the reference reader and the release for which it stands agree: a word for a table."""
     if real.kind == "no-input" or model.kind == "no-input":
         return "no-input" if real.kind == model.kind else "input-differs"

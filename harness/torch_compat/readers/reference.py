@@ -28,7 +28,8 @@ from torch_compat.runtime.limits import LIMITS, Limits
 from torch_compat.version import __version__
 
 if TYPE_CHECKING:
-    from torch_compat.readers.isolated import Child, IsolatedModule, Spec, Workshop
+    from torch_compat.readers.child_processes import ChildProcess, Spec, Workshop
+    from torch_compat.readers.isolated import IsolatedModule
     from torch_compat.readers.isolation import Isolation
     from torch_compat.runtime.exported.program import ExportedModule
     from torch_compat.runtime.module import Module
@@ -100,9 +101,9 @@ def load(
         )
     known = horizon(reader)
     if not in_process:
-        from torch_compat.readers import isolated  # noqa: PLC0415 - not for those who do without
+        from torch_compat.readers import child_processes, isolated  # noqa: PLC0415 - not for those who do without
 
-        lacking = isolated.supported()
+        lacking = child_processes.supported()
         if lacking is None:
             return isolated.load_isolated(_workshop(), str(path), known.name, limits)
         warnings.warn(f"the program runs in this process: {lacking}", RuntimeWarning, stacklevel=2)
@@ -114,7 +115,7 @@ def load(
 @lru_cache(maxsize=1)
 def _workshop() -> Workshop:
     """Where the processes of this one's programs are made. It has one thread: numpy may not start any before a fork."""
-    from torch_compat.readers.isolated import Workshop  # noqa: PLC0415 - as above
+    from torch_compat.readers.child_processes import Workshop  # noqa: PLC0415 - as above
 
     made = Workshop({**THREADS, "PYTHONPATH": str(Path(__file__).parents[2])})
     atexit.register(made.close)
@@ -156,12 +157,12 @@ class Reference:
     """
 
     def __init__(self, *, together: bool = False) -> None:
-        from torch_compat.readers.isolated import Workshop  # noqa: PLC0415 - whoever asks only for names needs none
+        from torch_compat.readers.child_processes import Workshop  # noqa: PLC0415 - whoever asks only for names needs none
 
         self._workshop = Workshop({**THREADS, **DETERMINISM, "PYTHONPATH": str(Path(__file__).parents[2])})
         self.isolation: Isolation | None = None
         self.together = together
-        self._kept: tuple[Spec, Child] | None = None
+        self._kept: tuple[Spec, ChildProcess] | None = None
 
     def __enter__(self) -> Self:
         self.start()
@@ -190,7 +191,7 @@ class Reference:
         Raises:
             ReaderError: the process does not start, says that the request makes no sense, or answers what is no answer.
         """
-        from torch_compat.readers.isolated import Spec  # noqa: PLC0415 - as above
+        from torch_compat.readers.child_processes import Spec  # noqa: PLC0415 - as above
 
         try:
             descriptor = open_file(arguments["path"])
@@ -222,7 +223,7 @@ class Reference:
         if kept is not None:
             kept[1].close()
 
-    def _answer(self, child: Child, request: dict[str, Any], descriptor: int, timeout_s: float) -> dict[str, Any]:
+    def _answer(self, child: ChildProcess, request: dict[str, Any], descriptor: int, timeout_s: float) -> dict[str, Any]:
         deadline = time.monotonic() + timeout_s
         try:
             child.lines.send({"ask": request}, descriptors=[descriptor])

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from torch_compat.archive import Archive
-    from torch_compat.runtime.slips import Slip
+    from torch_compat.runtime.slips import RuntimeSlip
 
 __all__ = ["answer"]
 
@@ -62,13 +62,13 @@ def answer(
 
 def _observe(request: dict[str, Any], archive: Path | Archive, progress: Callable[[str], None]) -> dict[str, Any]:
     progress("call")  # what loads is data; only calls can take long
-    met: dict[str, Slip] = {}
+    met: dict[str, RuntimeSlip] = {}
     done = perform(archive, request["family"], request["calls"], request["horizon"], met)
     reply = done if "crashed" in done else {"result": done}
     return {**reply, **_slips(met, request["horizon"])}
 
 
-def _slips(met: dict[str, Slip], horizon: str) -> dict[str, Any]:
+def _slips(met: dict[str, RuntimeSlip], horizon: str) -> dict[str, Any]:
     """What is to be said beside a result of slips that were met; nothing where there were none."""
     said: dict[str, Any] = {"slips": sorted(met)} if met else {}
     for slip in met.values():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from torch_compat.errors import CorpusError
 from torch_compat.formats.facts import read_facts
-from torch_compat.needs import Judge
+from torch_compat.loadability import Judge
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from torch_compat.corpus.corpus import Corpus
     from torch_compat.corpus.observations import Observation, ObservedReader
     from torch_compat.formats.model import Facts
-    from torch_compat.needs import Rules
-    from torch_compat.needs.item import Item
+    from torch_compat.loadability import Rules
+    from torch_compat.loadability.requirement import Item
 
 __all__ = ["LoadingEvidence", "loads", "takers_of"]
 

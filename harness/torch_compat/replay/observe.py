@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torch_compat.corpus.deprecations import read_reply
-from torch_compat.corpus.lines import digest
+from torch_compat.corpus.json_lines import digest
 from torch_compat.corpus.observations import Observation, ObservedReader, Probe
 from torch_compat.corpus.recipes import DeprecationFile
 from torch_compat.errors import ReaderError

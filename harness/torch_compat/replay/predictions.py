@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from torch_compat.corpus.observations import ObservedReader
     from torch_compat.judging.evidence import Evidence
-    from torch_compat.needs import Rules
+    from torch_compat.loadability import Rules
     from torch_compat.policy.counts import Key
     from torch_compat.replay.plan import Task
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from torch_compat.corpus.corpus import FROZEN, read_frozen, write_frozen
-from torch_compat.corpus.lines import digest
+from torch_compat.corpus.json_lines import digest
 from torch_compat.corpus.manifest import (
     MANIFEST,
     Fixture,

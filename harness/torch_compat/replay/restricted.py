@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Final
 
 from torch_compat.corpus.manifest import SYNTHETIC
 from torch_compat.formats import read_facts
-from torch_compat.needs import of
+from torch_compat.loadability import of
 from torch_compat.releases.known import Known
 from torch_compat.releases.release import Release
 from torch_compat.releases.sets import Interval, ReleaseSet
 
 if TYPE_CHECKING:
     from torch_compat.corpus.corpus import Corpus
-    from torch_compat.needs import Rules
+    from torch_compat.loadability import Rules
 
 __all__ = ["weights_only_refusals"]
 

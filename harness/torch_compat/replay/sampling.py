@@ -22,9 +22,9 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from torch_compat.errors import CorpusError
-from torch_compat.needs import Judge
-from torch_compat.needs.source import KINDS
-from torch_compat.operators.shape import bare
+from torch_compat.loadability import Judge
+from torch_compat.loadability.torchscript_source import KINDS
+from torch_compat.operators.call_signature import bare
 from torch_compat.policy.model import Quirk
 from torch_compat.releases.release import Release
 from torch_compat.replay.loading import loads, takers_of
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from torch_compat.corpus.observations import Observation
     from torch_compat.judging.evidence import Evidence
-    from torch_compat.needs import Rules
+    from torch_compat.loadability import Rules
     from torch_compat.policy.counts import Key
     from torch_compat.replay.loading import LoadingEvidence
     from torch_compat.replay.plan import Task

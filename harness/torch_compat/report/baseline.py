@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from torch_compat.judging.judge import Report
 
-__all__ = ["Beside", "beside", "beside_json", "beside_lines", "read_baseline"]
+__all__ = ["BaselineDiff", "beside", "beside_json", "beside_lines", "read_baseline"]
 
 _VERDICTS = frozenset(str(verdict) for verdict in Verdict)
 Told = tuple[str, int, str]
@@ -22,7 +22,7 @@ Told = tuple[str, int, str]
 
 
 @dataclass(frozen=True)
-class Beside:
+class BaselineDiff:
     """The difference of two judgements, by the ids of findings.
 
     Attributes:
@@ -73,12 +73,12 @@ def read_baseline(data: bytes, where: str) -> dict[str, tuple[Told, ...]]:
     return _grouped(told)
 
 
-def beside(report: Report, baseline: dict[str, tuple[Told, ...]]) -> Beside:
+def beside(report: Report, baseline: dict[str, tuple[Told, ...]]) -> BaselineDiff:
     """A report beside an older one."""
     told = [(one.id, (str(one.verdict), one.count, one.waiver)) for one in report.findings]
     told += [(_unchecked(what, why), (str(Verdict.NOT_CHECKED), count, "")) for what, why, count in report.not_checked]
     now = _grouped(told)
-    return Beside(
+    return BaselineDiff(
         new={name: one for name, one in now.items() if name not in baseline},
         gone={name: one for name, one in baseline.items() if name not in now},
         changed={name: (baseline[name], one) for name, one in now.items() if name in baseline and baseline[name] != one},
@@ -98,12 +98,12 @@ def _grouped(told: list[tuple[str, Told]]) -> dict[str, tuple[Told, ...]]:
     return {name: tuple(sorted(found[name])) for name in sorted(found)}
 
 
-def beside_json(found: Beside) -> dict[str, Any]:
+def beside_json(found: BaselineDiff) -> dict[str, Any]:
     """The difference as it stands in a report."""
     return {"new": list(found.new), "gone": list(found.gone), "changed": list(found.changed), "same": found.same}
 
 
-def beside_lines(found: Beside) -> Iterator[str]:
+def beside_lines(found: BaselineDiff) -> Iterator[str]:
     """The difference for people, a line for each finding that is not the same."""
     yield f"Beside the baseline: {len(found.new)} new, {len(found.gone)} gone, {len(found.changed)} changed, {found.same} the same"
     yield from (f"  new: {name}: {_said(one)}" for name, one in found.new.items())

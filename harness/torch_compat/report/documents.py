@@ -19,7 +19,7 @@ from torch_compat.places import inside
 from torch_compat.policy import policy_schema
 from torch_compat.releases.release import Release
 from torch_compat.report.findings_md import findings_md
-from torch_compat.report.release.notes import Hand, noted, notes_md, read_hand
+from torch_compat.report.release.compatibility_notes import Hand, noted, notes_md, read_hand
 from torch_compat.report.release.published import compared, published_md, read_published
 from torch_compat.report.release.report import release_report, reported_releases
 from torch_compat.report.release.to_md import release_md, releases_md

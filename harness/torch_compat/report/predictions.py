@@ -37,7 +37,7 @@ QUIRKS = """
 ## Quirks
 
 Quirks say which releases load an archive where no general rule does (`policies/torch/needs.toml`), for all families of archives.
-`tests/repository/test_needs.py` counts the cells.
+`tests/repository/test_loadability.py` counts the cells.
 """
 
 

@@ -11,7 +11,7 @@ from torch_compat.report.baseline import beside_json
 
 if TYPE_CHECKING:
     from torch_compat.judging.judge import Report
-    from torch_compat.report.baseline import Beside
+    from torch_compat.report.baseline import BaselineDiff
 
 __all__ = ["report_json"]
 
@@ -19,7 +19,7 @@ SCHEMA_VERSION = 1
 PIECES = 1 << 14  # of text that are joined at a time
 
 
-def report_json(report: Report, found: Beside | None = None) -> str:
+def report_json(report: Report, found: BaselineDiff | None = None) -> str:
     """The report, indented, with sorted keys and a newline at its end: the same evidence gives the same bytes.
 
     Parameters:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from torch_compat.corpus.lines import digest
+from torch_compat.corpus.json_lines import digest
 from torch_compat.judging.judgement import Asks, Cause, Judgement, Verdict
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from torch_compat.corpus.lines import digest
+from torch_compat.corpus.json_lines import digest
 from torch_compat.corpus.proofs import stated_digest
 from torch_compat.errors import UsageError
 from torch_compat.judging.judgement import Asks, Cause, Judgement, Verdict

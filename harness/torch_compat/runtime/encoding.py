@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from torch_compat.runtime.exported.program import ExportedModule
     from torch_compat.runtime.horizons import Horizon
     from torch_compat.runtime.module import Module
-    from torch_compat.runtime.slips import Slip
+    from torch_compat.runtime.slips import RuntimeSlip
 
 MOST_SHOWN = 1 << 28  # bytes of a tensor that is written down
 LITE_INTERPRETER = Release("1.6.0")  # the first release whose Python reaches it
@@ -248,14 +248,18 @@ def death(stage: str, error: DiesLoading | DiesCalled) -> dict[str, Any]:
     return {"crashed": {"stage": stage, "signal": error.slip.signal, "said": "", "predicted": error.message}}
 
 
-def _death(stage: str, error: DiesLoading | DiesCalled, met: dict[str, Slip] | None) -> dict[str, Any]:
+def _death(stage: str, error: DiesLoading | DiesCalled, met: dict[str, RuntimeSlip] | None) -> dict[str, Any]:
     if met is not None:
         met[error.slip.id] = error.slip
     return death(stage, error)
 
 
 def perform(
-    path: Path | Archive, family: str, calls: list[dict[str, Any]], horizon: str | Horizon, met: dict[str, Slip] | None = None
+    path: Path | Archive,
+    family: str,
+    calls: list[dict[str, Any]],
+    horizon: str | Horizon,
+    met: dict[str, RuntimeSlip] | None = None,
 ) -> dict[str, Any]:
     """What a program does, in the form of goldens and observations: each call twice, with fresh inputs.
 

@@ -28,7 +28,7 @@ def load(
     horizon: str | Horizon = "reference",
     *,
     limits: Limits = LIMITS,
-    table: upgraders.Table | None = None,
+    table: upgraders.UpgraderTable | None = None,
 ) -> Module | ExportedModule:
     """Load a TorchScript or mobile archive, or an exported program.
 
@@ -83,7 +83,7 @@ def _refuse(archive: Archive, horizon: Horizon) -> None:
     """
     # Only horizons ask this; the newest reader knows everything, and loads in the time that the rules alone take to be read.
     from torch_compat.formats.facts import read_facts  # noqa: PLC0415
-    from torch_compat.needs import of  # noqa: PLC0415
+    from torch_compat.loadability import of  # noqa: PLC0415
 
     facts = read_facts(archive, verify=False)
     needs = of(facts)

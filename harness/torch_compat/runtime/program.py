@@ -26,6 +26,7 @@ from torch_compat.runtime.language.names import ClassInfo
 from torch_compat.runtime.language.types import checked_key
 from torch_compat.runtime.language.unit import Unit
 from torch_compat.runtime.limits import Limits
+from torch_compat.runtime.signed_bytes import signed_bytes
 from torch_compat.runtime.slipping import EQUAL_CALLS, NEUTRAL, STORE, Slipping, storing_methods
 from torch_compat.runtime.tensor import OpaqueTensor, Tensor
 from torch_compat.runtime.values import Device, NamedTupleValue, ScriptObject, Steps, text_in
@@ -45,17 +46,6 @@ __all__ = ["Program"]
 
 # 1.1 and 1.2 write an integer from -128 to 127 as BININT1, and read it so. To pickle itself, and to 1.3 and newer, it is unsigned.
 SIGNED_BYTES_UNTIL = Release("1.3.0")
-_ARGUMENTS = {
-    b"\x80": 1,
-    b"q": 1,
-    b"h": 1,
-    b"r": 4,
-    b"j": 4,
-    b"J": 4,
-    b"K": 1,
-    b"M": 2,
-    b"G": 8,
-}  # opcodes and how long their arguments are
 INT64 = 1 << 63
 LONGEST_INTEGER = 20  # characters of an integer of 64 bits
 OMITS = 6  # the first bytecode version that leaves out arguments which have their defaults
@@ -95,7 +85,7 @@ class Program:
         horizon: Horizon,
         limits: Limits,
         path: str,
-        table: upgraders.Table | None = None,
+        table: upgraders.UpgraderTable | None = None,
     ) -> None:
         self.path = path
         self.horizon = horizon
@@ -499,7 +489,7 @@ class Program:
             if "attributes.pkl" in self._names:
                 data: bytes | memoryview = archive.view("attributes.pkl")
                 if self.horizon.release < SIGNED_BYTES_UNTIL:
-                    data = _signed_bytes(bytes(data))
+                    data = signed_bytes(bytes(data))
                 values = self._value(
                     unpickle(data, where=f"{self.path}, record 'attributes.pkl'", allowance=self._allowance).value, "data/"
                 )
@@ -592,30 +582,6 @@ def _integer(value: Any) -> int:
     if value.__class__ is str and len(value) <= LONGEST_INTEGER:
         return int(value)
     raise ValueError(f"expected an integer of 64 bits, found {value!r:.40}")
-
-
-def _signed_bytes(data: bytes) -> bytes:
-    """The pickle with each BININT1 as a LONG1 of one byte, which has a sign."""
-    made, at = bytearray(), 0
-    while at < len(data):
-        opcode = data[at : at + 1]
-        if opcode == b"K":
-            made += b"\x8a\x01" + data[at + 1 : at + 2]
-            at += 2
-            continue
-        if opcode == b"c":
-            end = data.find(b"\n", data.find(b"\n", at) + 1) + 1
-            if end == 0:
-                return data  # cut off: whoever reads it says so
-        elif opcode == b"X":
-            end = at + 5 + int.from_bytes(data[at + 1 : at + 5], "little")
-        elif opcode == b"\x8a":
-            end = at + 2 + data[at + 1]
-        else:
-            end = at + 1 + _ARGUMENTS.get(opcode, 0)
-        made += data[at:end]
-        at = end
-    return bytes(made)
 
 
 def _lacking(error: Unsupported) -> Callable[..., Any]:

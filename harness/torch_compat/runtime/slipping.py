@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from torch_compat.runtime.horizons import Horizon
     from torch_compat.runtime.language.types import Type
-    from torch_compat.runtime.slips import Slip
+    from torch_compat.runtime.slips import RuntimeSlip
 
     Function = Callable[..., Any]
 
@@ -130,7 +130,7 @@ class Slipping:
         self._horizon = horizon
         self._slips = running(horizon.release)
         self.family = "torchscript"
-        self.met: dict[str, Slip] = {}
+        self.met: dict[str, RuntimeSlip] = {}
         self._completed: set[str] = set()
         self._sources: dict[str, bytes | memoryview] = {}  # by the name that frames of the compiled program give
         self._moves: bool | None = None  # whether products wait for their use; asked at the first call
@@ -145,7 +145,7 @@ class Slipping:
         """Whether the release does so."""
         return sign in self._slips
 
-    def meet(self, sign: str) -> Slip:
+    def meet(self, sign: str) -> RuntimeSlip:
         """The program came to this."""
         slip = self._slips[sign]
         self.met[slip.id] = slip

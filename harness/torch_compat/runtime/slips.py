@@ -30,18 +30,28 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from torch_compat.formats.model import Facts
-    from torch_compat.needs import Judge
-    from torch_compat.needs.item import Item
-    from torch_compat.needs.rules import Need
+    from torch_compat.loadability import Judge
+    from torch_compat.loadability.release_facts import LoadRequirement
+    from torch_compat.loadability.requirement import Item
     from torch_compat.releases.release import Release
 
-__all__ = ["KINDS", "RUNS", "DiesCalled", "DiesLoading", "Slip", "in_place_of_refusing", "running", "slips_of", "while_loading"]
+__all__ = [
+    "KINDS",
+    "RUNS",
+    "DiesCalled",
+    "DiesLoading",
+    "RuntimeSlip",
+    "in_place_of_refusing",
+    "running",
+    "slips_of",
+    "while_loading",
+]
 
 KINDS = frozenset({"debug", "family", "runs", "unmet", "unmet-in", "untyped"})
 """Every kind of sign."""
 RUNS = "runs:"
 UNPARSED = frozenset({"attribute", "declares", "ill-formed-octal"})
-"""The kinds of signs of archives (:mod:`torch_compat.needs.signs`) for which a file of source is refused as a whole, before anything in it
+"""The kinds of signs of archives (:mod:`torch_compat.loadability.archive_features`) for which a file of source is refused as a whole, before anything in it
 is compiled."""
 DEEPEST = 200  # classes that are attributes of one another
 _CLASS = re.compile(r"class (\w+)(?:\((\w*)\))?:")
@@ -51,7 +61,7 @@ _NAME = re.compile(r"[A-Za-z_][\w.]*")
 
 
 @dataclass(frozen=True, slots=True)
-class Slip:
+class RuntimeSlip:
     """One slip of one or more releases.
 
     Attributes:
@@ -90,7 +100,7 @@ class Slip:
 class DiesLoading(Refused):
     """The release of a horizon dies while it loads an archive."""
 
-    def __init__(self, slip: Slip, who: str, where: str) -> None:
+    def __init__(self, slip: RuntimeSlip, who: str, where: str) -> None:
         super().__init__(slip.said(who), where=where, code=slip.signal)
         self.slip = slip
 
@@ -98,15 +108,15 @@ class DiesLoading(Refused):
 class DiesCalled(Raised):
     """The release of a horizon dies of a call."""
 
-    def __init__(self, slip: Slip, who: str) -> None:
+    def __init__(self, slip: RuntimeSlip, who: str) -> None:
         super().__init__(slip.said(who), code=slip.signal)
         self.slip = slip
 
 
 @cache
-def every() -> tuple[Slip, ...]:
+def every() -> tuple[RuntimeSlip, ...]:
     return tuple(
-        Slip(
+        RuntimeSlip(
             entry["id"],
             tuple(entry.get("all", ())),
             tuple(entry.get("any", ())),
@@ -122,18 +132,18 @@ def every() -> tuple[Slip, ...]:
 
 
 @cache
-def slips_of(horizon: Release) -> tuple[Slip, ...]:
+def slips_of(horizon: Release) -> tuple[RuntimeSlip, ...]:
     """The slips of a release, in the order of the file; those of the newest that there is, for the newest horizon."""
     return tuple(slip for slip in every() if horizon in slip.readers)
 
 
 @cache
-def running(horizon: Release) -> Mapping[str, Slip]:
+def running(horizon: Release) -> Mapping[str, RuntimeSlip]:
     """Those that show while a program runs, by what it comes to."""
     return {sign[len(RUNS) :]: slip for slip in slips_of(horizon) for sign in slip.all if sign.startswith(RUNS)}
 
 
-def in_place_of_refusing(facts: Facts, horizon: Release) -> Slip | None:
+def in_place_of_refusing(facts: Facts, horizon: Release) -> RuntimeSlip | None:
     """What the release of a horizon does in place of refusing an archive; None where it does refuse it."""
     if not any(slip.stage == "load" for slip in slips_of(horizon)):
         return None
@@ -145,12 +155,12 @@ def in_place_of_refusing(facts: Facts, horizon: Release) -> Slip | None:
 
 @cache
 def _judge() -> Judge:
-    from torch_compat.needs import Judge, packaged_rules  # noqa: PLC0415 - only where a release refuses, and may die of it
+    from torch_compat.loadability import Judge, packaged_rules  # noqa: PLC0415 - only where a release refuses, and may die of it
 
     return Judge(packaged_rules())
 
 
-def while_loading(facts: Facts, unmet: Iterable[Item], needs: Iterable[Need], horizon: Release) -> Slip | None:
+def while_loading(facts: Facts, unmet: Iterable[Item], needs: Iterable[LoadRequirement], horizon: Release) -> RuntimeSlip | None:
     """What the release of a horizon does in place of refusing an archive; None where it refuses, or takes it.
 
     Parameters:

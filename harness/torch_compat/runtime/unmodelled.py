@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
     from torch_compat.releases.release import Release
 
-__all__ = ["ENTRIES", "Entry", "checked", "entries_of"]
+__all__ = ["ENTRIES", "UnmodelledCalls", "checked", "entries_of"]
 
 Calls = tuple[Any, ...]
 
 
-class Entry(NamedTuple):
+class UnmodelledCalls(NamedTuple):
     """Calls that are not modelled.
 
     Attributes:
@@ -119,8 +119,8 @@ def _bytes_below_zero(args: Calls, keywords: dict[str, Any]) -> bool:
     return array is not None and array.dtype.kind == "u" and any(one.__class__ in {int, float} and one < 0 for one in bounds)
 
 
-def _entry(operators: str, releases: str, applies: Any, reason: str) -> Entry:
-    return Entry(operators, ReleaseSet.parse(releases), applies, reason)
+def _entry(operators: str, releases: str, applies: Any, reason: str) -> UnmodelledCalls:
+    return UnmodelledCalls(operators, ReleaseSet.parse(releases), applies, reason)
 
 
 ENTRIES: Final = (
@@ -165,7 +165,7 @@ ENTRIES: Final = (
 )  # fmt: skip
 
 
-def entries_of(name: str, horizon: Release) -> list[Entry]:
+def entries_of(name: str, horizon: Release) -> list[UnmodelledCalls]:
     """The entries that may apply to an operator at a horizon."""
     short = name.removeprefix("aten::")
     return [one for one in ENTRIES if horizon in one.releases and re.fullmatch(one.operators, short)]

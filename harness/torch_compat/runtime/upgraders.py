@@ -6,7 +6,7 @@ calls of a small TorchScript program that computes what the operator computed be
 
 Bodies, ranges of versions and old schemas are those that each release states (``fixtures/operators``): a horizon runs what its own
 release runs. The overload is chosen by the old schema, as the importer does; from 1.6 to 1.10, which expose no table, by the
-signature of the body, and the range by its name. A :class:`Table` of other upgraders can be given to a program: a proof runs one that
+signature of the body, and the range by its name. A :class:`UpgraderTable` of other upgraders can be given to a program: a proof runs one that
 no release has.
 """
 
@@ -19,8 +19,8 @@ from json import loads
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from torch_compat.errors import Refused, UsageError
+from torch_compat.operators.call_signature import SignatureParameter, shape
 from torch_compat.operators.history import FactHistory
-from torch_compat.operators.shape import Argument, shape
 from torch_compat.releases.data import packaged
 from torch_compat.runtime import registry
 from torch_compat.runtime.language.unit import Unit
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from torch_compat.releases.release import Release
     from torch_compat.runtime.language.names import Names
 
-__all__ = ["Body", "Table", "Upgrader", "recorded", "saved"]
+__all__ = ["OperatorUpgraders", "UpgraderBody", "UpgraderTable", "recorded", "saved"]
 
 NUMBERS: Final = frozenset({int, float, bool, complex})
 BINARY: Final[dict[type[ast.operator], str]] = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.FloorDiv: "floor_divide"}  # fmt: skip
@@ -47,7 +47,7 @@ CLASSES: Final[dict[str, frozenset[type]]] = {
 RANGE: Final = re.compile(r"(.+)_(\d+)_(\d+)")
 
 
-class Body(NamedTuple):
+class UpgraderBody(NamedTuple):
     """One upgrader: what it replaces, and with what."""
 
     name: str
@@ -66,7 +66,7 @@ class Body(NamedTuple):
     """TorchScript, one function."""
 
     @property
-    def arguments(self) -> tuple[Argument, ...]:
+    def arguments(self) -> tuple[SignatureParameter, ...]:
         """What a call is matched against: of the old schema, or of the function itself."""
         return shape(self.schema).arguments if self.schema else _signature(self.text)
 
@@ -92,13 +92,13 @@ def _parameters(node: ast.FunctionDef) -> list[tuple[ast.arg, ast.expr | None, b
     return [*found, *((arg, default, True) for arg, default in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True))]
 
 
-def _signature(text: str) -> tuple[Argument, ...]:
+def _signature(text: str) -> tuple[SignatureParameter, ...]:
     found = []
     for arg, default, keyword in _parameters(_function(text)):
         kind = ast.unparse(arg.annotation) if arg.annotation is not None else "Tensor"
         optional = re.fullmatch(r"Optional\[(.*)\]", kind)
         said = f"{optional[1]}?" if optional else kind
-        found.append(Argument(arg.arg, said, None if default is None else ast.unparse(default), keyword, mutated=False))
+        found.append(SignatureParameter(arg.arg, said, None if default is None else ast.unparse(default), keyword, mutated=False))
     return tuple(found)
 
 
@@ -191,7 +191,7 @@ class _Fit:
 
     __slots__ = ("arguments", "call", "defaults", "places", "required", "words")
 
-    def __init__(self, body: Body, horizon: Release) -> None:
+    def __init__(self, body: UpgraderBody, horizon: Release) -> None:
         self.arguments = body.arguments
         self.places = [one for one in self.arguments if not one.kwarg_only]
         self.words = {one.name: one for one in self.arguments}
@@ -236,7 +236,7 @@ def _default(text: str | None) -> Any:
         raise Refused(f"an upgrader has the default {text}, which is not known here", code="source") from None
 
 
-class Upgrader:
+class OperatorUpgraders:
     """The upgraders of one operator for one file format version.
 
     Attributes:
@@ -247,7 +247,7 @@ class Upgrader:
 
     __slots__ = ("bodies", "name", "operator")
 
-    def __init__(self, operator: str, bodies: tuple[Body, ...]) -> None:
+    def __init__(self, operator: str, bodies: tuple[UpgraderBody, ...]) -> None:
         self.operator = operator
         self.bodies = bodies
         self.name = f"{operator.rpartition('::')[2]}_{bodies[0].first}_{bodies[0].bump - 1}"
@@ -273,23 +273,23 @@ class Upgrader:
         return upgraded
 
 
-class Table:
+class UpgraderTable:
     """The upgraders that a program is read with.
 
     Attributes:
         bodies: all of them.
     """
 
-    def __init__(self, bodies: Iterable[Body]) -> None:
+    def __init__(self, bodies: Iterable[UpgraderBody]) -> None:
         self.bodies = tuple(bodies)
-        self._found: dict[tuple[str, int], Upgrader | None] = {}
+        self._found: dict[tuple[str, int], OperatorUpgraders | None] = {}
 
-    def find(self, name: str, version: int) -> Upgrader | None:
+    def find(self, name: str, version: int) -> OperatorUpgraders | None:
         """The upgrader of an operator for archives of a file format version, if there is one."""
         key = name, version
         if key not in self._found:
             bodies = tuple(one for one in self.bodies if one.operator == name and one.first <= version < one.bump)
-            self._found[key] = Upgrader(name, bodies) if bodies else None
+            self._found[key] = OperatorUpgraders(name, bodies) if bodies else None
         return self._found[key]
 
 
@@ -297,12 +297,12 @@ class Table:
 
 
 @cache
-def recorded(horizon: Release) -> Table:
+def recorded(horizon: Release) -> UpgraderTable:
     """The upgraders of the newest recorded release up to a horizon; none of a horizon before all of them."""
-    return Table(bodies_of(packaged("fixtures", "operators"), horizon))
+    return UpgraderTable(bodies_of(packaged("fixtures", "operators"), horizon))
 
 
-def bodies_of(folder: Path, horizon: Release) -> list[Body]:
+def bodies_of(folder: Path, horizon: Release) -> list[UpgraderBody]:
     """The upgraders that a folder of recorded facts has for a horizon (``upgraders.txt``, ``operator_versions.txt``)."""
     bodies, versions = FactHistory(folder / "upgraders.txt"), FactHistory(folder / "operator_versions.txt")
     before = [release for release, parsed in zip(bodies.releases, bodies.known.parsed, strict=True) if parsed <= horizon]
@@ -331,13 +331,13 @@ def bodies_of(folder: Path, horizon: Release) -> list[Body]:
                 raise UsageError(
                     f"{release} states {name} of {key} without one body and one range up to {bump - 1}", code="upgrader"
                 )
-            made.append(Body(name, operator, overload, span[0][0], bump, schema, texts[name][0]))
+            made.append(UpgraderBody(name, operator, overload, span[0][0], bump, schema, texts[name][0]))
     return made
 
 
-def _by_name(name: str, texts: list[str]) -> list[Body]:
+def _by_name(name: str, texts: list[str]) -> list[UpgraderBody]:
     """Of a release that exposes no table: a name says operator, first and last version (1.6 to 1.10)."""
     found = RANGE.fullmatch(name)
     if found is None:
         raise UsageError(f"the name of the upgrader {name} states no versions", code="upgrader")
-    return [Body(name, f"aten::{found[1]}", "", int(found[2]), int(found[3]) + 1, "", text) for text in texts]
+    return [UpgraderBody(name, f"aten::{found[1]}", "", int(found[2]), int(found[3]) + 1, "", text) for text in texts]

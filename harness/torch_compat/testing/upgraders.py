@@ -12,7 +12,7 @@ from torch_compat.proving.examples import shown, told
 from torch_compat.proving.obligations import compiled
 from torch_compat.proving.oracles import Real
 from torch_compat.proving.proof import Proof, prove, table_of
-from torch_compat.proving.stated import Stated, read
+from torch_compat.proving.stated import StatedUpgrader, read
 from torch_compat.readers.environments import Environments
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def prove_upgrader(
     return proof
 
 
-def _stated(upgrader: str | PathLike[str], name: str) -> Stated:
+def _stated(upgrader: str | PathLike[str], name: str) -> StatedUpgrader:
     text = str(upgrader)
     known = read(Path(text)) if text.endswith(".toml") else read()
     wanted = name or (text if not text.endswith(".toml") else next(iter(known), "") if len(known) == 1 else "")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.planted.defects.table import defect, subject
 from torch_compat.corpus.goldens import GOLDENS, short_form, value_id
-from torch_compat.corpus.lines import write_lines
+from torch_compat.corpus.json_lines import write_lines
 from torch_compat.corpus.manifest import MANIFEST, read_manifest, write_manifest
 
 if TYPE_CHECKING:

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import hashlib
-from collections.abc import Callable
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
 
 from torch_compat.corpus.deprecations import parse_deprecation
-from torch_compat.corpus.lines import DECODER, digest
+from torch_compat.corpus.json_lines import digest
 from torch_compat.corpus.manifest import release_folder
 from torch_compat.corpus.observations import (
     REFERENCE,
     SAME,
-    Body,
-    ObservedReader,
     body_entry,
     body_id,
     parse_body,
@@ -24,23 +18,22 @@ from torch_compat.corpus.observations import (
 )
 from torch_compat.corpus.recorded.model import (
     SUFFIX,
-    VERSION,
     Cell,
     Column,
     Group,
     Recorded,
     file_of,
     place_of,
-    rank,
     short_names,
 )
-from torch_compat.corpus.recorded.texts import MissingTextError, Texts, text_id
-from torch_compat.errors import CorpusError, UsageError
-from torch_compat.places import inside, is_plain, read_whole
+from torch_compat.corpus.recorded.parsing import MOST_NAMES, RecordedFile, at_line, read_file
+from torch_compat.corpus.recorded.shared_texts import MissingTextError, Texts
+from torch_compat.errors import CorpusError
+from torch_compat.places import inside
 from torch_compat.releases.labels import Labels
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator
     from pathlib import Path
 
 
@@ -48,34 +41,10 @@ __all__ = ["read_recorded"]
 
 MOST_CELLS: Final = 20_000_000  # of a folder: five times those of 150 releases; more is no recording
 MOST_LINES: Final = 200_000  # of fixtures and options in a folder: five times those of 150 releases
-MOST_NAMES: Final = 2_000  # of readers in a folder, of writers in a list: one release a fortnight for eighty years
 FREE_CELLS: Final = 50_000  # that any folder may hold; beyond them CELLS_PER_BYTE count
 CELLS_PER_BYTE: Final = 4  # of all files: a span is short however much it holds; the repository has one cell in 20 bytes
 FREE_LETTERS: Final = 10_000_000  # of the texts in all outcomes and answers of a folder; beyond them LETTERS_PER_BYTE count
 LETTERS_PER_BYTE: Final = 8  # of all files: an id is short however long its text is; the repository has one letter in two bytes
-
-
-@dataclass
-class _File:
-    """A file, read, but not held against the others. Lines keep their numbers for messages."""
-
-    path: Path
-    label: str
-    size: int
-    sha256: str
-    readers: dict[str, ObservedReader] = field(default_factory=dict)
-    shown: dict[str, tuple[str, str]] = field(default_factory=dict)  # name: day, seal
-    options: dict[str, str] = field(default_factory=dict)  # name: digest of the load options
-    texts: dict[str, str] = field(default_factory=dict)
-    told: dict[str, dict[str, tuple[int, dict[str, Any]]]] = field(default_factory=lambda: {"answer": {}, "outcome": {}})
-    answers: dict[str, dict[str, Any]] = field(default_factory=dict)
-    asked: list[tuple[int, str, str, dict[str, str]]] = field(default_factory=list)  # kind, reader, answer by probe and key
-    outcomes: dict[str, Body] = field(default_factory=dict)
-    torn: dict[str, str] = field(default_factory=dict)  # answers and outcomes without a text that no file tells, and which
-    writers: dict[str, Labels] = field(default_factory=dict)
-    read: list[tuple[int, str, list[str], list[str]]] = field(default_factory=list)  # reader, recipes, cells
-    wrote: list[tuple[int, list[str], list[str]]] = field(default_factory=list)  # recipes, cells
-    subjects: dict[str, str] = field(default_factory=dict)  # by recipe
 
 
 def read_recorded(folder: Path) -> Recorded:
@@ -83,12 +52,12 @@ def read_recorded(folder: Path) -> Recorded:
 
     A file that cannot be read costs what it holds and what rests on it; both are named among ``unreadable``.
     """
-    files: list[_File] = []
+    files: list[RecordedFile] = []
     unreadable: dict[str, str] = {}
     room = MOST_NAMES
     for path in sorted(folder.glob(f"*{SUFFIX}")):
         try:
-            files.append(_read(inside(folder, path.name), room))
+            files.append(read_file(inside(folder, path.name), room))
             room -= len(files[-1].readers)
         except CorpusError as error:
             unreadable[path.name] = str(error)
@@ -107,48 +76,7 @@ def read_recorded(folder: Path) -> Recorded:
     return _Together(whole, unreadable).recorded()
 
 
-def _read(path: Path, room: int) -> _File:
-    """One file.
-
-    Parameters:
-        room: readers that it may tell of.
-
-    Raises:
-        CorpusError: it is not whole, not of this form, of another name, or contradicts itself.
-    """
-    lines, size, sha256 = _whole(path)
-    file = _File(path, path.stem, size, sha256)
-    for number, line in enumerate(lines[1:], 2):
-        kind, *fields = line.split("\t")
-        known = _KINDS.get(kind)
-        if known is None:
-            raise CorpusError(f"has the unknown kind {kind!r:.40}", where=f"{path}:{number}", code="bad-line")
-        grammar, parse = known
-        if not grammar.fits(len(fields)):
-            what = f"is not a complete entry: has {len(fields)} fields, expected {grammar.text} with tabs between"
-            raise CorpusError(what, where=f"{path}:{number}", code="bad-line")
-        with _line(path, number):
-            parse(file, number, *fields)
-        if len(file.readers) > room:
-            raise CorpusError(f"is one reader more than {MOST_NAMES:,}", where=f"{path}:{number}", code="too-large")
-    return file
-
-
-@contextmanager
-def _line(path: Path, number: int) -> Iterator[None]:
-    """What is wrong with a line is said with its number."""
-    try:
-        yield
-    except CorpusError as error:
-        raise CorpusError(error.message, where=f"{path}:{number}", hint=error.hint, code=error.code) from error
-    except UsageError as error:
-        raise CorpusError(error.message, where=f"{path}:{number}", code="bad-line") from error
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError) as error:
-        said = str(error) if isinstance(error, ValueError | RecursionError) else f"is not a complete entry: {error!r:.200}"
-        raise CorpusError(said, where=f"{path}:{number}", code="bad-line") from error
-
-
-def _make_whole(file: _File, texts: Texts) -> None:
+def _make_whole(file: RecordedFile, texts: Texts) -> None:
     """Put the texts of a file and of older ones into its answers and outcomes.
 
     Raises:
@@ -156,7 +84,7 @@ def _make_whole(file: _File, texts: Texts) -> None:
     """
     for kind, entries in file.told.items():
         for name, (number, entry) in entries.items():
-            with _line(file.path, number):
+            with at_line(file.path, number):
                 try:
                     if kind == "answer":
                         file.answers[name] = texts.whole(entry)
@@ -164,228 +92,6 @@ def _make_whole(file: _File, texts: Texts) -> None:
                         file.outcomes[name] = parse_body(texts.whole(entry))
                 except MissingTextError as missing:
                     file.torn[name] = f"the text {missing.args[0][:40]}"
-
-
-def _whole(path: Path) -> tuple[list[str], int, str]:
-    """The lines of a file above its last, which proves that they are all; its bytes; and the digest that stands in it."""
-    try:
-        data = read_whole(path)
-    except OSError as error:
-        what = "is a folder, expected a file" if isinstance(error, IsADirectoryError) else f"cannot be read: {error.strerror}"
-        raise CorpusError(what, where=str(path), code="unreadable-file") from error
-    try:
-        lines = data.decode("ascii").split("\n")
-    except UnicodeDecodeError as error:
-        number = data.count(b"\n", 0, error.start) + 1
-        raise CorpusError(
-            f"has the byte {data[error.start]:#04x}, expected ASCII", where=f"{path}:{number}", code="bad-line"
-        ) from None
-    header = lines[0].split("\t")
-    if header[0] != f"observations {VERSION}" or header[1:] != [path.stem]:
-        raise CorpusError(
-            f"begins with {lines[0][:80]!r}, expected 'observations {VERSION}' and {path.stem!r}",
-            where=f"{path}:1",
-            hint="restore it from version control; if it is of another version, use the torch-compat that wrote it, or newer",
-            code="bad-header",
-        )
-    if not _is_label(path.stem):
-        raise CorpusError(f"is named after {path.stem!r}, which is no release", where=str(path), code="bad-header")
-    last = lines[-2].split("\t") if len(lines) > 1 and not lines[-1] else [""]
-    if last[0] != "end":
-        raise CorpusError(
-            "has no last line 'end'",
-            where=str(path),
-            hint="a run was interrupted: restore it, or record it again",
-            code="not-whole",
-        )
-    sha256 = hashlib.sha256(data[: data.rfind(b"\n", 0, len(data) - 1) + 1]).hexdigest()
-    if last[1:] != [str(len(lines) - 2), sha256]:
-        raise CorpusError(
-            "was changed after it was recorded: its last line does not fit the lines above",
-            where=f"{path}:{len(lines) - 1}",
-            hint="restore it from version control, or record it again",
-            code="edited",
-        )
-    return lines[:-2], len(data), sha256
-
-
-def _is_label(label: str) -> bool:
-    """Whether a file can be called so: after a release, without its build, what is synthetic, or the reference reader."""
-    try:
-        return bool(rank(label)[0]) or (label.startswith("torch-") and "+" not in label)
-    except UsageError:
-        return False
-
-
-def _new(known: Mapping[str, object], name: str, what: str) -> None:
-    if name in known:
-        raise CorpusError(f"{what} {name[:80]!r} again", code="duplicate")
-
-
-def _reader(file: _File, number: int, name: str, text: str) -> None:
-    del number
-    facts = _json(text)
-    identity, observed, protocol = facts["identity"], facts["observed"], facts["protocol"]
-    _new(file.readers, name, "tells of the reader")
-    if not isinstance(identity, dict) or name not in {f"torch-{identity.get('torch')}", identity.get("reader")}:
-        raise CorpusError(f"is said to be of {name[:80]}, but what answered was {identity!r:.300}", code="wrong-reader")
-    if file_of(name) != file.label:
-        raise CorpusError(f"holds the observations of {name[:80]!r}, but is named {file.path.name!r}", code="wrong-reader")
-    if any(value is not None and value.__class__ not in {str, int, float, bool} for value in identity.values()):
-        raise ValueError("has an identity that holds more than texts and numbers")
-    if protocol.__class__ is not int:
-        raise ValueError(f"has the protocol {protocol!r:.40}, expected a number")
-    file.readers[name] = ObservedReader(name, identity, _day(observed), protocol, {}, {}, {})
-
-
-def _told(kind: str) -> Callable[[_File, int, str, str], None]:
-    def parse(file: _File, number: int, name: str, text: str) -> None:
-        _new(file.told[kind], name, f"tells the {kind}")
-        entry = _json(text)
-        if body_id(entry) != name:
-            raise ValueError(f"{kind} {name[:40]} was edited: its id is not the digest of the rest")
-        file.told[kind][name] = number, entry
-
-    return parse
-
-
-def _text(file: _File, number: int, name: str, text: str) -> None:
-    del number
-    _new(file.texts, name, "tells the text")
-    said = DECODER.decode(text)
-    if said.__class__ is not str:
-        raise ValueError(f"is {text[:60]!r}, expected a JSON text")
-    if text_id(said) != name:
-        raise ValueError(f"text {name[:40]} was edited: its id is not the digest of the rest")
-    file.texts[name] = said
-
-
-def _asked(kind: str) -> Callable[[_File, int, str, str], None]:
-    def parse(file: _File, number: int, name: str, said: str) -> None:
-        if name not in file.readers:
-            raise ValueError(f"is of {name[:80]!r}, a reader that no line above tells")
-        file.asked.append((number, kind, name, _pairs(said, "PROBE:KEY:ID")))
-
-    return parse
-
-
-def _options(file: _File, number: int, name: str, load: str) -> None:
-    del number
-    _new(file.options, name, "states the load options")
-    if not is_plain(name) or not is_plain(load):
-        raise ValueError(
-            f"is not a complete entry: has {name!r:.80} and {load!r:.80}, expected the name of load options and a digest"
-        )
-    file.options[name] = load
-
-
-def _pairs(text: str, form: str, order: Callable[[str], Any] = str) -> dict[str, str]:
-    """The pairs of a field, in their order."""
-    found: dict[str, str] = {}
-    for pair in text.split(" "):
-        name, _, value = pair.rpartition(":")
-        if not name or not value:
-            raise ValueError(f"is not a complete entry: has {pair!r:.80}, expected {form}")
-        _new(found, name, "lists")
-        found[name] = value
-    _sorted(list(found), order)
-    return found
-
-
-def _sorted(names: list[str], order: Callable[[str], Any] = str) -> None:
-    if sorted(names, key=order) != names:
-        raise ValueError(f"lists {' '.join(names)!r:.80} in another order than the recorded one")
-
-
-def _shown(file: _File, number: int, day: str, seals: str) -> None:
-    del number
-    if seals.count(" ") >= MOST_NAMES:
-        raise CorpusError(f"lists more than {MOST_NAMES:,} readers", code="too-large")
-    for name, seal in _pairs(seals, "NAME:SEAL", place_of).items():
-        _new(file.shown, name, "was shown to the reader")
-        if rank(name) >= rank(file.label):
-            raise ValueError(f"was shown to {name[:80]}, which is not older")
-        file.shown[name] = _day(day), seal
-
-
-def _writers(file: _File, number: int, name: str, labels: str) -> None:
-    del number
-    _new(file.writers, name, "lists the writers of")
-    names = labels.split(" ", MOST_NAMES)
-    if len(names) > MOST_NAMES:
-        raise CorpusError(f"lists more than {MOST_NAMES:,} writers", code="too-large")
-    if name not in file.readers or not all(map(is_plain, names)):
-        raise ValueError(f"lists writers of {name[:80]!r}, a reader that no line above tells, or one that can be no release")
-    if sorted(names, key=place_of) != names or rank(names[-1]) > rank(name):
-        raise ValueError(f"lists writers that are newer than {name[:80]}, or not from the oldest to the newest")
-    file.writers[name] = Labels(names)
-
-
-def _read_line(file: _File, number: int, name: str, recipes: str, *cells: str) -> None:
-    names = recipes.split(" ")
-    if name not in file.writers or not all(map(is_plain, names)):
-        what = "expected a reader whose writers are listed above, and the names of recipes"
-        raise ValueError(f"is not a complete entry: has {name!r:.80} and {recipes!r:.80}, {what}")
-    _sorted(names)
-    file.read.append((number, name, names, list(cells)))
-
-
-def _wrote(file: _File, number: int, fixtures: str, *cells: str) -> None:
-    subjects = _pairs(fixtures, "RECIPE:SUBJECT")
-    for recipe, subject in subjects.items():
-        _new(file.subjects, recipe, "tells of the fixture")
-        if not is_plain(recipe) or not is_plain(subject):
-            what = "expected the name of a recipe and a subject"
-            raise ValueError(f"is not a complete entry: has {recipe!r:.80} and {subject!r:.80}, {what}")
-        file.subjects[recipe] = subject
-    file.wrote.append((number, list(subjects), list(cells)))
-
-
-class _Grammar(NamedTuple):
-    """The fields of a line.
-
-    Attributes:
-        text: their names, as the docstring of this module has them.
-        least: how many there are.
-        more: whether there may be more.
-    """
-
-    text: str
-    least: int
-    more: bool = False
-
-    def fits(self, count: int) -> bool:
-        """Whether a line may have so many."""
-        return count == self.least or (self.more and count > self.least)
-
-
-_KINDS: Final[dict[str, tuple[_Grammar, Callable[..., None]]]] = {
-    "reader": (_Grammar("NAME JSON", 2), _reader),
-    "shown": (_Grammar("DAY SEALS", 2), _shown),
-    "options": (_Grammar("OPTIONS LOAD", 2), _options),
-    "text": (_Grammar("ID JSON", 2), _text),
-    "answer": (_Grammar("ID JSON", 2), _told("answer")),
-    "probe": (_Grammar("NAME SAID", 2), _asked("probe")),
-    "deprecation": (_Grammar("NAME SAID", 2), _asked("deprecation")),
-    "outcome": (_Grammar("ID JSON", 2), _told("outcome")),
-    "writers": (_Grammar("NAME RELEASES", 2), _writers),
-    "read": (_Grammar("NAME RECIPES CELLS+", 3, more=True), _read_line),
-    "wrote": (_Grammar("FIXTURES CELLS*", 1, more=True), _wrote),
-}
-
-
-def _json(text: str) -> dict[str, Any]:
-    entry = DECODER.decode(text)
-    if entry.__class__ is not dict:
-        raise ValueError(f"is {text[:60]!r}, expected a JSON object")
-    return entry
-
-
-def _day(text: Any) -> str:
-    try:
-        return dt.date.fromisoformat(text).isoformat()
-    except (TypeError, ValueError):
-        raise ValueError(f"was observed on {text!r:.40}, which is no day") from None
 
 
 @dataclass
@@ -425,7 +131,7 @@ class _Line:
 class _Together:
     """Files held against each other: cells mean outcomes, fixtures and readers that other files tell."""
 
-    def __init__(self, files: list[_File], unreadable: dict[str, str]) -> None:
+    def __init__(self, files: list[RecordedFile], unreadable: dict[str, str]) -> None:
         self.files, self.unreadable = files, unreadable
         self.readers = {name: reader for file in files for name, reader in file.readers.items()}
         self.most = min(MOST_CELLS, FREE_CELLS + CELLS_PER_BYTE * sum(file.size for file in files))
@@ -469,7 +175,7 @@ class _Together:
         total = digest(sorted((file.label, file.sha256) for file in self.files), sorted(self.unreadable.items()))
         return Recorded(readers, self.unreadable, self.order, lines, total)
 
-    def _file(self, file: _File) -> None:
+    def _file(self, file: RecordedFile) -> None:
         """Put down the cells of one file.
 
         Raises:
@@ -514,7 +220,9 @@ class _Together:
                 code="incomplete",
             )
 
-    def _answered(self, file: _File, number: int, kind: str, name: str, probe: str, key: str, answer: dict[str, Any]) -> None:
+    def _answered(
+        self, file: RecordedFile, number: int, kind: str, name: str, probe: str, key: str, answer: dict[str, Any]
+    ) -> None:
         """Put down what a reader said to a probe."""
         reader = self.readers[name]
         where = f"{file.path}:{number}"
@@ -533,10 +241,10 @@ class _Together:
             raise CorpusError(said, where=where, code="bad-line") from error
 
     def _spread(
-        self, file: _File, number: int, labels: Labels, cells: list[str], recipes: int
+        self, file: RecordedFile, number: int, labels: Labels, cells: list[str], recipes: int
     ) -> Iterator[tuple[tuple[str, ...], list[str], str]]:
         """The labels of every set, with options, load and perhaps subject, and outcome."""
-        with _line(file.path, number):
+        with at_line(file.path, number):
             for text in cells:
                 place, *rest = text.split(" ")
                 parts = place.split(":")
@@ -558,7 +266,7 @@ class _Together:
 
     def _put(
         self,
-        file: _File,
+        file: RecordedFile,
         number: int,
         fixtures: list[str],
         place: list[str],
@@ -583,7 +291,7 @@ class _Together:
                 line.add((subject, load, outcome), bits)
 
     def _put_one(
-        self, file: _File, number: int, cell: Cell, own: list[str], load: str, outcome: str, name: str, lacks: _Lacks
+        self, file: RecordedFile, number: int, cell: Cell, own: list[str], load: str, outcome: str, name: str, lacks: _Lacks
     ) -> None:
         """Put down one cell, in which something may be wrong."""
         fixture, options = cell

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torch_compat.corpus.deprecations import deprecation_entry
-from torch_compat.corpus.lines import dump
+from torch_compat.corpus.json_lines import dump
 from torch_compat.corpus.manifest import release_folder
 from torch_compat.corpus.observations import (
     SAME,
@@ -31,7 +31,7 @@ from torch_compat.corpus.recorded.model import (
     writer_of,
 )
 from torch_compat.corpus.recorded.reading import read_recorded
-from torch_compat.corpus.recorded.texts import apart
+from torch_compat.corpus.recorded.shared_texts import apart
 from torch_compat.errors import CorpusError
 from torch_compat.places import inside
 from torch_compat.releases.labels import Labels

@@ -11,7 +11,7 @@ from torch_compat.judging.cell import Outcome
 from torch_compat.judging.cells import in_words, kind_of
 from torch_compat.judging.differences import Differences
 from torch_compat.judging.judgement import Verdict
-from torch_compat.operators.shape import bare
+from torch_compat.operators.call_signature import bare
 from torch_compat.releases.release import Release
 from torch_compat.report.release.items import FactRecord, Section, Shown, Span, short
 from torch_compat.report.release.snippets import call_of, raised, returned, snippet

@@ -12,8 +12,8 @@ from torch_compat.judging.timelines import State, seen
 from torch_compat.policy.timeline import histories
 from torch_compat.releases.release import Release
 from torch_compat.report.release.archives import archive_parts, recorded_readers
+from torch_compat.report.release.changes_beside_archives import change_parts, deprecation_parts, format_parts, operator_parts
 from torch_compat.report.release.items import Section, Span, merged
-from torch_compat.report.release.others import change_parts, deprecation_parts, format_parts, operator_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
     from torch_compat.allowance import Allowance
 
-__all__ = ["Document", "Graph", "Many", "Name", "Node", "Size", "names_of", "read_document"]
+__all__ = ["Document", "Graph", "Many", "Name", "Node", "SymInt", "names_of", "read_document"]
 
 MOST_NESTED = 64  # graphs inside of arguments
 MOST_LISTS = 8  # lists inside of lists of an argument
@@ -80,7 +80,7 @@ class Many(NamedTuple):
     items: tuple[Any, ...]
 
 
-class Size(NamedTuple):
+class SymInt(NamedTuple):
     """A size that a graph states of a tensor: a number, or an expression of symbols such as ``2*s0``."""
 
     number: int | None
@@ -123,8 +123,8 @@ class Graph:
     nodes: tuple[Node, ...]
     outputs: tuple[Any, ...]
     single: bool
-    sizes: dict[str, tuple[Size, ...]] = field(default_factory=dict)
-    numbers: dict[str, Size] = field(default_factory=dict)
+    sizes: dict[str, tuple[SymInt, ...]] = field(default_factory=dict)
+    numbers: dict[str, SymInt] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -250,7 +250,7 @@ class _Reader:
             raise ValueError(f"a graph with a single result has {len(outputs)} outputs")
         return Graph(tuple(inputs), nodes, outputs, single, sizes, numbers)
 
-    def sizes(self, meta: Any) -> tuple[Size, ...]:
+    def sizes(self, meta: Any) -> tuple[SymInt, ...]:
         meta = only(meta, dict)
         stated = only((meta.get("meta") or meta)["sizes"], list)
         self.allowance.spend(JSON * (1 + len(stated)))
@@ -423,10 +423,10 @@ def _range(found: Any) -> tuple[int | None, int | None]:
     return None if low is None else integer(low), None if high is None else integer(high)
 
 
-def _size(value: Any) -> Size:
+def _size(value: Any) -> SymInt:
     if value.__class__ is int:
-        return Size(integer(value), "")
+        return SymInt(integer(value), "")
     kind, found = union(value)
     if kind == "as_int":
-        return Size(integer(found), "")
-    return Size(None, only(found["expr_str"], str))
+        return SymInt(integer(found), "")
+    return SymInt(None, only(found["expr_str"], str))

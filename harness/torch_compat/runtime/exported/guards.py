@@ -22,7 +22,7 @@ from torch_compat.runtime.tensor import OpaqueTensor, Tensor
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from torch_compat.runtime.exported.document import Document, Size
+    from torch_compat.runtime.exported.document import Document, SymInt
     from torch_compat.runtime.exported.symbols import Expression
 
 __all__ = ["GUARDED", "Checks", "Given"]
@@ -98,7 +98,7 @@ class Checks:
             elif one.name is None and one.constant is not None and not _same(one.constant, value):
                 raise _wrong(f"Expected input at {where} to be equal to {one.constant}, but got {value}")
 
-    def _fits(self, size: Size, actual: Any, known: dict[str, int], where: str) -> None:
+    def _fits(self, size: SymInt, actual: Any, known: dict[str, int], where: str) -> None:
         if size.number is not None:
             if actual != size.number:
                 raise _wrong(f"Expected input at {where} to be equal to {size.number}, but got {actual}")
@@ -174,7 +174,12 @@ class Checks:
         yield from self._of_derived(sources, derived)
 
     def _of_size(
-        self, size: Size, actual: int, shown: str, sources: dict[str, tuple[str, int]], derived: list[tuple[str, int, Expression]]
+        self,
+        size: SymInt,
+        actual: int,
+        shown: str,
+        sources: dict[str, tuple[str, int]],
+        derived: list[tuple[str, int, Expression]],
     ) -> Iterator[tuple[bool, str]]:
         if size.number is not None:
             yield actual == size.number, f"{shown} == {size.number}"

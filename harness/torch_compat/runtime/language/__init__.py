@@ -2,7 +2,7 @@
 
 * :mod:`torch_compat.runtime.language.types`: annotations, and values of declared types at the border
 * :mod:`torch_compat.runtime.language.unit`: one file of source to functions and classes
-* :mod:`torch_compat.runtime.language.body`: the body of a function; with :mod:`~torch_compat.runtime.language.inference` of types in loops
+* :mod:`torch_compat.runtime.language.body`: statements, :mod:`~torch_compat.runtime.language.expressions` within them; with :mod:`~torch_compat.runtime.language.inference` of types in loops
 * :mod:`torch_compat.runtime.language.called`: what compiled bodies call beside operators
 """
 

@@ -1,6 +1,7 @@
-"""The body of a function: statements and expressions of TorchScript, written anew as Python whose names are our own.
+"""The body of a function: statements of TorchScript, written anew as Python whose names are our own.
 
-See :mod:`torch_compat.runtime.language.unit` for what the source looks like and how names are kept apart.
+Expressions are in :mod:`torch_compat.runtime.language.expressions`. See :mod:`torch_compat.runtime.language.unit` for what the source looks
+like and how names are kept apart.
 """
 
 from __future__ import annotations
@@ -11,81 +12,30 @@ from typing import TYPE_CHECKING, Any
 
 from torch_compat.formats.parsing import dotted
 from torch_compat.runtime.language import called
+from torch_compat.runtime.language.expressions import ITEMS, ExpressionCompiler
 from torch_compat.runtime.language.inference import (
-    ARITHMETIC,
-    COMPARISONS,
-    LITERALS,
     Inference,
+    annotated_type,
     has_loop,
     literal_type,
     may_be,
     variables_of,
 )
-from torch_compat.runtime.language.names import DEPTH, NUMBERS
-from torch_compat.runtime.language.types import Type, checked_key, read_type
+from torch_compat.runtime.language.names import DEPTH
+from torch_compat.runtime.language.types import read_type
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable
 
-    from torch_compat.runtime.language.names import ClassInfo, FunctionInfo, Names
 
-__all__ = ["Body"]
+__all__ = ["BodyCompiler"]
 
-ITEMS = 16  # of a list that is written out, which count as a call
 CALLS_PAID = 64  # calls that stand between two payments for them
 MOST_CALLS = 20_000  # in one statement
-CALLS = {
-    "int": "aten::Int", "float": "aten::Float", "bool": "aten::Bool", "complex": "aten::Complex", "str": "aten::str", "ord": "aten::ord",
-    "print": "prim::Print", "len": "aten::len", "abs": "prim::abs", "min": "prim::min", "max": "prim::max", "round": "aten::round",
-    "chr": "aten::chr", "hex": "aten::hex", "oct": "aten::oct", "bin": "aten::bin", "divmod": "aten::divmod", "pow": "aten::pow",
-    "list": "aten::list", "dict": "aten::dict", "sorted": "aten::sorted", "hash": "aten::hash", "all": "aten::all", "any": "aten::any",
-}  # fmt: skip
-IMPLICIT = {
-    "number": "aten::ScalarImplicit", "int": "aten::IntImplicit", "float": "aten::FloatImplicit", "complex": "aten::ComplexImplicit",
-}  # fmt: skip
-BINARY: dict[type, str] = {
-    ast.Add: "aten::add", ast.Sub: "aten::sub", ast.Mult: "aten::mul", ast.Div: "aten::div", ast.FloorDiv: "aten::floordiv",
-    ast.Mod: "aten::remainder", ast.Pow: "aten::pow", ast.MatMult: "aten::matmul", ast.BitAnd: "aten::__and__",
-    ast.BitOr: "aten::__or__", ast.BitXor: "aten::__xor__", ast.LShift: "aten::__lshift__", ast.RShift: "aten::__rshift__",
-}  # fmt: skip
-COMPARE: dict[type, str] = {
-    ast.Eq: "aten::eq", ast.NotEq: "aten::ne", ast.Lt: "aten::lt", ast.LtE: "aten::le", ast.Gt: "aten::gt", ast.GtE: "aten::ge",
-}  # fmt: skip
-NATIVE = frozenset(ARITHMETIC) | frozenset(COMPARISONS) | {"torch.remainder", "torch.floordiv", "torch.len"}
-
-READING = frozenset({
-    "torch.eq", "torch.ne", "torch.len", "torch.__contains__", "torch.count", "torch.index", "torch.add", "torch.slice", "torch.list",
-    "torch.tensor", "torch.sorted", "torch.sum", "torch.__is__", "torch.__isnot__", "max", "min", "any", "all",
-})  # fmt: skip
-"""What takes a list, and neither writes into it nor gives it on."""
-NEUTRAL = {"torch.add": 0, "torch.sub": 0, "torch.mul": 1, "torch.div": 1}
-"""What changes nothing, by operator."""
-OF_ELEMENTS = frozenset({"torch.tensor", "torch.as_tensor"})
-"""What looks at the type of a list also where the list is empty."""
-NO_VALUE = frozenset({"torch.item"})
-"""What gives a number whose type is not in the source."""
 
 
-class Body:
+class BodyCompiler(ExpressionCompiler):
     """Writes the body of one function."""
-
-    def __init__(self, unit: Names, outer: Body | None, info: FunctionInfo | None, cls: ClassInfo | None = None) -> None:
-        self.unit = unit
-        self.outer = outer
-        self.info = info
-        self.cls = cls
-        self.types: Inference | None = None  # only where there is a loop
-        self.temporaries = 0
-        self.literals: dict[str, Type | None] = {}  # of variables that are set once
-        self.listed: dict[str, bool] = {}  # whether a variable was last set to a list of tensors
-        self.displays: dict[str, ast.List] = {}  # variables that are a list as it was written out, which nothing has written into
-        self.declared: dict[str, Type] = {}  # variables that were first set to a list of a type that is said
-        self.aliases: dict[str, str] = {}  # variables that stand for a function of the program, and its qualified name
-        self.locals: set[str] = set()
-        self.forks: set[str] = set()  # functions in this one: bodies of forks
-        self.depth = 0
-        self.calls = 0  # in the source so far
-        self.paid = 0  # of them
 
     def function(self, node: ast.FunctionDef, name: str) -> ast.FunctionDef:
         """The function itself, with a step paid on entry and parameters checked where loops rely on their types."""
@@ -123,75 +73,9 @@ class Body:
             col_offset=0,
         )
 
-    def _temporary(self, node: ast.AST) -> tuple[ast.Name, ast.Name]:
-        self.temporaries += 1
-        name, at = f"t{self.temporaries}", {"lineno": node.lineno, "col_offset": 0}  # type: ignore[attr-defined]
-        return ast.Name(name, ast.Store(), **at), ast.Name(name, ast.Load(), **at)
-
-    def _guarded(self, value: ast.expr, type_: str, node: ast.AST) -> ast.expr:
-        """``t if (t := value).__class__ is int else checked(t)``; the class is asked for by our own code, of any value."""
-        at = {"lineno": node.lineno, "col_offset": 0}  # type: ignore[attr-defined]
-        store, load = self._temporary(node)
-        found = ast.Attribute(ast.NamedExpr(store, value, **at), "__class__", ast.Load(), **at)
-        kind = self._table_name(type_, int if type_ == "int" else float, node)
-        checked = ast.Call(self._table_name(f"checked {type_}", called.CHECKS[type_], node), [load], [], **at)
-        return ast.IfExp(ast.Compare(found, [ast.Is()], [kind], **at), load, checked, **at)
-
-    def _native(self, node: ast.Call) -> ast.expr | None:
-        """Arithmetic and comparisons of what are certainly numbers, without operators; integers wrap at the end of the expression."""
-        types = self.types
-        name = dotted(node.func)
-        if name == "torch.len":
-            listed = types is not None and len(node.args) == 1 and (types.type_of(node.args[0]) or "").startswith("List[")
-            return self._length(node) if listed and not node.keywords else None
-        if types is None or len(node.args) != 2 or node.keywords:
-            return None
-        if name in COMPARISONS:
-            if types.type_of(node) != "bool":
-                return None
-            left, right = (self.expr(arg) for arg in node.args)
-            return ast.Compare(left, [COMPARISONS[name]()], [right], lineno=node.lineno, col_offset=0)
-        found = types.type_of(node)
-        if name in ARITHMETIC and found == "float":
-            return self._arithmetic(node, 0)
-        if found != "int":
-            return None
-        at: dict[str, Any] = {"lineno": node.lineno, "col_offset": 0}
-        if name in ARITHMETIC:
-            store, load = self._temporary(node)
-            low, high = ast.Constant(-called.INT64, **at), ast.Constant(called.INT64 - 1, **at)
-            inside = ast.Compare(low, [ast.LtE(), ast.LtE()], [ast.NamedExpr(store, self._arithmetic(node, 0), **at), high], **at)
-            wrapped = ast.Call(self._table_name("wrapped", called.wrapped, node), [load], [], **at)
-            return ast.IfExp(inside, load, wrapped, **at)
-        divisor = node.args[1]
-        if isinstance(divisor, ast.Constant) and divisor.value.__class__ is int and divisor.value > 0:
-            operation = ast.Mod() if name == "torch.remainder" else ast.FloorDiv()
-            return ast.BinOp(self.expr(node.args[0]), operation, divisor, **at)
-        return None
-
-    def _length(self, node: ast.Call) -> ast.expr:
-        """Of what is said to be a list; anything else in its place has a length that is an integer, or none."""
-        node.func = self._table_name("len", len, node)
-        return self._arguments(node)
-
-    def _arithmetic(self, node: ast.expr, depth: int) -> ast.expr:
-        if depth < DEPTH and isinstance(node, ast.Call) and self.types is not None and not node.keywords and len(node.args) == 2:
-            operation = ARITHMETIC.get(dotted(node.func))
-            if operation is not None and self.types.type_of(node) in {"int", "float"}:
-                integers = self.types.type_of(node) == "int"
-                parts = []
-                for arg in node.args:
-                    # what is an integer within floats wraps by itself
-                    native = integers or self.types.type_of(arg) == "float"
-                    parts.append(self._arithmetic(arg, depth + 1) if native else self.expr(arg))
-                return ast.BinOp(parts[0], operation(), parts[1], lineno=node.lineno, col_offset=0)
-        return self.expr(node)
-
     def _default(self, node: ast.expr) -> ast.expr:
         value = self.unit.literal(node)
         return self._name(self.unit.entry(("default", self.unit.fresh()), value), node)
-
-    # ------------------------------------------------------------------------------------------------ statements
 
     def block(self, body: list[ast.stmt]) -> list[ast.stmt]:
         """Statements of a block; never empty."""
@@ -228,7 +112,7 @@ class Body:
         target = node.targets[0]
         self._forget([node])
         if isinstance(target, ast.Name):
-            if target.id not in self.declared and (type_ := _annotated(node.value)) is not None:
+            if target.id not in self.declared and (type_ := annotated_type(node.value)) is not None:
                 self.declared[target.id] = type_
             if isinstance(node.value, ast.List) and len(node.value.elts) <= ITEMS and self.unit.host.itself:
                 self.displays[target.id] = copy.deepcopy(node.value)
@@ -325,23 +209,6 @@ class Body:
             node.value = self.expr(node.value)
         return node
 
-    def _once(self, items: list[ast.expr]) -> list[ast.expr]:
-        """1.0 eliminates common subexpressions, also where that makes two results one tensor."""
-        made: list[ast.expr] = []
-        seen: dict[str, ast.Name] = {}
-        for item in items:
-            pure = isinstance(item, ast.Call) and dotted(item.func).startswith("torch.") and not dotted(item.func).endswith("_")
-            key = ast.dump(item) if pure else ""
-            if key in seen:
-                self.unit.host.equal_calls()
-                made.append(seen[key])
-            elif pure:
-                store, seen[key] = self._temporary(item)
-                made.append(ast.NamedExpr(store, self.expr(item), lineno=item.lineno, col_offset=0))
-            else:
-                made.append(self.expr(item))
-        return made
-
     def _check_return(self, value: ast.expr) -> None:
         """Refuse what is wrong on its face: a literal of another type than the function says it returns."""
         returns = self.info.returns if self.info is not None else None
@@ -394,223 +261,7 @@ class Body:
         """The body of a fork: a function without parameters that closes over variables."""
         if node.args.args or self.outer is not None:
             raise self.unit.fail(node, "has a function in a function that is no body of a fork")
-        return Body(self.unit, self, None).function(node, "v" + node.name)
-
-    # ------------------------------------------------------------------------------------------------ expressions
-
-    def is_fork(self, name: str) -> bool:
-        """Whether a name is that of a function inside of this one, or of the one around."""
-        return name in self.forks or (name not in self.locals and self.outer is not None and self.outer.is_fork(name))
-
-    def alias(self, name: str) -> str:
-        """The qualified name of the function that a variable stands for; empty where it stands for none."""
-        if name in self.locals:
-            return self.aliases.get(name, "")
-        return self.outer.alias(name) if self.outer is not None else ""
-
-    def known(self, name: str) -> bool:
-        """Whether a name is a variable here or of the function around."""
-        return name in self.locals or (self.outer is not None and self.outer.known(name))
-
-    def _name(self, name: str, node: ast.AST) -> ast.Name:
-        return ast.Name(name, ast.Load(), lineno=node.lineno, col_offset=0)  # type: ignore[attr-defined]
-
-    def _table_name(self, key: str, value: Any, node: ast.AST) -> ast.Name:
-        return self._name(self.unit.entry(("own", key), value), node)
-
-    def expr(self, node: ast.expr) -> ast.expr:
-        """Any expression."""
-        handler = _EXPRESSIONS.get(node.__class__)
-        if handler is None:
-            raise self.unit.fail(node, f"has {node.__class__.__name__}, which TorchScript does not have")
-        self.depth += 1
-        if self.depth > DEPTH:
-            raise self.unit.fail(node, f"is nested deeper than {DEPTH}")
-        found: ast.expr = handler(self, node)
-        self.depth -= 1
-        return found
-
-    def constant(self, node: ast.Constant) -> ast.expr:
-        """A literal."""
-        value = node.value
-        kind = value.__class__
-        if kind not in LITERALS:
-            raise self.unit.fail(node, f"has a constant of {kind.__name__}")
-        if kind is int and not -called.INT64 <= value < called.INT64:  # type: ignore[operator]
-            raise self.unit.fail(node, "has an integer of more than 64 bits")
-        node.kind = None
-        return node
-
-    def name(self, node: ast.Name) -> ast.expr:
-        """A variable, or a number that has no literal."""
-        name = node.id
-        if self.is_fork(name):
-            raise self.unit.fail(node, f"uses the function {name} as a value")
-        if self.known(name):
-            alias = self.alias(name)
-            if alias:
-                self.unit.reference(alias, "value")  # a function is none: linking says so
-            node.id = "v" + name
-            return node
-        if name in NUMBERS:
-            return self._name(self.unit.entry(("number", name), NUMBERS[name]), node)
-        raise self.unit.fail(node, f"undefined value {name}")
-
-    def attribute(self, node: ast.Attribute) -> ast.expr:
-        """``x.a``, ``CONSTANTS.c0``, ``__torch__.m.C``."""
-        root: ast.expr = node
-        while isinstance(root, ast.Attribute):
-            root = root.value
-        if isinstance(root, ast.Name) and not self.known(root.id):
-            return self._global(node, dotted(node))
-        type_ = self.types.type_of(node) if self.types is not None else None
-        node.value = self.expr(node.value)
-        node.attr = "a_" + node.attr
-        return node if type_ is None else self._guarded(node, type_, node)
-
-    def _global(self, node: ast.expr, name: str) -> ast.expr:
-        head, _, rest = name.partition(".")
-        if head == "CONSTANTS" and rest[:1] == "c" and rest[1:].isdigit():
-            index = int(rest[1:])
-            return self._name(self.unit.entry(("constant", index), self.unit.host.constant(index)), node)
-        if head == "__torch__":
-            return self._name(self.unit.reference(name, "value"), node)
-        raise self.unit.fail(node, f"undefined value {name}")
-
-    def call(self, node: ast.Call) -> ast.expr:
-        """A call: of a form of the language, a builtin, an operator, a function or a method."""
-        self.calls += 1
-        func = node.func
-        if self.displays and dotted(func) not in READING:
-            self._forget_names({arg.id for arg in node.args if isinstance(arg, ast.Name)}.intersection(self.displays))
-        if isinstance(func, ast.Name):
-            if self.known(func.id):
-                node.func = self._callee(func)
-                return self._arguments(node, prefixed=True)
-            special = _SPECIAL.get(func.id)
-            if special is not None:
-                return special(self, node)
-            operator = CALLS.get(func.id)
-            if operator is None:
-                raise self.unit.fail(node, f"calls {func.id}, which is not defined")
-            if func.id == "float" and self.types is not None and self.types.type_of(node) == "float":
-                node.func = self._table_name("float", float, node)  # of what is certainly a number
-                return self._arguments(node)
-            node.func = self._name(self.unit.operator(operator, node), node)
-            return self._arguments(node)
-        if isinstance(func, ast.Attribute):
-            name = dotted(func)
-            root = name.partition(".")[0]
-            if name and not self.known(root):
-                return self._call_global(node, name)
-            func.value = self.expr(func.value)
-            func.attr = "m_" + func.attr
-            return self._arguments(node, prefixed=True)
-        raise self.unit.fail(node, "calls what is no name")
-
-    def _callee(self, func: ast.Name) -> ast.expr:
-        """A variable that is called. Only what is a function by the source itself can be: no value of a program is callable."""
-        if self.is_fork(func.id):
-            return self._name("v" + func.id, func)
-        name = self.alias(func.id)
-        if not name:
-            raise self.unit.fail(func, f"calls {func.id}, which is no function")
-        return self._name(self.unit.reference(name, "call"), func)
-
-    def _call_global(self, node: ast.Call, name: str) -> ast.expr:
-        if name.startswith("torch."):
-            slip = self._slip(node, name)
-            if slip is not None:
-                return slip
-            if self.types is not None and name in NATIVE:
-                native = self._native(node)
-                if native is not None:
-                    return native
-            plain = _PLAIN_CALLS.get(name)
-            if plain is not None and len(node.args) == plain[0] and not node.keywords:
-                return plain[1](self, node)
-            operator = "aten::" + name[6:].rpartition(".")[2]
-            if name in OF_ELEMENTS and node.args and (kind := self._elements(node.args[0])) in called.ELEMENTS:
-                of = called.of_elements(self.unit.host.operator(operator, self.unit, node.lineno), kind)
-                node.func = self._table_name(f"{operator} of {kind}", of, node)
-                return self._arguments(node)
-            node.func = self._name(self.unit.operator(operator, node), node)
-            return self._arguments(node)
-        if name.startswith("ops."):
-            space, _, rest = name[4:].partition(".")
-            if space == "prim" and len(node.args) == 1 and rest in {"unchecked_unwrap_optional", "unchecked_cast"}:
-                return self.expr(node.args[0])
-            if space == "prim" and rest == "RaiseException":
-                node.func = self._table_name("raise", called.raised, node)
-                return self._arguments(node)
-            node.func = self._name(self.unit.operator(f"{space}::{rest}", node), node)
-            return self._arguments(node)
-        if name.startswith("__torch__."):
-            if name.endswith(".__new__"):
-                made = self._name(self.unit.reference(name[: -len(".__new__")], "new"), node)
-                return ast.Call(made, [], [], lineno=node.lineno, col_offset=0)
-            node.func = self._name(self.unit.reference(name, "call"), node)
-            return self._arguments(node, prefixed=True)
-        raise self.unit.fail(node, f"calls {name}, which is not defined")
-
-    def _slip(self, node: ast.Call, name: str) -> ast.expr | None:
-        """A call of which the release makes something else for what its arguments are in the source; None where it does not."""
-        host, line = self.unit.host, node.lineno
-        if name in {"torch.eq", "torch.ne"} and host.itself and (self._of_itself(node) or self._one_list(node)):
-            found = "aten::" + name[6:]
-            node.func = self._table_name(f"{found} of itself", host.of_itself(found, self.unit, line), node)
-            return self._arguments(node)
-        if host.neutral and _changes_nothing(node, name):
-            found = "aten::" + name[6:]
-            node.func = self._table_name(f"{found} of nothing", host.unchanged(found, self.unit, line), node)
-            return self._arguments(node)
-        if name == "torch.index_put" and host.listed and len(node.args) > 1 and self._lists_tensors(node.args[1]):
-            node.func = self._table_name("aten::index_put of tensors", host.written(self.unit, line), node)
-            return self._arguments(node)
-        return None
-
-    def _of_itself(self, node: ast.Call) -> bool:
-        """Whether both sides are one value: the same expression of variables, which nothing changes between the two."""
-        if len(node.args) != 2 or node.keywords or ast.dump(node.args[0]) != ast.dump(node.args[1]):
-            return False
-        parts = list(ast.walk(node.args[0]))
-        variables = [one for one in parts if isinstance(one, ast.Name) and self.known(one.id)]
-        called_ = [dotted(one.func) for one in parts if isinstance(one, ast.Call)]
-        attributes = [one for one in parts if isinstance(one, ast.Attribute) and not dotted(one).startswith("torch.")]
-        pure = all(
-            one in {"float", "int"} or (one.startswith("torch.") and one not in NO_VALUE and not one.endswith("_"))
-            for one in called_
-        )
-        return bool(variables) and not attributes and pure
-
-    def _elements(self, node: ast.expr) -> str:
-        """The type of what a list is said to hold, or lists in it; empty where the source does not say it."""
-        type_ = _annotated(node)
-        if isinstance(node, ast.Name):
-            type_ = self.declared.get(node.id)
-            if type_ is None and self.info is not None:
-                said = next((one for name, one in self.info.parameters if name == node.id), None)
-                type_ = read_type(said) if said is not None else None
-        elif (
-            isinstance(node, ast.Attribute)
-            and isinstance(node.value, ast.Name)
-            and node.value.id == "self"
-            and self.cls is not None
-        ):
-            said = self.cls.attributes.get(node.attr)
-            type_ = read_type(said) if said is not None else None
-        if type_ is None or type_.kind != "List":
-            return ""
-        while type_.kind == "List":
-            type_ = type_.args[0]
-        return str(type_)
-
-    def _one_list(self, node: ast.Call) -> bool:
-        """Whether one side is a list that is written out, and the other a variable that is the same list, which nothing has written into."""
-        if len(node.args) != 2 or node.keywords or not any(isinstance(one, ast.List) for one in node.args):
-            return False
-        both = [self.displays.get(one.id, one) if isinstance(one, ast.Name) else one for one in node.args]
-        return self._of_itself(ast.Call(node.func, both, []))
+        return BodyCompiler(self.unit, self, None).function(node, "v" + node.name)
 
     def _set_in(self, body: list[ast.stmt]) -> set[str]:
         """The variables that statements set; none where no variable is known to be a list that was written out."""
@@ -623,245 +274,10 @@ class Body:
         if self.displays:
             self._forget_names(self._set_in(body))
 
-    def _forget_names(self, names: Collection[str]) -> None:
-        """These variables are something else from here on, and so is what is written out with them."""
-        if self.displays and names:
-            self.displays = {
-                name: made
-                for name, made in self.displays.items()
-                if name not in names and not any(isinstance(one, ast.Name) and one.id in names for one in ast.walk(made))
-            }
 
-    def _lists_tensors(self, node: ast.expr) -> bool:
-        """Whether an expression is a list of tensors, and not of optional ones."""
-        if isinstance(node, ast.List):
-            return not any(isinstance(one, ast.Constant) for one in node.elts)
-        if isinstance(node, ast.Name) and node.id in self.listed:
-            return self.listed[node.id]
-        if isinstance(node, ast.Name) and self.info is not None:
-            declared = next((type_ for name, type_ in self.info.parameters if name == node.id), None)
-            return declared is not None and str(read_type(declared)) == "List[Tensor]"
-        return False
-
-    def _arguments(self, node: ast.Call, *, prefixed: bool = False) -> ast.Call:
-        node.args = [self.expr(arg) for arg in node.args]
-        for keyword in node.keywords:
-            if keyword.arg is None:
-                raise self.unit.fail(node, "has ** in a call")
-            if prefixed:
-                keyword.arg = "v" + keyword.arg
-            keyword.value = self.expr(keyword.value)
-        return node
-
-    def _type(self, node: ast.expr) -> ast.expr:
-        types = [read_type(one) for one in (node.elts if isinstance(node, ast.Tuple | ast.List) else [node])]
-        return self._name(self.unit.entry(("types", tuple(map(str, types))), tuple(types)), node)
-
-    def _two(self, node: ast.Call) -> None:
-        if len(node.args) != 2 or node.keywords:
-            raise self.unit.fail(node, f"expected two arguments of {dotted(node.func)}")
-
-    def annotate(self, node: ast.Call) -> ast.expr:
-        """``annotate(T, x)``: converts where a tensor stands for a number, and of ``tolist()``."""
-        self._two(node)
-        value = node.args[1]
-        if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "tolist":
-            type_ = read_type(node.args[0])
-            kept = self._name(self.unit.entry(("type", str(type_)), type_), node)
-            args = [self.expr(value.func.value), kept]
-            return ast.Call(self._table_name("tolist", called.to_list, node), args, [], lineno=node.lineno, col_offset=0)
-        implicit = IMPLICIT.get(dotted(node.args[0]))
-        certain = literal_type(value) is not None or (self.types is not None and self.types.type_of(value) in {"int", "float"})
-        if implicit is None or certain:
-            return self.expr(value)
-        func = self._name(self.unit.operator(implicit, node), node)  # a tensor where a number is asked for
-        return ast.Call(func, [self.expr(value)], [], lineno=node.lineno, col_offset=0)
-
-    def unchecked(self, node: ast.Call) -> ast.expr:
-        """``unchecked_cast(T, x)`` is x."""
-        self._two(node)
-        return self.expr(node.args[1])
-
-    def uninitialized(self, node: ast.Call) -> ast.expr:
-        """``uninitialized(T)``: a value that nobody reads."""
-        return ast.Constant(None, lineno=node.lineno, col_offset=0)
-
-    def isinstance_(self, node: ast.Call) -> ast.expr:
-        """``isinstance(x, T)`` and ``isinstance(x, [T, U])``."""
-        self._two(node)
-        node.args = [self.expr(node.args[0]), self._type(node.args[1])]
-        node.func = self._table_name("isinstance", called.is_instance, node)
-        return node
-
-    def getattr_(self, node: ast.Call) -> ast.expr:
-        """``getattr(x, "0")``."""
-        self._two(node)
-        name = node.args[1]
-        if not (isinstance(name, ast.Constant) and name.value.__class__ is str):
-            raise self.unit.fail(node, "getattr() expects a text")
-        return ast.Attribute(self.expr(node.args[0]), "a_" + name.value, ast.Load(), lineno=node.lineno, col_offset=0)
-
-    def fork_(self, node: ast.Call) -> ast.expr:
-        """``fork(f, x)``: of a function inside of this one, or of one of the program."""
-        if not node.args:
-            raise self.unit.fail(node, "forks nothing")
-        func, name = node.args[0], dotted(node.args[0])
-        if isinstance(func, ast.Name) and self.known(func.id):
-            forked = self._callee(func)
-        elif name.startswith("__torch__."):
-            forked = self._name(self.unit.reference(name, "call"), node)
-        else:
-            raise self.unit.fail(node, "forks what is no function")
-        node.args = node.args[1:]
-        node = self._arguments(node)
-        node.func = self._table_name("fork", called.fork, node)
-        node.args = [forked, *node.args]
-        return node
-
-    def is_(self, node: ast.Call) -> ast.expr:
-        """``torch.__is__(x, y)``."""
-        left, right = (self.expr(arg) for arg in node.args)
-        return ast.Compare(left, [ast.Is()], [right], lineno=node.lineno, col_offset=0)
-
-    def is_not(self, node: ast.Call) -> ast.expr:
-        """``torch.__isnot__(x, y)``."""
-        left, right = (self.expr(arg) for arg in node.args)
-        return ast.Compare(left, [ast.IsNot()], [right], lineno=node.lineno, col_offset=0)
-
-    def subscript(self, node: ast.Subscript) -> ast.expr:
-        """``x[y]`` and slices of lists and texts."""
-        type_ = self.types.type_of(node) if self.types is not None else None
-        node.value = self.expr(node.value)
-        where = node.slice
-        if isinstance(where, ast.Slice):
-            where.lower = self.expr(where.lower) if where.lower is not None else None
-            where.upper = self.expr(where.upper) if where.upper is not None else None
-            where.step = self.expr(where.step) if where.step is not None else None
-            node.value = ast.Call(
-                self._table_name("sliceable", called.sliceable, node), [node.value], [], lineno=node.lineno, col_offset=0
-            )
-        else:
-            node.slice = self._keyed(where)
-        return node if type_ is None else self._guarded(node, type_, node)
-
-    def _keyed(self, node: ast.expr) -> ast.expr:
-        """``t if (t := key).__class__ is int else checked_key(t)``, of what is not a constant, nor certainly a number."""
-        if literal_type(node) is not None and not isinstance(node, ast.Tuple):
-            return self.expr(node)
-        certain = self.types is not None and self.types.type_of(node) in {"int", "float", "bool"}
-        found = self.expr(node)
-        if certain:
-            return found
-        at: dict[str, Any] = {"lineno": node.lineno, "col_offset": 0}
-        store, load = self._temporary(node)
-        kind = ast.Attribute(ast.NamedExpr(store, found, **at), "__class__", ast.Load(), **at)
-        test = ast.Compare(kind, [ast.Is()], [self._table_name("int", int, node)], **at)
-        return ast.IfExp(test, load, ast.Call(self._table_name("key", checked_key, node), [load], [], **at), **at)
-
-    def items(self, node: ast.Tuple | ast.List) -> ast.expr:
-        """A tuple or list."""
-        if self.unit.host.once and isinstance(node, ast.Tuple):
-            node.elts = self._once(node.elts)
-        else:
-            node.elts = [self.expr(item) for item in node.elts]
-        self.calls += len(node.elts) // ITEMS
-        return node
-
-    def dict_(self, node: ast.Dict) -> ast.expr:
-        """A dictionary."""
-        if any(key is None for key in node.keys):
-            raise self.unit.fail(node, "has ** in a dictionary")
-        node.keys = [self._keyed(key) for key in node.keys if key is not None]
-        node.values = [self.expr(value) for value in node.values]
-        return node
-
-    def unary(self, node: ast.UnaryOp) -> ast.expr:
-        """``not x``, ``-x``, ``~x``."""
-        kind = node.op.__class__
-        if kind is ast.Not:
-            node.operand = self.expr(node.operand)
-            return node
-        if kind is ast.USub and isinstance(node.operand, ast.Constant) and node.operand.value.__class__ in {int, float, complex}:
-            value: Any = node.operand.value
-            if value.__class__ is int and value > called.INT64:
-                raise self.unit.fail(node, "has an integer of more than 64 bits")
-            return ast.Constant(-value, lineno=node.lineno, col_offset=0)
-        if kind is ast.UAdd:
-            return self.expr(node.operand)
-        operator = "aten::neg" if kind is ast.USub else "aten::bitwise_not"
-        func = self._name(self.unit.operator(operator, node), node)
-        return ast.Call(func, [self.expr(node.operand)], [], lineno=node.lineno, col_offset=0)
-
-    def binary(self, node: ast.BinOp) -> ast.expr:
-        """Arithmetic: the operator of the sign."""
-        func = self._name(self.unit.operator(BINARY[node.op.__class__], node), node)
-        return ast.Call(func, [self.expr(node.left), self.expr(node.right)], [], lineno=node.lineno, col_offset=0)
-
-    def compare(self, node: ast.Compare) -> ast.expr:
-        """A comparison of two, ``is``, ``in``."""
-        if len(node.ops) != 1:
-            raise self.unit.fail(node, "chains comparisons")
-        op, left, right = node.ops[0], self.expr(node.left), self.expr(node.comparators[0])
-        if isinstance(op, ast.Is | ast.IsNot):
-            node.left, node.comparators = left, [right]
-            return node
-        at: dict[str, Any] = {"lineno": node.lineno, "col_offset": 0}
-        if isinstance(op, ast.In | ast.NotIn):
-            func = self._name(self.unit.operator("aten::__contains__", node), node)
-            found: ast.expr = ast.Call(func, [right, left], [], **at)
-            return found if isinstance(op, ast.In) else ast.UnaryOp(ast.Not(), found, **at)
-        func = self._name(self.unit.operator(COMPARE[op.__class__], node), node)
-        return ast.Call(func, [left, right], [], **at)
-
-    def boolean(self, node: ast.BoolOp) -> ast.expr:
-        """``and``, ``or``."""
-        node.values = [self.expr(value) for value in node.values]
-        return node
-
-    def choice(self, node: ast.IfExp) -> ast.expr:
-        """``x if c else y``."""
-        node.test, node.body, node.orelse = self.expr(node.test), self.expr(node.body), self.expr(node.orelse)
-        return node
-
-
-def _changes_nothing(node: ast.Call, name: str) -> bool:
-    """Whether a call is arithmetic whose second operand, a number in the source, changes nothing."""
-    if name not in NEUTRAL or len(node.args) != 2 or any(one.arg != "alpha" for one in node.keywords):
-        return False
-    return _is_number(node.args[1], NEUTRAL[name]) and all(_is_number(one.value, 1) for one in node.keywords)
-
-
-def _is_number(node: ast.expr, number: int) -> bool:
-    return isinstance(node, ast.Constant) and node.value.__class__ in {int, float} and node.value == number
-
-
-def _annotated(node: ast.expr) -> Type | None:
-    """The type of ``annotate(List[T], x)``; None of anything else."""
-    if not (isinstance(node, ast.Call) and dotted(node.func) == "annotate" and len(node.args) == 2):
-        return None
-    said = node.args[0]
-    return read_type(said) if isinstance(said, ast.Subscript) and dotted(said.value) == "List" else None
-
-
-def _not(body: Body, node: ast.Call) -> ast.expr:
-    return ast.UnaryOp(ast.Not(), body.expr(node.args[0]), lineno=node.lineno, col_offset=0)
-
-
-_STATEMENTS: dict[type, Callable[[Body, Any], ast.stmt | None]] = {
-    ast.Assign: Body.assign, ast.AnnAssign: Body.annotated, ast.Expr: Body.statement, ast.If: Body.if_, ast.While: Body.while_,
-    ast.For: Body.for_, ast.Return: Body.return_, ast.Assert: Body.assert_, ast.Raise: Body.raise_, ast.Pass: Body.plain,
-    ast.Break: Body.plain, ast.Continue: Body.plain, ast.With: Body.with_, ast.FunctionDef: Body.nested,
+_STATEMENTS: dict[type, Callable[[BodyCompiler, Any], ast.stmt | None]] = {
+    ast.Assign: BodyCompiler.assign, ast.AnnAssign: BodyCompiler.annotated, ast.Expr: BodyCompiler.statement, ast.If: BodyCompiler.if_, ast.While: BodyCompiler.while_,
+    ast.For: BodyCompiler.for_, ast.Return: BodyCompiler.return_, ast.Assert: BodyCompiler.assert_, ast.Raise: BodyCompiler.raise_, ast.Pass: BodyCompiler.plain,
+    ast.Break: BodyCompiler.plain, ast.Continue: BodyCompiler.plain, ast.With: BodyCompiler.with_, ast.FunctionDef: BodyCompiler.nested,
 }  # fmt: skip
 _BLOCKS = frozenset({ast.If, ast.While, ast.For, ast.With, ast.FunctionDef})  # statements that hold others
-_EXPRESSIONS: dict[type, Callable[[Body, Any], ast.expr]] = {
-    ast.Constant: Body.constant, ast.Name: Body.name, ast.Attribute: Body.attribute, ast.Call: Body.call,
-    ast.Subscript: Body.subscript, ast.Tuple: Body.items, ast.List: Body.items, ast.Dict: Body.dict_, ast.UnaryOp: Body.unary,
-    ast.BinOp: Body.binary, ast.Compare: Body.compare, ast.BoolOp: Body.boolean, ast.IfExp: Body.choice,
-}  # fmt: skip
-_SPECIAL: dict[str, Callable[[Body, ast.Call], ast.expr]] = {
-    "annotate": Body.annotate, "unchecked_cast": Body.unchecked, "uninitialized": Body.uninitialized,
-    "isinstance": Body.isinstance_, "getattr": Body.getattr_, "fork": Body.fork_,
-}  # fmt: skip
-_PLAIN_CALLS: dict[str, tuple[int, Callable[[Body, ast.Call], ast.expr]]] = {
-    "torch.__is__": (2, Body.is_), "torch.__isnot__": (2, Body.is_not), "torch.__not__": (1, _not),
-}  # fmt: skip

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from torch_compat.errors import Raised
 from torch_compat.runtime.language.types import Type, instance_of
+from torch_compat.runtime.string_conversion import shown
 from torch_compat.runtime.tensor import Tensor
-from torch_compat.runtime.texts import shown
 from torch_compat.runtime.values import Future, bounded
 
 if TYPE_CHECKING:

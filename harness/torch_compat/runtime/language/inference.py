@@ -10,12 +10,23 @@ import ast
 from typing import TYPE_CHECKING
 
 from torch_compat.formats.parsing import dotted
-from torch_compat.runtime.language.types import ANY, Type
+from torch_compat.runtime.language.types import ANY, Type, read_type
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["ARITHMETIC", "COMPARISONS", "LITERALS", "Inference", "has_loop", "literal_type", "may_be", "variables_of"]
+__all__ = [
+    "ARITHMETIC",
+    "COMPARISONS",
+    "LITERALS",
+    "Inference",
+    "annotated_type",
+    "changes_nothing",
+    "has_loop",
+    "literal_type",
+    "may_be",
+    "variables_of",
+]
 
 ARITHMETIC: dict[str, type[ast.operator]] = {"torch.add": ast.Add, "torch.sub": ast.Sub, "torch.mul": ast.Mult}
 COMPARISONS: dict[str, type[ast.cmpop]] = {
@@ -267,3 +278,26 @@ def may_be(found: Type, declared: Type) -> bool:
     if found.kind == "Tuple" and declared.kind == "Tuple":
         return len(found.args) == len(declared.args) and all(map(may_be, found.args, declared.args))
     return found.kind == declared.kind
+
+
+def annotated_type(node: ast.expr) -> Type | None:
+    """The type of ``annotate(List[T], x)``; None of anything else."""
+    if not (isinstance(node, ast.Call) and dotted(node.func) == "annotate" and len(node.args) == 2):
+        return None
+    said = node.args[0]
+    return read_type(said) if isinstance(said, ast.Subscript) and dotted(said.value) == "List" else None
+
+
+NEUTRAL = {"torch.add": 0, "torch.sub": 0, "torch.mul": 1, "torch.div": 1}
+"""What changes nothing, by operator."""
+
+
+def changes_nothing(node: ast.Call, name: str) -> bool:
+    """Whether a call is arithmetic whose second operand, a number in the source, changes nothing."""
+    if name not in NEUTRAL or len(node.args) != 2 or any(one.arg != "alpha" for one in node.keywords):
+        return False
+    return _is_number(node.args[1], NEUTRAL[name]) and all(_is_number(one.value, 1) for one in node.keywords)
+
+
+def _is_number(node: ast.expr, number: int) -> bool:
+    return isinstance(node, ast.Constant) and node.value.__class__ in {int, float} and node.value == number

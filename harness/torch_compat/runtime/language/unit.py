@@ -27,7 +27,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from torch_compat.formats.parsing import MOST_PARSED, REQUIRED, dotted, parse, parsing
-from torch_compat.runtime.language.body import Body
+from torch_compat.runtime.language.body import BodyCompiler
 from torch_compat.runtime.language.names import FILE_PREFIX, ClassInfo, FunctionInfo, Names, SourceError
 from torch_compat.runtime.values import EnumMember, NamedTupleValue, ScriptObject
 
@@ -237,5 +237,5 @@ class Unit(Names):
         info = FunctionInfo(node.name, parameters, required, node.returns)
         name = f"f{len(self._infos)}"
         self._infos.append((name, info))
-        self._bodies.append(Body(self, None, info, cls).function(node, name))
+        self._bodies.append(BodyCompiler(self, None, info, cls).function(node, name))
         return info

@@ -11,8 +11,8 @@ import numpy as np
 from torch_compat.escapes import escaped_output
 from torch_compat.runtime import dtypes
 from torch_compat.runtime.registry import grad, operator
+from torch_compat.runtime.string_conversion import joined, shown
 from torch_compat.runtime.tensor import OpaqueTensor, Tensor
-from torch_compat.runtime.texts import joined, shown
 from torch_compat.runtime.values import Device, Future, bounded, raised
 
 

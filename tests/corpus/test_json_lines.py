@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torch_compat.corpus.lines import digest, dump, read_lines, write_lines
+from torch_compat.corpus.json_lines import digest, dump, read_lines, write_lines
 from torch_compat.errors import CorpusError
 
 JSON = st.recursive(

@@ -7,16 +7,16 @@ from hypothesis import strategies as st
 from tests.operators import pairs
 from torch_compat.errors import UsageError
 from torch_compat.operators import schema as grammar
-from torch_compat.operators.shape import Argument, bare, shape
+from torch_compat.operators.call_signature import SignatureParameter, bare, shape
 
 
 def test_a_schema_is_split_into_its_arguments() -> None:
     said = shape("aten::add.Tensor(Tensor(a!) self, Tensor other, *, Scalar? alpha=1) -> Tensor(a!)")
     assert (said.name, said.overload, said.returns, said.vararg) == ("aten::add", "Tensor", "Tensor(a!)", False)
     assert said.arguments == (
-        Argument("self", "Tensor", None, False, True),
-        Argument("other", "Tensor", None, False, False),
-        Argument("alpha", "Scalar?", "1", True, False),
+        SignatureParameter("self", "Tensor", None, False, True),
+        SignatureParameter("other", "Tensor", None, False, False),
+        SignatureParameter("alpha", "Scalar?", "1", True, False),
     )
     assert [argument.optional for argument in said.arguments] == [False, False, True]
 

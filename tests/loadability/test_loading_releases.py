@@ -10,7 +10,7 @@ import pytest
 
 from torch_compat.archive import Damage
 from torch_compat.formats.model import Call, Facts
-from torch_compat.needs import Judge, Needs, of, packaged_rules
+from torch_compat.loadability import Judge, Needs, of, packaged_rules
 from torch_compat.pickles import unpickle
 
 RELEASES = packaged_rules().releases
@@ -165,7 +165,7 @@ def test_torch_load_opens_no_packages() -> None:
 
 
 def test_what_is_kept_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("torch_compat.needs.verdict.KEPT", 3)
+    monkeypatch.setattr("torch_compat.loadability.loading_releases.KEPT", 3)
     judge = Judge(packaged_rules())
     facts = Facts("a.pt", 1, "torchscript", "zip", versions={"file-format": 3})
     for number in range(9):

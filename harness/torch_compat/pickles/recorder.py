@@ -8,19 +8,19 @@ from __future__ import annotations
 from _compat_pickle import IMPORT_MAPPING, NAME_MAPPING
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from torch_compat.pickles.interpret import REBUILDERS, Budget
-from torch_compat.pickles.values import Deque, Described, Dict, Event, Global, NumpyArray, NumpyDtype, Size, Tensor
+from torch_compat.pickles.interpret import REBUILDERS, UnpicklingBudget
+from torch_compat.pickles.values import Deque, Described, Dict, Global, NumpyArray, NumpyDtype, Size, Tensor, UnpicklerEvent
 
 if TYPE_CHECKING:
     from torch_compat.pickles.values import ModuleSource, Storage
 
-__all__ = ["LIMITS", "NAMED", "STORAGE", "Limits", "Notes"]
+__all__ = ["LIMITS", "NAMED", "STORAGE", "Notes", "PickleLimits"]
 
 INTERNED = 4096  # globals that are kept from one pickle to the next, if their names are
 SHORT = 200  # characters long at most
 
 
-class Limits(NamedTuple):
+class PickleLimits(NamedTuple):
     """What one pickle may cost.
 
     Attributes:
@@ -46,11 +46,11 @@ class Limits(NamedTuple):
     nodes: int = 1 << 23
 
 
-LIMITS = Limits()
+LIMITS = PickleLimits()
 
 
 _globals: dict[tuple[str, str], Global] = {}
-_lines: list[dict[bytes, tuple[Global, Event]]] = [{} for _ in range(6)]  # by protocol: up to 2, names are Python 2's
+_lines: list[dict[bytes, tuple[Global, UnpicklerEvent]]] = [{} for _ in range(6)]  # by protocol: up to 2, names are Python 2's
 
 
 def _global(module: str, name: str) -> Global:
@@ -100,10 +100,10 @@ class Notes:
 
     __slots__ = ("arities", "budget", "events", "globals", "keys", "known", "opcodes", "protocol", "seen", "sources", "storages")
 
-    def __init__(self, limits: Limits) -> None:
-        self.budget = Budget(limits.copied, limits.weak_keys, limits.nodes)
+    def __init__(self, limits: PickleLimits) -> None:
+        self.budget = UnpicklingBudget(limits.copied, limits.weak_keys, limits.nodes)
         self.arities: set[tuple[str, int]] = set()
-        self.events: list[Event] = []
+        self.events: list[UnpicklerEvent] = []
         self.globals: dict[int, Global] = {}  # by identity
         self.keys: set[Any] = set()
         self.known: dict[bytes, Global] = {}
@@ -117,7 +117,7 @@ class Notes:
         """Note an event unless its like was noted; ``key`` says what is alike."""
         if (kind, key) not in self.keys:
             self.keys.add((kind, key))
-            self.events.append(Event(kind, subject, self.protocol))
+            self.events.append(UnpicklerEvent(kind, subject, self.protocol))
 
     @property
     def work(self) -> int:
@@ -136,13 +136,13 @@ class Notes:
         self.known[raw] = known[0]
         return self._noted(*known)
 
-    def _named(self, module: str, name: str) -> tuple[Global, Event]:
+    def _named(self, module: str, name: str) -> tuple[Global, UnpicklerEvent]:
         """The global as Python 3 calls it; and that it was named, as it was spelled."""
         spelled = _global(module, name)
         found = _global(*_python3(module, name)) if self.protocol < 3 else spelled
-        return found, Event("global", spelled, self.protocol)
+        return found, UnpicklerEvent("global", spelled, self.protocol)
 
-    def _noted(self, found: Global, event: Event) -> Global:
+    def _noted(self, found: Global, event: UnpicklerEvent) -> Global:
         if id(event.subject) not in self.keys:
             self.keys.add(id(event.subject))
             self.events.append(event)  # which keeps it alive, and its identity its own
@@ -156,7 +156,7 @@ class Notes:
     def called(self, func: Any, args: tuple[Any, ...], called: dict[int, int]) -> None:
         """Something is called for the first time, or with another number of arguments than the last time."""
         if id(func) not in called:
-            self.events.append(Event("reduce", func, self.protocol))  # which keeps it alive, and its identity its own
+            self.events.append(UnpicklerEvent("reduce", func, self.protocol))  # which keeps it alive, and its identity its own
         called[id(func)] = len(args)
         if func.__class__ is Global and func.rebuild is not None and func.name.startswith("_rebuild"):
             self.arities.add((func.path, len(args)))

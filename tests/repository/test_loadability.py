@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.recordings import readers_of
-from torch_compat.needs import Judge, Rules, load_rules, packaged_rules
+from torch_compat.loadability import Judge, Rules, load_rules, packaged_rules
 from torch_compat.policy import load_policy
 from torch_compat.replay.loading import LoadingEvidence, takers_of
 

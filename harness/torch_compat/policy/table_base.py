@@ -71,7 +71,7 @@ SHAPES: Final = {
     GLOBAL: "a module and a name in it such as 'collections.OrderedDict'",
     OPCODE: "an opcode of pickletools such as 'BINPERSID'",
     SLIP_SIGN: "a sign such as 'unmet:file-format' (see harness/torch_compat/runtime/slips.py)",
-    SIGN: "a sign of an archive such as 'record:model.json' (see harness/torch_compat/needs/signs.py)",
+    SIGN: "a sign of an archive such as 'record:model.json' (see harness/torch_compat/loadability/archive_features.py)",
     IDENTIFIER: "lower-case words joined by hyphens such as 'newer-loads'",
     QUALIFIED: "an operator with its overload, such as 'aten::div.Tensor'",
     UPGRADER: "operator, overload, and the first and last file format version, such as 'div_Tensor_0_3'",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from torch_compat.formats.model import Call, Facts, Producer
-from torch_compat.needs import of
-from torch_compat.needs.changes import ChangeOfMeaning, changes_of
+from torch_compat.loadability import of
+from torch_compat.loadability.changes import ChangeOfMeaning, changes_of
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 

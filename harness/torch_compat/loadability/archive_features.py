@@ -40,8 +40,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from torch_compat.needs.numbers import has_whole_constant, mistaken, too_large
-from torch_compat.needs.source import ATTRIBUTE, NAME, USES, bases, calls_below, scan, uses
+from torch_compat.loadability.integer_constants import has_whole_constant, mistaken, too_large
+from torch_compat.loadability.torchscript_source import ATTRIBUTE, NAME, USES, bases, calls_below, scan, uses
 from torch_compat.pickles import Tensor, parts
 from torch_compat.releases.release import dotted
 
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from torch_compat.formats.model import Facts
-    from torch_compat.needs.source import CallShape
+    from torch_compat.loadability.torchscript_source import CallShape
 
 __all__ = ["COMPILED", "KINDS", "not_looked_at", "signs_of"]
 

@@ -10,21 +10,21 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from torch_compat.formats.source import KINDS, TYPES, CallShape, called
-from torch_compat.needs.numbers import has_whole_constant
+from torch_compat.loadability.integer_constants import has_whole_constant
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["KINDS", "USES", "CallShape", "Source", "bases", "calls_below", "scan", "uses"]
+__all__ = ["KINDS", "USES", "CallShape", "SourceRequirements", "bases", "calls_below", "scan", "uses"]
 
 
-class Source(NamedTuple):
+class SourceRequirements(NamedTuple):
     """What one file of source asks for.
 
     Attributes:
         shapes: the distinct shapes in which operators are called.
         code: the text without the content of its string constants and comments, for :func:`uses` and :func:`bases`.
-        whole_constant: there is an int constant that may have been a float: :mod:`torch_compat.needs.numbers` says what comes of it.
+        whole_constant: there is an int constant that may have been a float: :mod:`torch_compat.loadability.integer_constants` says what comes of it.
         none_listed: a list of tensors holds None without calling it optional.
         ill_formed: a text has a backslash and a digit, but not the three octal digits that the language asks for there.
     """
@@ -52,12 +52,12 @@ LISTED = re.compile(r"\[([^\[\]]*+)\]")
 NONE = "annotate(Tensor, None)"
 
 
-def scan(source: str) -> Source:
+def scan(source: str) -> SourceRequirements:
     """Read one file of source."""
     code = TEXT.sub(_blank, source) if '"' in source or "'" in source or "#" in source else source
     none_listed = NONE in code and any(NONE in match[1] for match in LISTED.finditer(code))
     ill_formed = "\\" in source and any(OCTAL.search(text) for text in TEXT.findall(source))
-    return Source(called(source).shapes, code, has_whole_constant(code), none_listed, ill_formed)
+    return SourceRequirements(called(source).shapes, code, has_whole_constant(code), none_listed, ill_formed)
 
 
 def _blank(text: re.Match[str]) -> str:

@@ -11,8 +11,8 @@ from markdown_it import MarkdownIt
 from tests.report.release.test_report import HOSTILE
 from torch_compat.errors import PolicyError, UsageError
 from torch_compat.judging.operator_changes import PairCounts
+from torch_compat.report.release.compatibility_notes import LARGEST, NOTES, TITLES, Hand, noted, notes_md, read_hand
 from torch_compat.report.release.items import FactRecord, ReleaseItem, Section, Shown, Span
-from torch_compat.report.release.notes import LARGEST, NOTES, TITLES, Hand, noted, notes_md, read_hand
 from torch_compat.report.release.report import NotAsked, ReleaseReport
 from torch_compat.report.release.snippets import call_of, raised, returned, snippet
 

@@ -11,8 +11,8 @@ import pytest
 
 from torch_compat.formats.facts import read_facts
 from torch_compat.formats.model import Facts
-from torch_compat.needs import numbers
-from torch_compat.needs.signs import KINDS, _holds_none, not_looked_at, signs_of
+from torch_compat.loadability import integer_constants
+from torch_compat.loadability.archive_features import KINDS, _holds_none, not_looked_at, signs_of
 from torch_compat.pickles import Tensor, unpickle
 
 ASKED = {
@@ -160,7 +160,7 @@ def test_source_that_is_too_large_to_be_looked_at_is_said(monkeypatch: pytest.Mo
     facts.sources = {"code/__torch__/m.py": "def f() -> float:\n  return 30000000000000000\n"}
     assert not_looked_at(facts) == {}
     assert "whole-floats" in signs_of(facts, ASKED)[0]
-    monkeypatch.setattr(numbers, "MOST_PARSED", 10)
+    monkeypatch.setattr(integer_constants, "MOST_PARSED", 10)
     assert "whole-floats" not in signs_of(facts, ASKED)[0]
     assert list(not_looked_at(facts)) == ["whole floats"]
     facts.sources = {"code/__torch__/m.py": "def f() -> float:\n  return 3.\n"}

@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from torch_compat.formats.distributed import METADATA
-from torch_compat.needs.fit import fits, read_schema
-from torch_compat.needs.item import Item
-from torch_compat.needs.loading import Loading, asked_of, is_foreign, packaged_loading
-from torch_compat.needs.rules import packaged_rules
-from torch_compat.needs.signs import signs_of
+from torch_compat.loadability.archive_features import signs_of
+from torch_compat.loadability.load_calls import Loading, asked_of, is_foreign, packaged_loading
+from torch_compat.loadability.release_facts import packaged_rules
+from torch_compat.loadability.requirement import Item
+from torch_compat.loadability.schema_matching import fits, read_schema
 from torch_compat.pickles.brief import cut
 from torch_compat.pickles.weights_only import refusals
 from torch_compat.releases.release import Release
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping, Sequence
 
     from torch_compat.formats.model import Call, Facts
-    from torch_compat.needs.loading import Advisory, Module, Way
-    from torch_compat.needs.rules import Beside, Rules
-    from torch_compat.needs.source import CallShape
+    from torch_compat.loadability.load_calls import LoaderAdvisory, RequiredModule, Way
+    from torch_compat.loadability.release_facts import ExternalNames, Rules
+    from torch_compat.loadability.torchscript_source import CallShape
     from torch_compat.pickles.weights_only import Refusal
 
 __all__ = ["Judge", "Needs", "Reason", "of"]
@@ -107,8 +107,8 @@ class Needs:
         weights_only_default: Mapping[str, bool],
         stands_for: Mapping[str, str],
         how_to_load: tuple[Way, ...],
-        beside: tuple[Module, ...],
-        advisories: tuple[Advisory, ...],
+        beside: tuple[RequiredModule, ...],
+        advisories: tuple[LoaderAdvisory, ...],
         loads: int,
     ) -> None:
         self.readable_by = readable_by
@@ -350,7 +350,7 @@ class Judge:
         """The kind of need that an operator is."""
         return "" if operator.partition("::")[0] in self.rules.namespaces else "beside"
 
-    def _beside(self, module: str) -> Beside:
+    def _beside(self, module: str) -> ExternalNames:
         """What a module that is not torch's belongs to: a package that is expected beside torch, else Python."""
         return self.rules.beside.get(module.partition(".")[0]) or self.rules.beside[""]
 

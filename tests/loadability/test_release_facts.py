@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from torch_compat.errors import CorpusError, PolicyError
-from torch_compat.needs import Rules, load_rules, packaged_rules
-from torch_compat.needs.signs import KINDS
+from torch_compat.loadability import Rules, load_rules, packaged_rules
+from torch_compat.loadability.archive_features import KINDS
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -59,7 +59,7 @@ def test_a_missing_history_is_said(tmp_path: Path) -> None:
 
 
 def test_nothing_heavy_is_imported_to_judge() -> None:
-    code = "import sys, torch_compat.needs; print(sorted({'pydantic', 'click', 'torch', 'zipfile', 'pickletools', 'packaging'} & sys.modules.keys()))"
+    code = "import sys, torch_compat.loadability; print(sorted({'pydantic', 'click', 'torch', 'zipfile', 'pickletools', 'packaging'} & sys.modules.keys()))"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=REPOSITORY)
     assert said.stdout.strip() == "[]"
 

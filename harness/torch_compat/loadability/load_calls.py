@@ -14,7 +14,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from torch_compat.needs.rules import packaged_rules
+from torch_compat.loadability.release_facts import packaged_rules
 from torch_compat.pickles import Global, NumpyDtype, dangerous, parts
 from torch_compat.pickles.weights_only import Refusal, allowing
 from torch_compat.releases.data import entries, packaged
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
     from torch_compat.formats.model import Facts
-    from torch_compat.needs.item import Item
-    from torch_compat.needs.rules import Rules
-    from torch_compat.pickles.weights_only import WeightsOnly
+    from torch_compat.loadability.release_facts import Rules
+    from torch_compat.loadability.requirement import Item
+    from torch_compat.pickles.weights_only import RestrictedUnpickler
 
-__all__ = ["Advisory", "Loading", "Module", "Way", "asked_of", "devices_of", "is_foreign", "packaged_loading"]
+__all__ = ["LoaderAdvisory", "Loading", "RequiredModule", "Way", "asked_of", "devices_of", "is_foreign", "packaged_loading"]
 
 MOST_NAMED = 3
 """Names of a module that are shown."""
@@ -74,7 +74,7 @@ OTHERS = {
 SIZES = frozenset({"1", "2", "4", "8", "16"})  # bytes of a number
 
 
-class Module(NamedTuple):
+class RequiredModule(NamedTuple):
     """Something beside torch and Python's standard library that loading needs.
 
     Attributes:
@@ -88,7 +88,7 @@ class Module(NamedTuple):
     because: str = ""
 
 
-class Advisory(NamedTuple):
+class LoaderAdvisory(NamedTuple):
     """A published vulnerability of loading that concerns an archive.
 
     Attributes:
@@ -127,7 +127,7 @@ class Way(NamedTuple):
     safe_globals: tuple[Global, ...]
     paired: frozenset[str]
     runs_code: bool
-    needs: tuple[Module, ...]
+    needs: tuple[RequiredModule, ...]
 
     @property
     def code(self) -> str:
@@ -182,14 +182,14 @@ def _spelled(one: Global, names: Mapping[tuple[str, str], str]) -> str:
     return names[one.module, outer] + one.name.removeprefix(outer)
 
 
-class Ability(NamedTuple):
+class LoaderAbility(NamedTuple):
     """What only some releases offer."""
 
     readers: ReleaseSet
     because: str
 
 
-class Stated(NamedTuple):
+class LoaderFacts(NamedTuple):
     """What ``loading.toml`` says.
 
     Attributes:
@@ -201,24 +201,24 @@ class Stated(NamedTuple):
         advisories: the entries of ``[[advisory]]``.
     """
 
-    abilities: dict[str, Ability]
+    abilities: dict[str, LoaderAbility]
     packages: dict[str, tuple[str, str]]
     registering: dict[str, str]
     returned: dict[str, frozenset[str]]
     renamed: tuple[dict[str, Any], ...]
     advisories: tuple[dict[str, Any], ...]
 
-    def ability(self, name: str) -> Ability:
+    def ability(self, name: str) -> LoaderAbility:
         """The entry of this name. A calendar that ends before the first release with the ability has no such entry."""
-        return self.abilities.get(name, Ability(NONE, "no release of the calendar offers it"))
+        return self.abilities.get(name, LoaderAbility(NONE, "no release of the calendar offers it"))
 
 
 @cache
-def packaged_loading() -> Stated:
+def packaged_loading() -> LoaderFacts:
     """What came with this package."""
     tables = entries(packaged("policies", "torch"), ("loading",))
     abilities = {
-        entry["id"]: Ability(ReleaseSet.parse(entry["readers"]), entry["because"]) for entry in tables.get("ability", ())
+        entry["id"]: LoaderAbility(ReleaseSet.parse(entry["readers"]), entry["because"]) for entry in tables.get("ability", ())
     }
     packages: dict[str, tuple[str, str]] = {}
     registering: dict[str, str] = {}
@@ -230,7 +230,7 @@ def packaged_loading() -> Stated:
         registering |= dict.fromkeys(namespaces, entry["modules"][0])
         returned |= {function: frozenset(classes) for function, classes in entry.get("returns", {}).items()}
     renamed = sorted(tables.get("renamed", ()), key=lambda entry: -len(entry["module"]))
-    return Stated(
+    return LoaderFacts(
         abilities,
         packages,
         registering,
@@ -264,7 +264,7 @@ def is_foreign(module: str, rules: Rules) -> bool:
     return top != "torch" and (top in rules.beside or not rules.beside[""].names.module_bits(top))
 
 
-def modules_of(names: Iterable[str], wanted: Mapping[str, Sequence[str]] = MappingProxyType({})) -> tuple[Module, ...]:
+def modules_of(names: Iterable[str], wanted: Mapping[str, Sequence[str]] = MappingProxyType({})) -> tuple[RequiredModule, ...]:
     """The modules, and the namespaces that end in ``::``, each with the package that provides it.
 
     Parameters:
@@ -290,21 +290,23 @@ def _wanted(facts: Facts) -> dict[str, list[str]]:
     return {module: list(names) for module, names in found.items()}
 
 
-def _module(name: str) -> Module:
+def _module(name: str) -> RequiredModule:
     loading = packaged_loading()
     if name == "__main__":
-        return Module(name, None, "the classes that the script which wrote the file defined: define them where it is loaded")
+        return RequiredModule(
+            name, None, "the classes that the script which wrote the file defined: define them where it is loaded"
+        )
     package, hint = loading.packages.get(name if name.endswith("::") else name.partition(".")[0], (None, ""))
     renamed = _renamed(name)
     if renamed is not None:
         if renamed["module"] == renamed["to"]:
-            return Module(name, f"{renamed['package']}>={renamed['since']}", renamed["because"])
+            return RequiredModule(name, f"{renamed['package']}>={renamed['since']}", renamed["because"])
         if not renamed["old_loads"]:
-            return Module(name, package, f"now {renamed['to']}: {renamed['because']}")
-        return Module(name, package, f"{renamed['to']} since {renamed['since']}: {renamed['because']}")
+            return RequiredModule(name, package, f"now {renamed['to']}: {renamed['because']}")
+        return RequiredModule(name, package, f"{renamed['to']} since {renamed['since']}: {renamed['because']}")
     if package is None and not hint:
         hint = "operators of an extension that registers this namespace" if name.endswith("::") else "code of its author"
-    return Module(name, package, hint)
+    return RequiredModule(name, package, hint)
 
 
 def _renamed(module: str) -> Mapping[str, Any] | None:
@@ -397,7 +399,7 @@ class Loading:
 
     def way(
         self, bits: int, call: str, arguments: tuple[tuple[str, Any], ...] = (), *, runs_code: bool,
-        allowed: tuple[Global, ...] = (), paired: frozenset[str] = frozenset(), needs: tuple[Module, ...] | None = None,
+        allowed: tuple[Global, ...] = (), paired: frozenset[str] = frozenset(), needs: tuple[RequiredModule, ...] | None = None,
     ) -> Way:  # fmt: skip
         """A way in these releases."""
         if call in MAPPED:
@@ -405,7 +407,7 @@ class Loading:
         spans = tuple(self.rules.known.spans(bits))
         return Way(spans, call, arguments, allowed, paired, runs_code, self.needs if needs is None else needs)
 
-    def advisories(self) -> tuple[Advisory, ...]:
+    def advisories(self) -> tuple[LoaderAdvisory, ...]:
         """The published vulnerabilities of releases that can load it."""
         found = []
         if self.facts.container not in {"pickle", "flatbuffer"}:
@@ -414,7 +416,7 @@ class Loading:
                 if bits and self.facts.family in entry["families"]:
                     spans = tuple(self.rules.known.spans(bits))
                     call = f"{entry['call']}(PATH, weights_only=True)" if entry["weights_only"] else f"{entry['call']}(PATH)"
-                    found.append(Advisory(entry["id"], spans, call, entry["summary"], entry["safe"], entry["reference"]))
+                    found.append(LoaderAdvisory(entry["id"], spans, call, entry["summary"], entry["safe"], entry["reference"]))
         return tuple(found)
 
 
@@ -468,7 +470,7 @@ def _by_allowing(asked: Loading, among: int) -> Iterator[Way]:
         return
     rules, pickles = asked.rules, tuple(asked.facts.pickles.values())
     by_name = rules.known.bits_of(packaged_loading().ability("safe-globals-by-name").readers)
-    told: dict[WeightsOnly, tuple[Global, ...] | Refusal] = {}
+    told: dict[RestrictedUnpickler, tuple[Global, ...] | Refusal] = {}
     alike: dict[tuple[tuple[Global, ...], bool], int] = {}
     for release, restricted in rules.weights_only.items():
         bit = rules.known.bit(release)
@@ -488,7 +490,7 @@ def _by_allowing(asked: Loading, among: int) -> Iterator[Way]:
         if dtypes is None:
             continue
         paired = frozenset(one.path for one in names if _moves(one))
-        needs: tuple[Module, ...] | None = asked.needs
+        needs: tuple[RequiredModule, ...] | None = asked.needs
         if paired and not with_name:
             needs, paired = _by_own_name(asked.needs, names), frozenset()
         if needs is not None:
@@ -521,7 +523,7 @@ def _moves(one: Global) -> bool:
     return private or "." in one.name or _renamed(one.module) is not None
 
 
-def _by_own_name(needs: tuple[Module, ...], names: Iterable[Global]) -> tuple[Module, ...] | None:
+def _by_own_name(needs: tuple[RequiredModule, ...], names: Iterable[Global]) -> tuple[RequiredModule, ...] | None:
     """What must be importable so that every object calls itself as the pickle does; None where that cannot be said."""
     versions = set()
     for one in names:

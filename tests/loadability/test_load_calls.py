@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-import torch_compat.needs
+import torch_compat.loadability
 from torch_compat.formats.model import Call, Facts, StorageRecord
-from torch_compat.needs import Needs, of, packaged_rules
-from torch_compat.needs.loading import Way, _numpy_class, packaged_loading
+from torch_compat.loadability import Needs, of, packaged_rules
+from torch_compat.loadability.load_calls import Way, _numpy_class, packaged_loading
 from torch_compat.pickles import unpickle
 from torch_compat.releases.release import Release
 
@@ -216,7 +216,7 @@ def test_the_packaged_tables_name_each_module_once() -> None:
 
 
 def test_the_policy_has_each_ability_that_the_code_asks_for() -> None:
-    sources = (Path(torch_compat.needs.__file__).parent / name for name in ("loading.py", "verdict.py"))
+    sources = (Path(torch_compat.loadability.__file__).parent / name for name in ("loading.py", "verdict.py"))
     texts = "".join(path.read_text(encoding="utf-8") for path in sources)
     assert packaged_loading().abilities.keys() == set(re.findall(r'"((?:safe-globals|distributed)-[a-z-]+)"', texts))
 

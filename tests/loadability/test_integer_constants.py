@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torch_compat.needs.numbers import MIXED, WHOLE, has_whole_constant, mistaken
+from torch_compat.loadability.integer_constants import MIXED, WHOLE, has_whole_constant, mistaken
 
 BIG = "30000000000000000"
 

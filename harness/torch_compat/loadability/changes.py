@@ -10,15 +10,15 @@ from __future__ import annotations
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from torch_compat.needs.rules import packaged_rules
-from torch_compat.operators.shape import bare
+from torch_compat.loadability.release_facts import packaged_rules
+from torch_compat.operators.call_signature import bare
 from torch_compat.releases.data import entries, packaged
 from torch_compat.releases.release import Release
 from torch_compat.releases.sets import ReleaseSet
 
 if TYPE_CHECKING:
     from torch_compat.formats.model import Facts, Producer
-    from torch_compat.needs.verdict import Needs
+    from torch_compat.loadability.loading_releases import Needs
 
 __all__ = ["ChangeOfMeaning", "changes_of"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from torch_compat.needs import packaged_rules
-from torch_compat.needs.fit import PLAIN, fits, read_schema, takes
-from torch_compat.needs.source import CallShape, scan
-from torch_compat.operators.shape import shape
+from torch_compat.loadability import packaged_rules
+from torch_compat.loadability.schema_matching import PLAIN, fits, read_schema, takes
+from torch_compat.loadability.torchscript_source import CallShape, scan
+from torch_compat.operators.call_signature import shape
 
 ADD = "aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"
 SLICE = "aten::slice.Tensor(Tensor(a) self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor(a)"

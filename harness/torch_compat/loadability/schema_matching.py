@@ -1,6 +1,6 @@
 """Whether a call of an operator, as TorchScript source writes it, fits a schema of a release.
 
-What an argument of a known kind can never become is refused (see :mod:`torch_compat.needs.source`). So a call that fits may still be
+What an argument of a known kind can never become is refused (see :mod:`torch_compat.loadability.torchscript_source`). So a call that fits may still be
 refused by the release, because of the types of what it is given, and one that does not fit never loads.
 """
 
@@ -11,13 +11,13 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from torch_compat.operators.shape import Argument, Shape
-from torch_compat.operators.shape import shape as read_any
+from torch_compat.operators.call_signature import CallSignature, SignatureParameter
+from torch_compat.operators.call_signature import shape as read_any
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from torch_compat.needs.source import CallShape
+    from torch_compat.loadability.torchscript_source import CallShape
 
 __all__ = ["fits", "read_schema", "takes"]
 
@@ -62,7 +62,7 @@ def _always(type_: str, kind: str) -> bool:
     return BECOMES[kind].match(type_.rstrip("?")) is not None
 
 
-def fits(call: CallShape, schema: Shape, conversions: Mapping[str, Collection[str]] = NOTHING) -> bool:
+def fits(call: CallShape, schema: CallSignature, conversions: Mapping[str, Collection[str]] = NOTHING) -> bool:
     """Whether a call may be a call of this schema."""
     if schema.vararg:
         return True
@@ -88,8 +88,8 @@ def fits(call: CallShape, schema: Shape, conversions: Mapping[str, Collection[st
 
 
 @lru_cache(maxsize=4096)
-def read_schema(text: str) -> Shape:
-    """What :func:`torch_compat.operators.shape.shape` makes of a schema; a plain one is only cut at its commas."""
+def read_schema(text: str) -> CallSignature:
+    """What :func:`torch_compat.operators.call_signature.shape` makes of a schema; a plain one is only cut at its commas."""
     plain = PLAIN.fullmatch(text)
     if plain is None or text.startswith("__torch__."):
         return read_any(text)
@@ -109,5 +109,5 @@ def read_schema(text: str) -> Shape:
             mutated = "!" in kind
             if "(" in kind:
                 kind = ALIAS.sub("", kind)
-            arguments.append(Argument(name, kind, default.strip() if equals else None, kwarg_only, mutated))
-    return Shape(plain[1], plain[2], tuple(arguments), vararg, plain[4].strip())
+            arguments.append(SignatureParameter(name, kind, default.strip() if equals else None, kwarg_only, mutated))
+    return CallSignature(plain[1], plain[2], tuple(arguments), vararg, plain[4].strip())

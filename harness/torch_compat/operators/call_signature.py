@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from torch_compat.errors import UsageError
 
-__all__ = ["Argument", "Shape", "bare", "shape"]
+__all__ = ["CallSignature", "SignatureParameter", "bare", "shape"]
 
 _OPEN: Final = "([<"
 _CLOSE: Final = ")]>"
@@ -26,7 +26,7 @@ def bare(name: str) -> str:
     return name[:-1] if name.endswith("_") and not name.endswith("__") else name
 
 
-class Argument(NamedTuple):
+class SignatureParameter(NamedTuple):
     """One argument of a schema."""
 
     name: str
@@ -46,14 +46,14 @@ class Argument(NamedTuple):
         return self.type.endswith("?")
 
 
-class Shape(NamedTuple):
+class CallSignature(NamedTuple):
     """A schema as calls see it."""
 
     name: str
     """``aten::add``."""
     overload: str
     """``Tensor``; empty where it has none."""
-    arguments: tuple[Argument, ...]
+    arguments: tuple[SignatureParameter, ...]
     """In their order."""
     vararg: bool
     """Whether any number of further arguments is taken."""
@@ -81,7 +81,7 @@ class Shape(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def shape(schema: str) -> Shape:
+def shape(schema: str) -> CallSignature:
     """The shape of a schema as a release prints it; raises UsageError for what is none."""
     head, parenthesis, rest = schema.partition("(")
     end = _closing(rest) if parenthesis else -1
@@ -92,7 +92,7 @@ def shape(schema: str) -> Shape:
         name, overload = head, ""  # a method of a class: its dots are no overload
     else:
         name, _, overload = head.partition(".")
-    arguments: list[Argument] = []
+    arguments: list[SignatureParameter] = []
     kwarg_only = vararg = False
     for part in _split(rest[:end]):
         if part == "*":
@@ -101,7 +101,7 @@ def shape(schema: str) -> Shape:
             vararg = True
         else:
             arguments.append(_argument(part, kwarg_only))
-    return Shape(name, overload, tuple(arguments), vararg, returns[2:].strip())
+    return CallSignature(name, overload, tuple(arguments), vararg, returns[2:].strip())
 
 
 def _closing(text: str) -> int:
@@ -150,13 +150,15 @@ def _split(text: str) -> list[str]:
     return parts
 
 
-def _argument(text: str, kwarg_only: bool) -> Argument:
+def _argument(text: str, kwarg_only: bool) -> SignatureParameter:
     written, equals, default = _at_equals(text)
     kind, _, name = written.rpartition(" ")
     if not kind or not name.isidentifier():
         kind, name = written, ""
     mutated = "!" in kind
-    return Argument(name, _without_aliases(kind) if "(" in kind else kind, default if equals else None, kwarg_only, mutated)
+    return SignatureParameter(
+        name, _without_aliases(kind) if "(" in kind else kind, default if equals else None, kwarg_only, mutated
+    )
 
 
 def _at_equals(text: str) -> tuple[str, str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torch_compat.needs.source import CallShape, bases, scan, uses
+from torch_compat.loadability.torchscript_source import CallShape, bases, scan, uses
 
 
 def shapes(text: str) -> set[str]:

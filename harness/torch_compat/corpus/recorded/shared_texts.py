@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from torch_compat.corpus.lines import digest
+from torch_compat.corpus.json_lines import digest
 from torch_compat.corpus.observations import OUTCOME_DIGITS
 from torch_compat.errors import CorpusError
 

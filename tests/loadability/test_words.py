@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from torch_compat.formats.source import called
-from torch_compat.needs.source import scan, uses
+from torch_compat.loadability.torchscript_source import scan, uses
 
 
 @pytest.mark.parametrize(

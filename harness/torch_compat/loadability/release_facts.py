@@ -13,9 +13,9 @@ import json
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from torch_compat.needs.source import KINDS
+from torch_compat.loadability.torchscript_source import KINDS
 from torch_compat.operators.history import BesideNames, FactHistory, GlobalNames, History
-from torch_compat.pickles.weights_only import WeightsOnly
+from torch_compat.pickles.weights_only import RestrictedUnpickler
 from torch_compat.releases.calendar import Calendar, Listed
 from torch_compat.releases.data import entries, packaged
 from torch_compat.releases.release import Release, dotted
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
     from torch_compat.releases.known import Known
 
-__all__ = ["Beside", "Need", "Rules", "load_rules", "packaged_rules"]
+__all__ = ["ExternalNames", "LoadRequirement", "Rules", "load_rules", "packaged_rules"]
 
 
-class Need(NamedTuple):
+class LoadRequirement(NamedTuple):
     """One condition on an archive, and who takes an archive of which it holds.
 
     Attributes:
@@ -56,7 +56,7 @@ class Need(NamedTuple):
         )
 
 
-class Beside(NamedTuple):
+class ExternalNames(NamedTuple):
     """What stands beside the releases and may be named by pickles: Python's standard library, or a package.
 
     Attributes:
@@ -98,9 +98,9 @@ class _Recorded(NamedTuple):
     """
 
     known: Known
-    needs: tuple[Need, ...]
+    needs: tuple[LoadRequirement, ...]
     formats: dict[tuple[str, int | str], tuple[int, str]]
-    beside: dict[str, Beside]
+    beside: dict[str, ExternalNames]
     builtins: dict[str, list[tuple[str, int]]]
     conversions: tuple[tuple[dict[str, frozenset[str]], int], ...]
     schemas: History
@@ -108,8 +108,8 @@ class _Recorded(NamedTuple):
     names: GlobalNames
     stands_for: dict[str, str]
     default: int
-    weights_only: dict[str, WeightsOnly]
-    exported: tuple[Need, ...] = ()
+    weights_only: dict[str, RestrictedUnpickler]
+    exported: tuple[LoadRequirement, ...] = ()
 
 
 class Rules(_Recorded):
@@ -136,9 +136,9 @@ class Rules(_Recorded):
         return {kind: frozenset(rest) for kind, rest in asked.items()}
 
     @cached_property
-    def by_sign(self) -> dict[str, list[Need]]:
+    def by_sign(self) -> dict[str, list[LoadRequirement]]:
         """Each need under the last of `all`, which is the rarest, or under each of `any`: only of what has it the need may hold."""
-        found: dict[str, list[Need]] = {}
+        found: dict[str, list[LoadRequirement]] = {}
         for need in (*self.needs, *self.exported):
             for sign in need.any or need.all[-1:]:
                 found.setdefault(sign, []).append(need)
@@ -232,9 +232,9 @@ def load_rules(policies: Path, fixtures: Path) -> Rules:
         bits = known.bits_of(ReleaseSet.parse(table["readers"])) if "readers" in table else known.everyone
         return bits & of_python(table["python"]) if "python" in table else bits
 
-    def need(entry: dict[str, Any]) -> Need:
+    def need(entry: dict[str, Any]) -> LoadRequirement:
         every, some, none = (tuple(entry.get(kind, ())) for kind in ("all", "any", "none"))
-        return Need(entry["id"], every, some, none, takers(entry), entry["because"])
+        return LoadRequirement(entry["id"], every, some, none, takers(entry), entry["because"])
 
     needs = [need(entry) for kind in ("need", "quirk") for entry in tables.get(kind, [])]
     loaders = fixtures / "operators" / "exported.toml"  # a tree of before has none
@@ -266,7 +266,7 @@ def load_rules(policies: Path, fixtures: Path) -> Rules:
     )
 
 
-def _beside(tables: dict[str, list[dict[str, Any]]], calendar: Calendar[Listed], folder: Path) -> dict[str, Beside]:
+def _beside(tables: dict[str, list[dict[str, Any]]], calendar: Calendar[Listed], folder: Path) -> dict[str, ExternalNames]:
     """What stands beside the releases: the newest recorded Python that a release has a wheel for, unless the calendar names another.
     A release that has a wheel for none of them has the newest.
     """
@@ -277,7 +277,7 @@ def _beside(tables: dict[str, list[dict[str, Any]]], calendar: Calendar[Listed],
     for entry in tables["release"]:
         pythons = [dotted(entry["python"])] if "python" in entry else [*map(dotted, entry.get("pythons", ()))]
         having[max((lines.index(python) for python in pythons if python in lines), default=-1)] |= known.bit(entry["version"])
-    found = {"": Beside("Python", names, tuple(having))}
+    found = {"": ExternalNames("Python", names, tuple(having))}
     for package in {entry["package"] for entry in tables.get("beside", [])}:
         names = BesideNames(folder / f"{package}.txt")
         stated = {
@@ -285,7 +285,7 @@ def _beside(tables: dict[str, list[dict[str, Any]]], calendar: Calendar[Listed],
             for entry in tables["beside"]
             if entry["package"] == package
         }
-        found[package] = Beside(package, names, tuple(stated.get(version, 0) for version in names.releases))
+        found[package] = ExternalNames(package, names, tuple(stated.get(version, 0) for version in names.releases))
     return found
 
 
@@ -295,12 +295,12 @@ def _readers(entry: dict[str, Any]) -> ReleaseSet:
     return ReleaseSet.between(Release(entry["read_from"]["release"]), Release(until["release"]) if until else None)
 
 
-_TOLD = set(WeightsOnly._fields) - {"release"}
+_TOLD = set(RestrictedUnpickler._fields) - {"release"}
 
 
 def _weights_only(
     tables: list[dict[str, Any]], known: Known, asked: Known, stands: Mapping[str, str]
-) -> tuple[dict[str, WeightsOnly], int]:
+) -> tuple[dict[str, RestrictedUnpickler], int]:
     """What ``torch.load(weights_only=True)`` does, by release that has it; and the releases in which that is the default."""
     told: dict[str, dict[str, Any]] = {}
     default: set[str] = set()
@@ -312,5 +312,5 @@ def _weights_only(
                 entry[key] = entry.get(key, frozenset()) | frozenset(value) if isinstance(value, list) else value
             if table.get("default"):
                 default.add(release)
-    found = {release: WeightsOnly(release, **told[one]) for release, one in stands.items() if one in told}
+    found = {release: RestrictedUnpickler(release, **told[one]) for release, one in stands.items() if one in told}
     return found, known.holding(release for release in found if stands[release] in default)

@@ -1,0 +1,223 @@
+"""Schemas of operators as objects, and how they are printed; :mod:`torch_compat.operators.schema` has the grammar."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from torch_compat.errors import UsageError
+
+if TYPE_CHECKING:
+    from torch_compat.operators.types import (
+        SchemaType,
+    )
+
+__all__ = [
+    "UNESCAPES",
+    "Alias",
+    "Argument",
+    "Default",
+    "Schema",
+    "SchemaError",
+    "canonical",
+    "printed_argument",
+    "printed_returns",
+]
+
+
+class SchemaError(UsageError):
+    """A text is no schema.
+
+    Attributes:
+        text: the text.
+        column: where it stops being one, counted from 1; one behind the last character where it ends too early.
+        expected: what would have been right there.
+        found: what stands there.
+    """
+
+    default_code = "schema"
+
+    def __init__(self, text: str, column: int, expected: str, found: str) -> None:
+        super().__init__(f"is no schema of an operator: {text!r}: expected {expected}, found {found}", where=f"column {column}")
+        self.text = text
+        self.column = column
+        self.expected = expected
+        self.found = found
+
+
+class Alias(NamedTuple):
+    """What may share memory with an argument, and whether it is written to."""
+
+    before: tuple[str, ...]
+    """The sets that it is in, in the order in which 2.13.0 prints them."""
+    after: tuple[str, ...]
+    """The sets that it is in when the operator has run."""
+    write: bool
+    """Whether the operator writes to it."""
+    contained: tuple[Alias, ...] = ()
+    """The same of what a list holds."""
+
+    def __str__(self) -> str:
+        after = f" -> {'|'.join(self.after)}" if set(self.before) != set(self.after) else ""
+        return f"({'|'.join(self.before)}{'!' if self.write else ''}{after})"
+
+    def same(self, other: Alias) -> bool:
+        """PyTorch's equality: the order of sets has no meaning."""
+        return (
+            self.write == other.write
+            and set(self.before) == set(other.before)
+            and set(self.after) == set(other.after)
+            and len(self.contained) == len(other.contained)
+            and all(a.same(b) for a, b in zip(self.contained, other.contained, strict=True))
+        )
+
+
+class Default(NamedTuple):
+    """A default."""
+
+    kind: str
+    """``none``, ``bool``, ``int``, ``float``, ``complex``, ``str``, ``device``, ``list[int]`` and the like; ``unstated`` for ``<default>``."""
+    value: Any
+    """Its value; of lists a tuple."""
+
+    def same(self, other: Default) -> bool:
+        """PyTorch's equality: ``1`` is neither ``1.`` nor ``True``. Of what no release stated nothing is said to differ."""
+        return "unstated" in {self.kind, other.kind} or (self.kind == other.kind and bool(self.value == other.value))
+
+
+class Argument(NamedTuple):
+    """One argument of a schema, or one of its returns."""
+
+    name: str
+    """Its name; empty where a return has none."""
+    type: SchemaType
+    """Its type; ``type.fake`` is what PyTorch's checks see."""
+    size: int | None
+    """The N of ``T[N]``."""
+    default: Default | None
+    """Its default; None where it has none."""
+    kwarg_only: bool
+    """Whether it can be given by name only."""
+    alias: Alias | None
+    """Its alias annotation."""
+    is_out: bool
+    """Whether PyTorch takes it for an out argument: by name only, and written to."""
+    spelling: str | None = None
+    """How it was written, where 2.13.0 prints it otherwise."""
+
+    def __str__(self) -> str:
+        return self.spelling or printed_argument(self)
+
+
+class Schema(NamedTuple):
+    """The schema of an operator, or of a method of a custom class."""
+
+    name: str
+    """``aten::add``."""
+    overload: str
+    """``Tensor``; empty where it has none."""
+    arguments: tuple[Argument, ...]
+    """In their order."""
+    returns: tuple[Argument, ...]
+    """In their order."""
+    is_vararg: bool
+    """Whether any number of further arguments is taken."""
+    is_varret: bool
+    """Whether any number of further values is returned."""
+    returns_spelling: str | None = None
+    """How the returns were written, where 2.13.0 prints them otherwise."""
+
+    @property
+    def operator(self) -> str:
+        """``aten::add.Tensor``."""
+        return f"{self.name}.{self.overload}" if self.overload else self.name
+
+    def __str__(self) -> str:
+        returns = self.returns_spelling
+        return f"{_head(self, [str(one) for one in self.arguments])}{printed_returns(self) if returns is None else returns}"
+
+
+# ------------------------------------------------------------------------------------------------------------------------ printing
+
+
+def canonical(schema: Schema) -> str:
+    """The text that 2.13.0 prints for a schema."""
+    return _head(schema, [printed_argument(one) for one in schema.arguments]) + printed_returns(schema)
+
+
+def _head(schema: Schema, arguments: list[str]) -> str:
+    for at, one in enumerate(schema.arguments):
+        if one.kwarg_only:
+            arguments.insert(at, "*")
+            break
+    if schema.is_vararg:
+        arguments.append("...")
+    return f"{schema.operator}({', '.join(arguments)}) -> "
+
+
+def printed_returns(schema: Schema) -> str:
+    """The returns as 2.13.0 prints them."""
+    parts = [printed_argument(one) for one in schema.returns]
+    if schema.is_varret:
+        parts.append("...")
+    # A single value that begins with a parenthesis gets another pair: else it would be read as several.
+    bare = len(parts) == 1 and not parts[0].startswith("(")
+    return parts[0] if bare else f"({', '.join(parts)})"
+
+
+def printed_argument(argument: Argument) -> str:
+    """An argument as 2.13.0 prints it."""
+    real, alias = argument.type, argument.alias
+    inner = real.contained[0] if real.kind == "optional" else real
+    if inner.kind == "list":
+        contained = str(alias.contained[0]) if alias is not None and alias.contained else ""
+        out = f"{inner.contained[0].text}{contained}[{'' if argument.size is None else argument.size}]"
+    else:
+        out = inner.text
+    if alias is not None and alias.before:
+        out += str(alias)
+    if inner is not real:
+        out += "?"
+    if argument.name:
+        out += f" {argument.name}"
+    if argument.default is not None:
+        out += f"={_printed_default(real, inner, argument.default)}"
+    return out
+
+
+def _printed_default(real: SchemaType, inner: SchemaType, default: Default) -> str:
+    if default.kind == "str":
+        return _quoted(default.value) if inner.kind == "str" else str(default.value)
+    if default.kind.startswith("list"):
+        values = default.value
+        if real.kind == "list" and real.contained[0].kind == "int" and len(values) > 1 and len(set(values)) == 1:
+            return str(values[0])
+        return f"[{', '.join(_printed_value(one) for one in values)}]"
+    return "<default>" if default.kind == "unstated" else _printed_value(default.value)
+
+
+def _printed_value(value: object) -> str:
+    if isinstance(value, float):
+        whole = abs(value) < 2.0**63 and value == int(value)
+        return f"{int(value)}." if whole else f"{value:.17g}"
+    if isinstance(value, complex):
+        sign = "-" if value.imag < 0 else "+"
+        return f"{_printed_value(value.real)}{sign}{_printed_value(abs(value.imag))}j"
+    return str(value)
+
+
+_ESCAPES: Final = {
+    "\\": "\\\\",
+    "'": "\\'",
+    '"': '\\"',
+    "\a": "\\a",
+    "\b": "\\b",
+    "\f": "\\f",
+    "\n": "\\n",
+    "\v": "\\v",
+    "\t": "\\t",
+}
+UNESCAPES: Final = {written[1]: plain for plain, written in _ESCAPES.items()} | {"\n": "\n"}
+
+
+def _quoted(text: str) -> str:
+    return '"' + "".join(_ESCAPES.get(one) or (one if " " <= one <= "~" else f"\\{ord(one):03o}") for one in text) + '"'

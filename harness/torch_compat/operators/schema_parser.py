@@ -1,0 +1,529 @@
+"""The parser of schemas, one text from left to right; :mod:`torch_compat.operators.schema` has the grammar and the entry point."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any, Final, NamedTuple, NoReturn
+
+from torch_compat.operators.schema_model import (
+    UNESCAPES,
+    Alias,
+    Argument,
+    Default,
+    Schema,
+    SchemaError,
+    printed_argument,
+    printed_returns,
+)
+from torch_compat.operators.types import (
+    BASE,
+    CLASS_PREFIX,
+    RECORDED,
+    SchemaType,
+    custom_class,
+    dict_of,
+    list_of,
+    optional_of,
+    single_of,
+    tuple_of,
+    union_of,
+    variable,
+)
+from torch_compat.values.dtypes import ALIASES, DTYPES
+
+__all__ = ["WORDS", "Parser"]
+
+
+@cache
+def _token() -> re.Pattern[str]:
+    # Compiled when the first schema is read: it takes longer than to import all the rest.
+    return re.compile(
+        r"""(?P<space>(?:[ \t\r\f\v]|\#(?![ ]type:)[^\n]*)+) | (?P<line>\n)
+        | (?P<number>(?:0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)(?:[pP][+-]?[0-9]+)?
+                      |(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)j?)
+        | (?P<string>'''(?:[^'\\]|\\[\s\S]|'(?!''))*'''|\"\"\"(?:[^"\\]|\\[\s\S]|"(?!""))*\"\"\"
+                     |'(?:[^'\\\n]|\\[\s\S])*'|"(?:[^"\\\n]|\\[\s\S])*")
+        | (?P<unstated><default>)
+        | (?P<ident>[A-Za-z_][A-Za-z_0-9]*) | (?P<dots>\.\.\.) | (?P<arrow>->) | (?P<sign>[-+*/%@()\[\]:,={}><.?!&^|~])""",
+        re.VERBOSE,
+    )
+
+
+WORDS: Final = frozenset({
+    "def", "if", "else", "elif", "while", "return", "is", "True", "False", "None", "and", "or", "not", "global", "for", "in", "raise", "assert",
+    "break", "continue", "del", "pass", "class", "import", "with", "as", "Ellipsis", "NoneType",
+})  # fmt: skip
+"""What is no identifier, since TorchScript has another use for it."""
+_INTEGER: Final = re.compile(r"-?[0-9]+")
+_DEVICE: Final = (
+    r"(?:cpu|cuda|ipu|xpu|mkldnn|opengl|opencl|ideep|hip|ve|fpga|maia|xla|lazy|vulkan|mps|meta|hpu|mtia|privateuseone)"
+    r"(?::(?:0|[1-9][0-9]*))?"
+)
+_NAMED_ANYWHERE: Final = {"float": 6, "complex": 9, "long": 4, "strided": 0, "Mean": 1, "contiguous_format": 0}
+_SCALAR_TYPES: Final = {
+    **{row.name: row.number for row in DTYPES.values() if row.number is not None},
+    **{alias: DTYPES[name].number for alias, name in ALIASES.items()},
+}
+"""The names of dtypes that a ScalarType can have as default, and the numbers that they stand for."""
+_LISTS: Final = {"int": int, "float": float, "complex": complex, "bool": bool}
+_SINGLE: Final = frozenset({"str", "optional", "number", "int", "bool", "float", "complex"})
+
+
+class _Token(NamedTuple):
+    kind: str
+    """``number``, ``string``, ``ident``, ``end``, ``line``; else the very characters."""
+    text: str
+    start: int
+    end: int
+
+
+class Parser:
+    """One text, read from left to right."""
+
+    def __init__(self, text: str, *, recorded: bool) -> None:
+        self.text = text
+        self.recorded = recorded
+        self.nesting = 0
+        self.fresh = 0
+        self.at = -1
+        self.tokens: list[_Token] = []
+        self.token = self.next()
+
+    def next(self) -> _Token:
+        """Go to the next token."""
+        self.at += 1
+        if self.at == len(self.tokens):
+            self.tokens.append(self._read())
+        self.token = self.tokens[self.at]
+        return self.token
+
+    def ahead(self) -> _Token:
+        """The token behind this one."""
+        if self.at + 1 == len(self.tokens):
+            self.tokens.append(self._read())
+        return self.tokens[self.at + 1]
+
+    def _read(self) -> _Token:
+        at = self.tokens[-1].end if self.tokens else 0
+        while at < len(self.text):
+            found = _token().match(self.text, at)
+            if found is None:
+                self.refuse("a name, a number, a text or a sign", at=at, found=repr(self.text[at]))
+            kind, word = str(found.lastgroup), found.group()
+            if kind == "line" and self.text[at:].isspace():
+                word = self.text[at:]
+            if kind == "space" or (kind == "line" and (self.nesting or not self.tokens)):
+                at = found.end()
+                continue
+            if kind == "unstated" and not self.recorded:
+                kind, word = "sign", "<"
+            if word in WORDS or kind in {"sign", "dots", "arrow", "unstated"}:
+                kind = word
+            if word in {"(", "["}:
+                self.nesting += 1
+            elif word in {")", "]"}:
+                self.nesting = max(0, self.nesting - 1)
+            return _Token(kind, word, at, at + len(word))
+        return _Token("end", "", at, at)
+
+    def refuse(self, expected: str, *, at: int | None = None, found: str | None = None) -> NoReturn:
+        """Say what is wrong with the text, here unless it is told where."""
+        if found is None:
+            found = "the end" if self.token.kind == "end" else repr(self.token.text)
+        raise SchemaError(self.text, (self.token.start if at is None else at) + 1, expected, found)
+
+    def take(self, kind: str) -> bool:
+        """Pass a token of this kind, if it is one."""
+        if self.token.kind != kind:
+            return False
+        self.next()
+        return True
+
+    def expect(self, kind: str, expected: str | None = None) -> str:
+        """Pass a token of this kind, or refuse the text."""
+        token = self.token
+        if token.kind != kind:
+            self.refuse(expected or repr(kind))
+        self.next()
+        return token.text
+
+    # ---- the parts of a schema
+
+    def schema(self) -> Schema:
+        """The whole text."""
+        name, overload = self._name()
+        if self.token.kind != "(":
+            self.refuse("'(' and the arguments" if overload else "'(' and the arguments, or '.' and an overload")
+        self.next()
+        arguments: list[Argument] = []
+        kwarg_only = is_vararg = False
+        if self.token.kind != ")":
+            while True:
+                if is_vararg:
+                    self.refuse("nothing behind '...'")
+                if self.take("*"):
+                    kwarg_only = True
+                elif self.take("..."):
+                    is_vararg = True
+                else:
+                    start = self.token.start
+                    one = self.argument(kwarg_only=kwarg_only)
+                    _follows(self, arguments, one, start)
+                    arguments.append(one)
+                if not self.take(","):
+                    break
+        if self.token.kind == ")" and is_vararg and any(one.default is not None for one in arguments):
+            self.refuse("no defaults where '...' is taken")
+        self.expect(")", "',' or ')'")
+        self.expect("->")
+        returns, is_varret, spelling = self.returned()
+        return Schema(name, overload, tuple(arguments), returns, is_vararg, is_varret, spelling)
+
+    def _name(self) -> tuple[str, str]:
+        if self.recorded and self.text.startswith(CLASS_PREFIX):
+            # A method of a class, as 1.6 to 1.12 name it: its dots are no overload.
+            parts = [self.expect("ident", "a name")]
+            while self.take("."):
+                parts.append(self.expect("ident", "a name"))
+            return ".".join(parts), ""
+        name = self.expect("ident", "the name of an operator")
+        if self.take(":"):
+            self.expect(":")
+            name += "::" + self.expect("ident", "the name of an operator")
+        if not self.take("."):
+            return name, ""
+        token = self.token
+        overload = self.expect("ident", "the name of an overload")
+        if overload == "default" or overload.startswith("__"):
+            self.refuse(
+                "the name of an overload that is not default and does not begin with two underscores",
+                at=token.start,
+                found=repr(overload),
+            )
+        return name, overload
+
+    def returned(self) -> tuple[tuple[Argument, ...], bool, str | None]:
+        """What stands behind the arrow, up to the end of the text."""
+        start = self.at
+        returns: list[Argument] = []
+        is_varret = False
+        if self.take("..."):
+            is_varret = True
+        elif self.token.kind == "(":
+            self.next()
+            if self.token.kind != ")":
+                while True:
+                    if is_varret:
+                        self.refuse("nothing behind '...'")
+                    if self.take("..."):
+                        is_varret = True
+                    else:
+                        returns.append(self.argument(kwarg_only=False, is_return=True))
+                    if not self.take(","):
+                        break
+            self.expect(")", "',' or ')'")
+        elif not (self.recorded and self.token.kind == "end"):
+            returns.append(self.argument(kwarg_only=False, is_return=True))
+        end = self.at
+        self.take("line")
+        if self.token.kind != "end":
+            self.refuse("nothing more")
+        written = self._written(start, end)
+        made = Schema("", "", (), tuple(returns), is_vararg=False, is_varret=is_varret)
+        return made.returns, is_varret, None if written == printed_returns(made) else written
+
+    def argument(self, *, kwarg_only: bool, is_return: bool = False) -> Argument:
+        """One argument, or one return."""
+        start = self.at
+        real, alias = self._type()
+        size = None
+        if self.token.kind == "[":
+            self.next()
+            token = self.token
+            digits = _INTEGER.match(self.expect("number", "']', or the size of the list"))
+            if digits is None:
+                self.refuse("the size of the list", at=token.start, found=repr(token.text))
+            self.expect("]")
+            size = _stored(int(digits.group()), 32)
+            real, alias = list_of(real), self._container(alias)
+            if self.token.kind == "?":
+                real = self._made(optional_of, real)
+                self.next()
+        name, default = "", None
+        if not is_return:
+            name = self.expect("ident", "the name of the argument")
+            if self.take("="):
+                default = self._default(real, size)
+        elif self.token.kind == "ident":
+            name = self.token.text
+            self.next()
+        written = self._written(start, self.at)
+        made = Argument(name, real, size, default, kwarg_only, alias, kwarg_only and alias is not None and alias.write)
+        return made if printed_argument(made) == written else made._replace(spelling=written)
+
+    def _written(self, start: int, end: int) -> str:
+        """The text of the tokens from one up to another."""
+        return self.text[self.tokens[start].start : self.tokens[end - 1].end] if end > start else ""
+
+    def _made(self, make: Any, *types: Any) -> SchemaType:
+        """A type made from types; refused where PyTorch does not make it."""
+        try:
+            made: SchemaType = make(*types)
+        except ValueError as error:
+            self.refuse(str(error), found=repr(self.token.text))
+        return made
+
+    def _type(self) -> tuple[SchemaType, Alias | None]:
+        real, alias = self._base()
+        while True:
+            if self.token.kind == "[" and self.ahead().kind == "]":
+                self.next()
+                self.next()
+                real, alias = list_of(real), self._container(alias)
+            elif self.token.kind == "?":
+                real = self._made(optional_of, real)
+                self.next()
+            else:
+                return real, alias
+
+    def _container(self, alias: Alias | None) -> Alias | None:
+        """The annotation behind a list, with that of what it holds inside."""
+        container = self._alias()
+        if alias is None:
+            return container
+        if container is None:
+            container = Alias((), (), alias.write)
+        return container._replace(contained=(*container.contained, alias))
+
+    def _fake(self) -> SchemaType:
+        return self._type()[0].fake
+
+    def _base(self) -> tuple[SchemaType, Alias | None]:
+        token = self.token
+        word = token.text
+        if token.kind == "(":
+            self.next()
+            return tuple_of(self._types(")")), None
+        if token.kind != "ident" and word not in {"None", "NoneType"}:
+            self.refuse("a type")
+        self.next()
+        if word in {"Future", "Await", "RRef"}:
+            self.expect("(")
+            made = single_of(word, self._fake())
+            self.expect(")")
+            return made, None
+        if word == "Dict":
+            closing = "]" if self.recorded and self.take("[") else ")"
+            if closing == ")":
+                self.expect("(")
+            key = self._fake()
+            self.expect(",")
+            value = self._fake()
+            real = self._made(dict_of, key, value)
+            self.expect(closing)
+            return real, self._alias()
+        if word == "Union":
+            self.expect("(")
+            types = [self._fake()]
+            while self.token.kind != ")":
+                self.expect(",", "',' or ')'")
+                types.append(self._fake())
+            real = self._made(union_of, tuple(types))
+            self.next()
+            return real, self._alias()
+        if word == "__torch__":
+            return self._class(), None
+        while self.token.kind == "." and self.ahead().kind == "ident":
+            word += f".{self.next().text}"
+            self.next()
+        found = BASE.get(word) or (RECORDED.get(word) if self.recorded else None)
+        if found is None:
+            if not word[0].islower():
+                self.refuse(f"a type{_nearest(word)}", at=token.start, found=repr(word))
+            found = variable(word)
+        return found, self._alias()
+
+    def _types(self, closing: str) -> tuple[SchemaType, ...]:
+        types: list[SchemaType] = []
+        if self.token.kind != closing:
+            types.append(self._fake())
+            while self.take(","):
+                types.append(self._fake())
+        self.expect(closing, f"',' or {closing!r}")
+        return tuple(types)
+
+    def _class(self) -> SchemaType:
+        parts = []
+        for expected in ("torch", "classes", None, None):
+            self.expect(".")
+            if expected is not None and self.token.text != expected:
+                self.refuse(repr(expected))
+            parts.append(self.expect("ident", "the name of a custom class"))
+        return custom_class(".".join(["__torch__", *parts]))
+
+    def _alias(self) -> Alias | None:
+        if self.take("!"):
+            self.fresh += 1
+            return Alias((f"${self.fresh - 1}",), (), write=True)
+        if not self.take("("):
+            return None
+        before = self._sets()
+        write = self.take("!")
+        after = self._sets() if self.take("->") else before
+        self.expect(")", "')' behind the alias sets")
+        return Alias(before, after, write)
+
+    def _sets(self) -> tuple[str, ...]:
+        """Names of sets. 2.13.0 prints them in the order of a hash table, which is the opposite one while there are few."""
+        sets: list[str] = []
+        while True:
+            if self.take("*"):
+                sets.append("*")
+            elif "*" not in sets:
+                sets.append(self.expect("ident", "the name of an alias set, or '*'"))
+            if not self.take("|"):
+                return tuple(reversed(dict.fromkeys(sets)))
+
+    # ---- defaults
+
+    def _default(self, real: SchemaType, size: int | None) -> Default:
+        if self.take("<default>"):
+            return Default("unstated", None)
+        fake = real.fake
+        if fake.kind in _SINGLE:
+            return self._constant(fake.kind, real)
+        if fake.kind in {"tensor", "generator", "quantizer"}:
+            self.expect("None")
+            return Default("none", None)
+        if fake.kind == "device":
+            token = self.token
+            text = _unquoted(self, token) if token.kind == "string" else ""
+            if not re.fullmatch(_DEVICE, text):
+                self.refuse("a text that names a device")
+            self.next()
+            device, colon, index = text.partition(":")
+            return Default("device", f"{device}:{_stored(int(index), 8)}" if colon else device)
+        if fake.kind != "list":
+            self.refuse(f"no default: the type {real.text} has none")
+        return self._list(real, size)
+
+    def _list(self, real: SchemaType, size: int | None) -> Default:
+        inner, start = real.contained[0], self.token.start
+        kind = inner.fake.kind
+        if size is not None and self.token.kind not in {"[", "ident"}:
+            found = [self._constant(kind, inner)] * size
+        else:
+            self.expect("[")
+            found = []
+            if self.token.kind != "]":
+                found.append(self._constant(kind, inner))
+                while self.take(","):
+                    found.append(self._constant(kind, inner))
+            self.expect("]", "',' or ']'")
+        if kind not in _LISTS:
+            self.refuse(f"no default: a list of {inner.text} has none", at=start, found=repr(self.text[start]))
+        if any(one.kind != kind for one in found):
+            self.refuse(f"values that are {kind}", at=start, found=repr(self.text[start : self.token.start].strip()))
+        return Default(f"list[{kind}]", tuple(one.value for one in found))
+
+    def _constant(self, kind: str, real: SchemaType) -> Default:
+        token = self.token
+        if token.kind in {"True", "False"}:
+            self.next()
+            return Default("bool", token.kind == "True")
+        if self.take("None"):
+            return Default("none", None)
+        if token.kind == "string":
+            text = _unquoted(self, token)
+            self.next()
+            return Default("str", text)
+        if token.kind == "ident":
+            scalar_type = real.kind == "scalar-type" or (real.kind == "optional" and real.contained[0].kind == "scalar-type")
+            value = _NAMED_ANYWHERE.get(token.text, _SCALAR_TYPES.get(token.text) if scalar_type else None)
+            if value is None:
+                self.refuse("a default" + (" that names a dtype" if scalar_type else ""))
+            self.next()
+            return Default("int", value)
+        sign = "-" if self.take("-") else ""
+        at = self.token.start
+        number = sign + self.expect("number", "a default" if not sign else "a number")
+        try:
+            if kind == "complex" or "j" in number:
+                return Default("complex", complex(0.0, _real(number[:-1])))
+            if kind == "float" or "." in number or "e" in number:
+                return Default("float", _real(number))
+            digits = _INTEGER.match(number)
+            return Default("int", _fitting(int(digits.group())) if digits else _real(""))
+        except (ValueError, OverflowError):
+            self.refuse("a number that fits its type", at=at, found=repr(number))
+
+
+def _stored(value: int, bits: int) -> int:
+    """A number as it comes out of so many bits."""
+    half = 1 << bits - 1
+    return (value + half) % (2 * half) - half
+
+
+def _fitting(value: int) -> int:
+    if not -(2**63) <= value < 2**63:
+        raise OverflowError
+    return value
+
+
+def _real(text: str) -> float:
+    """A number as the C library reads it: as far as it goes, and no smaller than the smallest normal one."""
+    found = _token().match(text.removeprefix("-"))
+    if found is None or found.lastgroup != "number":
+        raise ValueError
+    word = found.group().removesuffix("j")
+    value = float.fromhex(word) if word[:2] in {"0x", "0X"} else float(word)
+    if (
+        value == float("inf")
+        or 0 < value < 2.0**-1022
+        or (value == 0 and not word.startswith(("0x", "0X")) and re.search("[1-9]", word.lower().split("e")[0]))
+    ):
+        raise OverflowError
+    return -value if text.startswith("-") else value
+
+
+def _unquoted(parser: Parser, token: _Token) -> str:
+    """The text that stands in quotes."""
+    quotes = 3 if token.text[:3] in {"'''", '"""'} else 1
+    inner = token.text[quotes:-quotes]
+    out, at = "", 0
+    while at < len(inner):
+        one = inner[at]
+        if one == "\\":
+            plain = UNESCAPES.get(inner[at + 1])
+            if plain is not None:
+                one, at = plain, at + 1
+            else:
+                octal = re.match("[0-3][0-7]{2}", inner[at + 1 :])
+                if octal is None:
+                    parser.refuse("an escape that PyTorch knows", at=token.start + quotes + at, found=repr(inner[at : at + 2]))
+                one, at = chr(int(octal.group(), 8)), at + 3
+        elif not one.isascii():
+            parser.refuse("ASCII", at=token.start + quotes + at, found=repr(one))
+        out += one
+        at += 1
+    return out
+
+
+def _nearest(word: str) -> str:
+    """The known names that are like one that is not."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only a mistake needs it
+
+    near = get_close_matches(word, [*BASE, "Dict", "Future", "Union"], 2)
+    return f" (perhaps {' or '.join(near)})" if near else ""
+
+
+def _follows(parser: Parser, before: list[Argument], one: Argument, start: int) -> None:
+    """Refuse an argument without a default behind one that has one. PyTorch leaves out lists, and what is given by name only."""
+    if (
+        one.default is None
+        and not one.kwarg_only
+        and one.type.kind != "list"
+        and any(other.default is not None for other in before)
+    ):
+        parser.refuse("a default, since an argument before has one", at=start, found=repr(one.name))
