@@ -43,8 +43,8 @@ def corpus_scope() -> tuple[tuple[str, ...], tuple[str, ...]]:
 WRITERS, READERS = corpus_scope()
 UNAVAILABLE = 4  # torch-compat's exit status where a release is not built
 OLD_PYTHON = [
-    "fixtures/awaiting", "fixtures/deprecations", "fixtures/recipes", "fixtures/probes", "fixtures/programs", "harness/torch_compat/readers/survey.py", "harness/torch_compat/readers/worker.py",
-    "harness/torch_compat/readers/extension.py", "tests/draws/write.py", "tests/kinds/call.py",
+    "fixtures/awaiting", "fixtures/deprecations", "fixtures/recipes", "fixtures/probes", "fixtures/programs", "harness/torch_compat/inside",
+    "tests/draws/write.py", "tests/kinds/call.py",
     *sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("tests/extension/example_*/*.py")),
     *sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("tests/runtime/torch_*.py")),
 ]  # fmt: skip
