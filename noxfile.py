@@ -43,8 +43,8 @@ def corpus_scope() -> tuple[tuple[str, ...], tuple[str, ...]]:
 WRITERS, READERS = corpus_scope()
 UNAVAILABLE = 4  # torch-compat's exit status where a release is not built
 OLD_PYTHON = [
-    "fixtures/awaiting", "fixtures/deprecations", "fixtures/recipes", "fixtures/probes", "fixtures/programs", "harness/torch_compat/readers/survey.py", "harness/torch_compat/readers/worker.py",
-    "harness/torch_compat/readers/extension.py", "tests/draws/write.py", "tests/kinds/call.py",
+    "fixtures/awaiting", "fixtures/deprecations", "fixtures/recipes", "fixtures/probes", "fixtures/programs", "harness/torch_compat/inside",
+    "tests/draws/write.py", "tests/kinds/call.py",
     *sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("tests/extension/example_*/*.py")),
     *sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("tests/runtime/torch_*.py")),
 ]  # fmt: skip
@@ -150,11 +150,17 @@ def docs(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def release(session: nox.Session) -> None:
-    """Check that a version can be released, and build and check sdist and wheel in dist/: `-- 0.2.0`; with `--tag`, tag it."""
-    versions = [argument for argument in session.posargs if argument != "--tag"]
+    """Check that a version can be released, and build and check sdist and wheel in dist/: `-- 0.2.0`; with `--tag`, tag it.
+
+    `-- 0.2.0 --changelog` only moves the fragments in changes/ to a section of CHANGELOG.md. Do this before, and commit the result.
+    """
+    versions = [argument for argument in session.posargs if argument not in {"--tag", "--changelog"}]
     if len(versions) != 1:
-        session.error("expected one version: nox -s release -- VERSION [--tag]")
+        session.error("expected one version: nox -s release -- VERSION [--changelog] [--tag]")
     session.install(*group("release"))
+    if "--changelog" in session.posargs:
+        session.run("towncrier", "build", "--yes", "--version", *versions)
+        return
     session.run("python", "tools/release.py", "check", *versions)
     with tempfile.TemporaryDirectory() as place:  # so that only these two files are checked
         session.run("python", "-m", "build", f"--outdir={place}", ".")

@@ -137,7 +137,7 @@ class Torch:
             print(f"torch-{TORCH} is not built here: nothing to measure (torch-compat readers build torch-{TORCH})")
             sys.exit(4)
         self.process = subprocess.Popen(
-            [environment.python, self.script, ROOT / "harness" / "torch_compat" / "readers" / "worker.py", self.script.parent],
+            [environment.python, self.script, ROOT / "harness" / "torch_compat" / "inside" / "worker.py", self.script.parent],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment.environ(DETERMINISM),
         )  # fmt: skip
         assert self.process.stdin is not None

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tests.recordings import folder_of
-from torch_compat.cli._counting import count, write_lock
 from torch_compat.corpus.corpus import load_deprecations
 from torch_compat.corpus.deprecations import DeprecationObservation, Use
 from torch_compat.corpus.observations import ObservedReader
 from torch_compat.corpus.recorded import write_recorded
+from torch_compat.judging.counting import count, write_lock
 from torch_compat.judging.evidence import deprecation_key
 from torch_compat.policy import load_policy
 from torch_compat.workspace import Root

@@ -18,11 +18,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tests.counted import relock
 from tests.recordings import folder_of, readers_of
-from torch_compat.cli._counting import count, write_lock
-from torch_compat.cli._generating import regenerate
 from torch_compat.corpus.corpus import FROZEN, read_frozen, write_frozen
 from torch_compat.corpus.manifest import MANIFEST, SYNTHETIC, Synthetic, read_manifest, release_folder, write_manifest
 from torch_compat.corpus.recorded import write_recorded
+from torch_compat.judging.counting import count, write_lock
 from torch_compat.judging.format_fixtures import labels
 from torch_compat.judging.gathering import gather
 from torch_compat.judging.judge import judge
@@ -30,6 +29,7 @@ from torch_compat.judging.judgement import Verdict
 from torch_compat.policy.accepted import WAIVERS_LOCK
 from torch_compat.policy.model import Format, Waiver
 from torch_compat.releases.known import Known
+from torch_compat.replay.generating import regenerate
 from torch_compat.workspace import Root
 
 if TYPE_CHECKING:

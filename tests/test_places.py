@@ -18,7 +18,7 @@ BY_OTHER_MEANS = {
     "cli/_operator_check.py": "a list that the user names",
     "cli/_processes.py": "a pipe of our own",
     "cli/_terminal.py": "opens /dev/null",
-    "cli/_values.py": "arguments that the user names",
+    "runtime/json_values.py": "arguments that the user names",
     "cli/explain.py": "rules of the package itself",
     "cli/extension.py": "a list that the user names",
     "cli/new.py": "writes what inside() gave, and reads back what it wrote",

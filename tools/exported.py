@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from programs import rounded  # type: ignore[import-not-found]
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-WORKER = REPOSITORY / "harness" / "torch_compat" / "readers" / "worker.py"
+WORKER = REPOSITORY / "harness" / "torch_compat" / "inside" / "worker.py"
 WRITERS = ("2.1.2", "2.4.1", "2.6.0", "2.8.0", "2.9.1", "2.13.0", "2.15.0")
 CHILD = r"""
 import json, os, sys

@@ -10,8 +10,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from torch_compat.cli._generating import regenerate
 from torch_compat.errors import HarnessError
+from torch_compat.replay.generating import regenerate
 from torch_compat.workspace import find_root
 
 REPOSITORY = Path(__file__).resolve().parents[1]

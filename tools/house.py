@@ -26,7 +26,7 @@ DTYPES = {
     "Byte", "Char", "Short", "Int", "Long", "Half", "Float", "Double", "BFloat16", "ComplexFloat", "ComplexDouble",
 }  # fmt: skip
 A_TABLE = 6  # dtypes in one literal
-OLD_PYTHON = {"readers/worker.py", "readers/survey.py", "readers/extension.py", "extension.py"}
+ALONE = ("inside/", "extension.py")
 """Files that run beside an old torch and can import nothing of the package: what they have again, they must have again."""
 
 
@@ -118,7 +118,7 @@ class House:
             Source(path.relative_to(self.package).as_posix(), path.read_text(encoding="utf-8"))
             for path in sorted(self.package.rglob("*.py"))
         ]
-        self.ours = [source for source in self.sources if source.name not in OLD_PYTHON]
+        self.ours = [source for source in self.sources if not source.name.startswith(ALONE)]
 
     # ------------------------------------------------------------------------------------------------------------ the spine
 

@@ -1,7 +1,7 @@
 """Check that a version can be released, and tag it: `nox -s release -- VERSION` does both around the build.
 
 `python tools/release.py check VERSION` prints everything that speaks against a release: changes in the tree, a version in the code that is
-another, a changelog without a section for the version or with changes above it, a tag that exists. `python tools/release.py tag VERSION` checks again,
+another, a changelog without a section for the version or with changes above it, fragments in changes/ that are not in it, a tag that exists. `python tools/release.py tag VERSION` checks again,
 and makes the annotated tag `vVERSION`. Nothing is pushed.
 """
 
@@ -32,7 +32,7 @@ def problems(root: Path, version: str) -> list[str]:
     for name, stated in _stated(root).items():
         if stated != version:
             found.append(f"{name} states version {stated}; expected {version}")
-    return found + _changelog(root, version)
+    return found + _changelog(root, version) + _fragments(root)
 
 
 def _git(root: Path, *arguments: str) -> str:
@@ -60,6 +60,25 @@ def _changelog(root: Path, version: str) -> list[str]:
     if entries.get("Unreleased"):
         found.append(f"CHANGELOG.md has {len(entries['Unreleased'])} entries under '## Unreleased': move them to '## {version}'")
     return found
+
+
+def _fragments(root: Path) -> list[str]:
+    """Changes that are not in the changelog yet."""
+    left = sorted(path.name for path in (root / "changes").glob("*") if path.name != "README.md")
+    return [f"changes/{name} is not in CHANGELOG.md: nox -s release -- VERSION --changelog" for name in left]
+
+
+def bad_fragments(root: Path) -> list[str]:
+    """Names in changes/ that are not NAME.KIND.md with a kind of pyproject.toml, one line each."""
+    table = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["towncrier"]
+    kinds = [kind["directory"] for kind in table["type"]]
+    names = (path.name for path in (root / table["directory"]).glob("*") if path.name not in table["ignore"])
+    form = re.compile(rf"\+?[a-z0-9-]+\.({'|'.join(kinds)})(\.\d+)?\.md")
+    return [
+        f"changes/{name}: expected NAME.KIND.md, where KIND is {', '.join(kinds)}"
+        for name in sorted(names)
+        if not form.fullmatch(name)
+    ]
 
 
 def main(arguments: list[str] | None = None) -> int:

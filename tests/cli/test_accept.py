@@ -13,9 +13,9 @@ from tests.counted import relock
 from tests.deprecated_tree import make_deprecated_tree
 from tests.planted.conftest import Tree, copy_evidence
 from torch_compat.cli import main
-from torch_compat.cli._generating import regenerate
 from torch_compat.policy.accepted import WAIVERS_LOCK, read_accepted
 from torch_compat.policy.counts import LOCK, key_of, lock_text, read_lock
+from torch_compat.replay.generating import regenerate
 from torch_compat.workspace import Root
 
 if TYPE_CHECKING:

@@ -16,7 +16,6 @@ from tests.miniatures import miniature
 from tests.miniatures.index import FakeIndex
 from tests.surveyed import small_survey
 from torch_compat.cli._admission import STEPS, Admission
-from torch_compat.cli._generating import regenerate
 from torch_compat.corpus.manifest import MANIFEST, read_manifest, write_manifest
 from torch_compat.corpus.surveys import surveyed_releases
 from torch_compat.errors import EnvironmentUnavailable
@@ -24,6 +23,7 @@ from torch_compat.policy import load_policy
 from torch_compat.policy.calendar_files import drop_releases
 from torch_compat.readers.environments import Environments
 from torch_compat.replay.before import remove_releases
+from torch_compat.replay.generating import regenerate
 from torch_compat.replay.rehearsal import differences, rounded_elsewhere
 from torch_compat.workspace import Root
 

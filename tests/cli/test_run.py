@@ -10,8 +10,8 @@ import pytest
 
 from tests.runtime.archives import HEAD, archive
 from torch_compat.cli import main
-from torch_compat.cli._values import plain, read_arguments, shown_value, value_text
 from torch_compat.errors import UsageError
+from torch_compat.runtime.json_values import plain, read_arguments, shown_value, value_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 ROOT = Path(__file__).parents[2]
-SCRIPTS = [ROOT / "harness/torch_compat/readers/survey.py", *sorted((ROOT / "fixtures/probes").glob("*.py"))]
+SCRIPTS = [ROOT / "harness/torch_compat/inside/survey.py", *sorted((ROOT / "fixtures/probes").glob("*.py"))]
 DAY = dt.date(2026, 7, 1)
 IDENTITY = {"torch": "1.5.1", "git": "3c31d73", "python": "3.8.18"}
 

@@ -19,12 +19,12 @@ from tests.small_tree import make_small_tree
 from tests.surveyed import small_survey
 from torch_compat.cli import main
 from torch_compat.cli._admission import STEPS
-from torch_compat.cli._generating import regenerate
 from torch_compat.policy import load_policy
 from torch_compat.policy.accepted import WAIVERS_LOCK
 from torch_compat.policy.calendar_files import drop_releases
 from torch_compat.policy.counts import LOCK
 from torch_compat.readers.environments import Environments
+from torch_compat.replay.generating import regenerate
 from torch_compat.workspace import Root
 
 if TYPE_CHECKING:

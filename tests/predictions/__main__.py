@@ -23,9 +23,9 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torch_compat.cli._generating import PREDICTIONS, prediction_texts, rules_of
 from torch_compat.judging.gathering import gather, uncollected
 from torch_compat.policy.counts import LOCK, PREDICT, read_lock
+from torch_compat.replay.generating import PREDICTIONS, prediction_texts, rules_of
 from torch_compat.replay.loading import LoadingEvidence, takers_of
 from torch_compat.replay.predictions import explained, predictions
 from torch_compat.replay.reference import plan_reference

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import pytest
 
 from tests.predictions import __main__ as command
-from torch_compat.cli._generating import PREDICTIONS
 from torch_compat.errors import Refused
 from torch_compat.judging.gathering import gather, uncollected
 from torch_compat.loadability import packaged_rules
@@ -25,6 +24,7 @@ from torch_compat.policy.counts import LOCK, read_lock
 from torch_compat.readers.requests import answer
 from torch_compat.releases.release import Release
 from torch_compat.replay import reference, sampling
+from torch_compat.replay.generating import PREDICTIONS
 from torch_compat.replay.loading import LoadingEvidence
 from torch_compat.replay.predictions import predictions
 from torch_compat.replay.reference import plan_reference

@@ -19,7 +19,7 @@ import pytest
 import torch_compat
 from tests.fence.programs import generated
 from tests.fence.test_findings import flatbuffer
-from tests.readers.test_worker import gone
+from tests.inside.test_worker import gone
 from tests.runtime.archives import HEAD, archive
 from torch_compat.errors import Corrupt, HarnessError, Raised, ReaderError, UsageError
 from torch_compat.readers import child_processes

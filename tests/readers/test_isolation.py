@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
+from tests.inside.test_worker import archive, gone, load, observe
 from tests.miniatures import miniature
-from tests.readers.test_worker import archive, gone, load, observe
 from torch_compat.errors import ReaderError, Untrusted
 from torch_compat.readers import isolation as module
 from torch_compat.readers import torch_release

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from tests.releases.versions import releases, sets
 from torch_compat.cli import main
-from torch_compat.cli._generating import regenerate
 from torch_compat.corpus.corpus import load_corpus
 from torch_compat.corpus.surveys import surveyed_releases
 from torch_compat.errors import UsageError
@@ -24,6 +23,7 @@ from torch_compat.policy.source import read_folder
 from torch_compat.releases.release import Release
 from torch_compat.releases.sets import ReleaseSet
 from torch_compat.replay.before import _file, _Gone, remove_releases
+from torch_compat.replay.generating import regenerate
 from torch_compat.workspace import Root
 
 REPOSITORY = Path(__file__).parents[2]

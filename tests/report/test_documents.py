@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from tests.counted import relock
-from torch_compat.cli import _generating
-from torch_compat.cli._generating import predict, regenerate
 from torch_compat.errors import UsageError
 from torch_compat.judging.gathering import gather
 from torch_compat.judging.judge import examine
 from torch_compat.policy.counts import LOCK, read_lock
+from torch_compat.replay import generating
+from torch_compat.replay.generating import predict, regenerate
 from torch_compat.report.documents import REGENERATED, JudgedTree, with_block
 from torch_compat.report.predictions import ReaderCounts, stated
 from torch_compat.report.release.report import release_report
@@ -143,9 +143,9 @@ def test_what_is_predicted_is_written_unless_something_explains_nothing(
     before = {key: one for key, one in read_lock(policies).counts.items() if key[0] != "slip"}
     counts = {key: one + 1 for key, one in before.items() if key[0] == "quirk"} | {("slip", "dies"): count}
     reader = ReaderCounts("1.6.0", 7, 6, count, Counter({"dies": count}))
-    monkeypatch.setattr(_generating, "predictions", lambda _: iter([(reader, ["it is wrong"])]))
-    monkeypatch.setattr(_generating, "rules_of", lambda _: None)
-    monkeypatch.setattr(_generating, "explained", lambda *_: counts)
+    monkeypatch.setattr(generating, "predictions", lambda _: iter([(reader, ["it is wrong"])]))
+    monkeypatch.setattr(generating, "rules_of", lambda _: None)
+    monkeypatch.setattr(generating, "explained", lambda *_: counts)
     wrong, unused = predict(Root(root), lambda *_: None)
     assert (wrong, unused) == (["it is wrong"], [] if count else ["slip dies"])
     document = root / "reports/predictions.md"

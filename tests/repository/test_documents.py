@@ -40,8 +40,8 @@ REQUIRED = (
     "reports/README.md",
 )
 TOP_LEVEL = {
-    ".ci", ".gitattributes", ".gitignore", ".pre-commit-hooks.yaml", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md", "benchmarks", "docs", "fixtures",
-    "harness", "noxfile.py", "policies", "pyproject.toml", "reports", "tests", "tools",
+    ".ci", ".gitattributes", ".gitignore", ".pre-commit-hooks.yaml", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md", "benchmarks", "changes", "docs",
+    "fixtures", "harness", "noxfile.py", "policies", "pyproject.toml", "reports", "tests", "tools",
 }  # fmt: skip
 TOLERATED = (
     "bash docs/nightly/",

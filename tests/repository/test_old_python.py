@@ -23,10 +23,8 @@ FILES = [
     *sorted(REPOSITORY.glob("fixtures/deprecations/*.py")),
     *sorted(REPOSITORY.glob("fixtures/recipes/*.py")),
     *sorted(REPOSITORY.glob("fixtures/probes/*.py")),
-    REPOSITORY / "harness" / "torch_compat" / "readers" / "extension.py",
-    REPOSITORY / "harness" / "torch_compat" / "readers" / "survey.py",
+    *sorted(REPOSITORY.glob("harness/torch_compat/inside/[!_]*.py")),
     *sorted((REPOSITORY / "tests" / "runtime").glob("torch_*.py")),
-    REPOSITORY / "harness" / "torch_compat" / "readers" / "worker.py",
 ]
 OLDEST = (3, 6)
 NEWER = {"contextvars", "dataclasses", "graphlib", "tomllib", "zoneinfo"}  # of the standard library, and not in 3.6

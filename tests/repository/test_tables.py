@@ -15,13 +15,9 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 TABLE = "harness/torch_compat/values/dtypes.py"
-OLD_PYTHON = {  # run beside a real torch, with nothing of ours
-    "harness/torch_compat/readers/worker.py",
-    "harness/torch_compat/readers/survey.py",
-    "harness/torch_compat/readers/extension.py",
-}
+INSIDE = "harness/torch_compat/inside/"  # runs beside a real torch, with nothing of ours
 SOURCES = sorted(
-    path for path in ROOT.glob("harness/torch_compat/**/*.py") if path.relative_to(ROOT).as_posix() not in {TABLE, *OLD_PYTHON}
+    path for path in ROOT.glob("harness/torch_compat/**/*.py") if path != ROOT / TABLE and INSIDE not in path.as_posix()
 )
 MOST = 3  # dtypes in one literal; more are the beginning of a table
 NAMES = {name: name for name in DTYPES} | STORAGE_CLASSES

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from torch_compat.cli._timelines import gather_deprecations, judge_deprecations
 from torch_compat.judging.gathering import gather, uncollected
 from torch_compat.judging.judgement import Verdict
 from torch_compat.judging.sweep import sweep
+from torch_compat.judging.timeline_evidence import gather_deprecations, judge_deprecations
 from torch_compat.judging.timelines import rows
 from torch_compat.policy.timeline import TimelineState, histories
 from torch_compat.workspace import Root

@@ -30,7 +30,7 @@ ELSEWHERE: Final = {
     "harness/torch_compat/readers/commands.py": CACHE,
     "harness/torch_compat/readers/cuda_stubs.py": CACHE,
     "harness/torch_compat/readers/environments.py": CACHE,
-    "harness/torch_compat/readers/survey.py": OLD,
+    "harness/torch_compat/inside/survey.py": OLD,
     "harness/torch_compat/readers/torch_release.py": CACHE,
     "harness/torch_compat/readers/wheels.py": CACHE,
     "harness/torch_compat/readers/wire.py": "memory without a name in any folder",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 REPOSITORY = Path(__file__).parents[2]
 SCRIPT = Path(__file__).with_name("torch_architectures.py")
-WORKER = REPOSITORY / "harness" / "torch_compat" / "readers" / "worker.py"
+WORKER = REPOSITORY / "harness" / "torch_compat" / "inside" / "worker.py"
 OLD, NEW = "1.6.0", "2.13.0"
 NAMES = ["resnet-script", "resnet-trace", "tagger-script", "tagger-trace", "transformer-script", "transformer-trace"]
 RELEASES = [pytest.param(release, marks=pytest.mark.real_torch(release)) for release in (OLD, NEW)]

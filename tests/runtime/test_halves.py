@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
 
-survey: Any = importlib.import_module("torch_compat.readers.survey")  # has no types, since it runs inside old releases
+survey: Any = importlib.import_module("torch_compat.inside.survey")  # has no types, since it runs inside old releases
 
 
 def ones(*shape: int, dtype: DTypeLike = np.float16) -> Tensor:

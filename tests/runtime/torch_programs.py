@@ -1,6 +1,6 @@
 """Runs inside a real torch: compiles source, saves it as an archive, loads that and says what it did. JSON lines in and out.
 
-Python 3.6, standard library and torch only. The first argument is harness/torch_compat/readers/worker.py, which knows how results are said.
+Python 3.6, standard library and torch only. The first argument is harness/torch_compat/inside/worker.py, which knows how results are said.
 """
 
 import importlib.util

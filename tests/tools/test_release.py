@@ -78,3 +78,40 @@ def test_what_is_no_version_is_refused(tmp_path: Path, version: str) -> None:
 def test_outside_of_a_repository_it_ends_with_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     assert release.main(["check", "0.2.0", "--root", str(tmp_path)]) == 1
+
+
+# --------------------------------------------------------------------------------------------------- fragments of the changelog
+
+
+def with_fragments(root: Path, *names: str) -> Path:
+    (root / "changes").mkdir()
+    (root / "pyproject.toml").write_text((release.REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"), encoding="utf-8")
+    for name in ("README.md", *names):
+        (root / "changes" / name).write_text("A change.\n", encoding="utf-8")
+    return root
+
+
+def test_the_fragments_of_the_repository_have_known_kinds() -> None:
+    assert release.bad_fragments(release.REPOSITORY) == []
+
+
+@pytest.mark.parametrize("name", ["+nested.fixed.md", "12.added.md", "two-words.security.1.md"])
+def test_a_fragment_with_a_known_kind_is_taken(tmp_path: Path, name: str) -> None:
+    assert release.bad_fragments(with_fragments(tmp_path, name)) == []
+
+
+@pytest.mark.parametrize("name", ["+nested.bugfix.md", "nested.md", "+nested.fixed.txt", "fixed.md"])
+def test_a_fragment_with_another_kind_is_named_with_the_kinds(tmp_path: Path, name: str) -> None:
+    kinds = "added, changed, deprecated, removed, fixed, security"
+    assert release.bad_fragments(with_fragments(tmp_path, name)) == [
+        f"changes/{name}: expected NAME.KIND.md, where KIND is {kinds}"
+    ]
+
+
+def test_a_fragment_that_is_left_stops_a_release(tmp_path: Path) -> None:
+    (tmp_path / "changes").mkdir()
+    (tmp_path / "changes" / "+nested.fixed.md").write_text("A change.\n", encoding="utf-8")
+    commit(tmp_path)
+    assert release.problems(tmp_path, "0.2.0") == [
+        "changes/+nested.fixed.md is not in CHANGELOG.md: nox -s release -- VERSION --changelog"
+    ]

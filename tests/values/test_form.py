@@ -280,7 +280,7 @@ def test_the_manual_of_the_fixtures_says_where_the_grammar_stands() -> None:
     assert linked.read_bytes() == Path(form.__file__).read_bytes()  # the tests may run on an installed copy
 
 
-@pytest.mark.parametrize("file", ["readers/worker.py", "runtime/encoding.py"])
+@pytest.mark.parametrize("file", ["inside/worker.py", "runtime/encoding.py"])
 def test_what_encodes_and_decodes_knows_the_same_kinds(file: str) -> None:
     """The worker imports nothing of ours, so its words are compared."""
     tree = ast.parse((ROOT / "harness" / "torch_compat" / file).read_text(encoding="utf-8"))

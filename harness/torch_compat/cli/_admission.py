@@ -15,13 +15,12 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from torch_compat.cli._counting import LOCK_FILE
-from torch_compat.cli._generating import GENERATED, PREDICTIONS, predict, predictions_current, regenerate
 from torch_compat.cli._observing import Asked, is_missing, observe_reader, record_survey
 from torch_compat.cli._output import Progress, stderr
 from torch_compat.cli._readers import built, trusted, warn_unless_isolated
 from torch_compat.corpus.surveys import surveyed_releases
 from torch_compat.errors import EnvironmentUnavailable, HarnessError, NothingSelected
+from torch_compat.judging.counting import LOCK_FILE
 from torch_compat.judging.gathering import gather, uncollected
 from torch_compat.judging.judgement import Verdict
 from torch_compat.places import read_whole
@@ -30,6 +29,7 @@ from torch_compat.readers.commands import run_command
 from torch_compat.readers.environments import NEEDED_BYTES, Environments
 from torch_compat.readers.index import calendar_entry, offered_release
 from torch_compat.readers.torch_release import TorchRelease
+from torch_compat.replay.generating import GENERATED, PREDICTIONS, predict, predictions_current, regenerate
 from torch_compat.replay.produce import produce
 from torch_compat.report.documents import NOTES, RELEASES
 from torch_compat.writes import changing, put, remove

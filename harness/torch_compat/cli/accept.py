@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 from rich.text import Text
 
-from torch_compat.cli._counting import ACCEPTED_FILE, LOCK_FILE, count, few, words_of, write_lock
 from torch_compat.cli._output import exit_status, format_option, print_json, stdout
 from torch_compat.cli._root import root_option
+from torch_compat.judging.counting import ACCEPTED_FILE, LOCK_FILE, count, few, words_of, write_lock
 from torch_compat.judging.wording_drafts import drafts, phrase
 from torch_compat.operators.differences import in_words
 from torch_compat.policy.counts import ACCEPT
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from torch_compat.cli._counting import Counted, LockChange
+    from torch_compat.judging.counting import Counted, LockChange
 
 __all__ = ["accept"]
 

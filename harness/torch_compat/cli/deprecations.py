@@ -14,8 +14,8 @@ from rich.text import Text
 from torch_compat.cli._days import as_of_option, profile_option
 from torch_compat.cli._output import format_option, print_json, stdout
 from torch_compat.cli._root import root_option
-from torch_compat.cli._timelines import gather_deprecations, judge_deprecations, judge_timelines, timeline_rows
 from torch_compat.errors import NothingSelected, UsageError
+from torch_compat.judging.timeline_evidence import gather_deprecations, judge_deprecations, judge_timelines, timeline_rows
 from torch_compat.judging.timelines import rows as rows_of
 from torch_compat.report.deprecations import deprecation_lines
 from torch_compat.report.paragraphs import paragraph

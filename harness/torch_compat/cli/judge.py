@@ -113,7 +113,7 @@ def judge(
     with uncollected():
         evidence = gather(place, policy, as_of=day)
         if trees:
-            from torch_compat.cli._trees import with_trees  # noqa: PLC0415 - judging recorded evidence needs none of it
+            from torch_compat.replay.build_trees import with_trees  # noqa: PLC0415 - judging recorded evidence needs none of it
 
             evidence, said = with_trees(evidence, trees, as_of=day)
         with counting("judging") as step:

@@ -12,10 +12,10 @@ import click
 
 from torch_compat.cli._format import format_option, print_json, say, say_wrapped
 from torch_compat.cli._root import root_option
-from torch_compat.cli._values import plain
 from torch_compat.errors import NothingSelected, UsageError
 from torch_compat.places import inside
 from torch_compat.releases.release import Release
+from torch_compat.runtime.json_values import plain
 from torch_compat.workspace import find_policy, find_root
 
 if TYPE_CHECKING:

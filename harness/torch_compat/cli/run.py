@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from torch_compat.cli._format import format_option, print_json, say, say_wrapped, trust_option
-from torch_compat.cli._values import plain, read_arguments, shown_value, value_text
 from torch_compat.errors import ArchiveError, EnvironmentUnavailable, HarnessError, NothingSelected, Untrusted, UsageError
 from torch_compat.readers.reference import NAME, Reference, is_reference
 from torch_compat.runtime.horizons import horizon
+from torch_compat.runtime.json_values import plain, read_arguments, shown_value, value_text
 
 if TYPE_CHECKING:
     from torch_compat.readers.environments import Environment

@@ -1,6 +1,6 @@
 """Surveys: what each release says about itself, recorded as histories that all releases share.
 
-Every section of a survey (harness/torch_compat/readers/survey.py) has one file, in the format of :mod:`torch_compat.operators.history`; who was
+Every section of a survey (harness/torch_compat/inside/survey.py) has one file, in the format of :mod:`torch_compat.operators.history`; who was
 asked, and when, stands in ``operators/releases.jsonl``. A release is added to the files, or replaced in them, as a whole; what it
 shares with other releases is on lines that are there already. What is read back of a release is what its survey said, exactly.
 """
@@ -112,7 +112,7 @@ def parse_survey(release: str, identity: Mapping[str, Any], recorded: dt.date, s
 
     def need(holds: object, message: str) -> None:
         if not holds:
-            raise CorpusError(message, where=where, hint="see harness/torch_compat/readers/survey.py", code="survey")
+            raise CorpusError(message, where=where, hint="see harness/torch_compat/inside/survey.py", code="survey")
 
     need(isinstance(survey, dict), "is no JSON object")
     need(survey.keys() == FILES.keys(), f"has the sections {sorted(survey)}, expected {sorted(FILES)}")

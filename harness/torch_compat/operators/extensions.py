@@ -362,7 +362,7 @@ def from_dispatcher(
     listed: tuple[str, str] | None = None,
     backend: str | None = None,
 ) -> ExtensionManifest:
-    """The manifest of what a release's dispatcher said of an extension that was loaded (see harness/torch_compat/readers/extension.py).
+    """The manifest of what a release's dispatcher said of an extension that was loaded (see harness/torch_compat/inside/extension.py).
 
     Parameters:
         listed: the text of a list, and its file: what the dispatcher cannot tell, such as calls.

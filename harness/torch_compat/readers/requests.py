@@ -3,7 +3,7 @@
 A request is ``{"do": "observe", "path", "family", "calls", "horizon"}`` or ``{"do": "run", "path", "method", "args", "horizon"}``.
 It is answered in a process of its own (:mod:`torch_compat.readers.child`). Stages may precede its reply, which holds exactly one of
 
-* ``"result"`` what the program does, in the form of goldens and observations (see harness/torch_compat/readers/worker.py);
+* ``"result"`` what the program does, in the form of goldens and observations (see harness/torch_compat/inside/worker.py);
 * ``"crashed"`` that the release of the horizon dies, as ``policies/torch/slips.toml`` has it: ``{"stage", "signal", "said",
   "predicted"}``, of which the last says so in words; a process of the reference reader that dies itself says nothing;
 * ``"unsupported"`` what the reference reader lacks: ``{"code", "message", "where"}``;

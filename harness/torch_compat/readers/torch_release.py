@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
 from torch_compat.errors import BuildError, ReaderError, WrongVersion
+from torch_compat.inside import script
 from torch_compat.readers.builds import BUILD, is_build
 from torch_compat.readers.isolation import isolation, launch, launcher_environ, refuse_unless_trusted, trust_nothing, widened
 from torch_compat.releases.release import public, stated
@@ -31,7 +32,7 @@ __all__ = ["DETERMINISM", "PROTOCOL", "TorchRelease", "remembered_identity"]
 
 PROTOCOL = 1
 IDENTITY = "identity.json"
-WORKER = Path(__file__).with_name("worker.py")
+WORKER = script("worker")
 FILES = frozenset({"path", "probe", "recipe", "script"})  # what of a request names a file
 LOADS = frozenset({"observe"})  # the requests of which it is an archive
 # Traced programs hold the file names and lines of the code that called them. The worker runs under a name that is the same on
@@ -184,7 +185,7 @@ class TorchRelease:
                 os.killpg(self._process.pid, signal.SIGKILL)
 
     def request(self, do: str, *, timeout_s: float = 60, **arguments: Any) -> dict[str, Any]:
-        """Send a request; its reply: ``result``, ``crashed`` or ``timed-out`` (see harness/torch_compat/readers/worker.py).
+        """Send a request; its reply: ``result``, ``crashed`` or ``timed-out`` (see harness/torch_compat/inside/worker.py).
 
         Raises:
             ReaderError: the worker itself died, does not answer, or says that the request could not be carried out.

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import torch_compat.readers
+from torch_compat import inside
 from torch_compat.errors import EnvironmentUnavailable, UsageError
 from torch_compat.readers.torch_release import TorchRelease
 from torch_compat.releases.release import Release
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ask_extension"]
 
-SCRIPT = Path(torch_compat.readers.__file__).with_name("extension.py")
+SCRIPT = inside.script("extension")
 SECONDS = 300
 SHOWS_ITS_DISPATCHER = Release("1.7.0")
 TRAILER = """
@@ -37,7 +37,7 @@ def ask_extension(
     paths: Sequence[Path] = (),
     call: str | None = None,
 ) -> dict[str, Any]:
-    """Load an extension in a release, and say what it did to the dispatcher (see harness/torch_compat/readers/extension.py).
+    """Load an extension in a release, and say what it did to the dispatcher (see harness/torch_compat/inside/extension.py).
 
     This runs the extension's code: isolated as an archive's is, where the machine can, but not only there. Whoever names an
     extension wants it to be loaded.

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import torch_compat.readers
 from torch_compat.errors import ReaderError
+from torch_compat.inside import script
 from torch_compat.readers.torch_release import TorchRelease
 
 if TYPE_CHECKING:
@@ -14,12 +13,12 @@ if TYPE_CHECKING:
 
 __all__ = ["survey"]
 
-SCRIPT = Path(torch_compat.readers.__file__).with_name("survey.py")
+SCRIPT = script("survey")
 SECONDS = 900  # importing all of a release takes long, and 1.6 forks a thousand times: asking it for an operator's kernels often crashes
 
 
 def survey(environment: Environment) -> dict[str, Any]:
-    """Everything that harness/torch_compat/readers/survey.py asks of a release.
+    """Everything that harness/torch_compat/inside/survey.py asks of a release.
 
     Raises:
         ReaderError: the survey crashed or took too long.

@@ -1,6 +1,6 @@
 """Comparing what two releases did, as facts: where two results differ, in which way and by how much.
 
-A *result* is what the worker says of a program or value (``perform`` in harness/torch_compat/readers/worker.py): an error on loading,
+A *result* is what the worker says of a program or value (``perform`` in harness/torch_compat/inside/worker.py): an error on loading,
 or a value, or the calls with their returned values, inputs afterwards and the state before and after. No tolerance is
 applied here: whether a difference matters is for judging.
 """

@@ -43,9 +43,9 @@ Beyond the grammar:
   neither is asked.
 * ``warnings`` are pairs of category and text. ``stage`` is what raised: ``load`` or ``call``.
 
-Values come from ``Encoder`` in torch_compat/readers/worker.py (which runs inside old releases and imports nothing of ours) and in
+Values come from ``Encoder`` in torch_compat/inside/worker.py (which runs inside old releases and imports nothing of ours) and in
 :mod:`torch_compat.runtime.encoding`; results from ``perform`` there. :mod:`torch_compat.values.compare` compares results, and
-:mod:`torch_compat.values.delta` records one as its departures from another. :mod:`torch_compat.cli._values` reads and prints values as
+:mod:`torch_compat.values.delta` records one as its departures from another. :mod:`torch_compat.runtime.json_values` reads and prints values as
 people write them, with tensors as ``{"dtype", "shape", "data"}``.
 
 Manifests may come from strangers, so calls and results are checked when they are read: what reads a value later (a release, the

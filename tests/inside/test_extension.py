@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import runpy
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import torch_compat.readers
+from torch_compat.inside import script
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
-SCRIPT = runpy.run_path(str(Path(torch_compat.readers.__file__).with_name("extension.py")))
+SCRIPT = runpy.run_path(str(script("extension")))
 HEAD = "name: {name}\nschema: {name}(Tensor x) -> (Tensor)\ndebug: registered at x.cpp:1\nalias analysis kind: FROM_SCHEMA\n"
 CPU = "CPU: registered at aten/src/RegisterCPU.cpp:5 :: (Tensor _0) -> Tensor _0 [ boxed unboxed ]\n"
 

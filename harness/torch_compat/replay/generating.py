@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from torch_compat.cli._counting import LOCK_FILE, count, locked, write_lock
 from torch_compat.corpus.corpus import load_corpus
 from torch_compat.errors import NothingSelected
+from torch_compat.judging.counting import LOCK_FILE, count, locked, write_lock
 from torch_compat.judging.gathering import gather, uncollected
 from torch_compat.judging.judge import examine
 from torch_compat.loadability import load_rules

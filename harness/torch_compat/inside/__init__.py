@@ -1,0 +1,24 @@
+"""Scripts that run inside an old release: Python 3.6 syntax, the standard library and torch, and nothing of this package.
+
+* ``worker.py``: answers requests one at a time; :class:`torch_compat.readers.torch_release.TorchRelease` starts it
+* ``survey.py``: lists operators, kernels, upgraders and limits of a release
+* ``extension.py``: loads an extension and reports what it registers
+
+Each script is a single file, because a release starts it by its path and can import nothing beside it. This is why ``worker.py`` and
+``survey.py`` are longer than other files. No module imports them; use :func:`script` for their paths.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+__all__ = ["script"]
+
+
+def script(name: str) -> Path:
+    """The path of a script in this folder.
+
+    Parameters:
+        name: ``worker``, ``survey`` or ``extension``.
+    """
+    return Path(__file__).with_name(f"{name}.py")
