@@ -125,8 +125,10 @@ def mutated_exported(rng: random.Random, name: str, data: bytes) -> tuple[str, b
         change = rng.choice(changes)
         try:
             said.append(f"{change.__name__.strip('_')}: {change(rng, document)}"[:120])
-        except (LookupError, TypeError, AttributeError, ValueError):
-            said.append(f"{change.__name__.strip('_')}: nothing")  # an earlier change took it away, or there is none
+        except (LookupError, TypeError, AttributeError, ValueError, RecursionError):
+            said.append(
+                f"{change.__name__.strip('_')}: nothing"
+            )  # an earlier change took it away, or made it too deep, or there is none
     try:
         text = json.dumps(document)
     except RecursionError:  # graphs in graphs in graphs
