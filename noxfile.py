@@ -244,7 +244,7 @@ def interrupted(session: nox.Session) -> None:
 def fuzz(session: nox.Session) -> None:
     """Fuzz inspect, load_state, and load with calls, with guard pages around every array; fail if anything happens that must not.
 
-    `-- --minutes 60`, `--seed 7`, `--target inspect|state|call`, `--count 1000`. What has run is appended to tests/fuzz/record.jsonl.
+    `-- --minutes 60`, `--seed 7`, `--target inspect|state|call|exported`, `--count 1000`. What has run is appended to tests/fuzz/record.jsonl.
     """
     session.install(".", *group("test"), *group("fuzz"))
     session.run("python", "-m", "tests.fuzz", *session.posargs)

@@ -123,18 +123,23 @@ for line in sys.stdin:
 
 
 class Torch:
-    """The other side. Where it dies of an archive, another takes its place, warm by what was given to the first."""
+    """The other side. Where it dies of an archive, another takes its place, warm by what was given to the first.
 
-    def __init__(self, script: Path) -> None:
+    Parameters:
+        script: what runs in the release; its folder is for what it writes.
+    """
+
+    def __init__(self, script: Path, release: str = TORCH) -> None:
         self.script = script
+        self.release = release
         self.given: list[tuple[Path, dict[str, Any]]] = []
         self.start()
 
     def start(self) -> None:
         """Start it."""
-        environment = Environments().get(TORCH)
+        environment = Environments().get(self.release)
         if environment is None:
-            print(f"torch-{TORCH} is not built here: nothing to measure (torch-compat readers build torch-{TORCH})")
+            print(f"torch-{self.release} is not built here: nothing to measure (torch-compat readers build torch-{self.release})")
             sys.exit(4)
         self.process = subprocess.Popen(
             [environment.python, self.script, ROOT / "harness" / "torch_compat" / "inside" / "worker.py", self.script.parent],
@@ -143,7 +148,7 @@ class Torch:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.into, self.out = self.process.stdin, self.process.stdout
-        assert json.loads(self.out.readline()).split("+")[0] == TORCH
+        assert json.loads(self.out.readline()).split("+")[0] == self.release
 
     def seconds(self, path: Path, call: dict[str, Any], *, keep: bool = False) -> float | None:
         """What it took, None if it did not end in a value."""

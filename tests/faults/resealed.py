@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from tests.archive.torch_zip import write_end, write_member
+from tests.faults.exported import is_part, mutated_exported
 from tests.faults.faults import sample_of
 from tests.faults.layout import layout
 from tests.faults.structures import container_fields, mutated_tables
@@ -545,6 +546,22 @@ def _of_kind(kind: str | None) -> Callable[[random.Random, Sample, Groups], Made
     return make
 
 
+def exported(rng: random.Random, sample: Sample, _: object) -> Made | None:
+    """The JSON of an exported program, or of its weights."""
+    records = _opened(sample.raw)
+    places = [at for at, (name, _, _) in enumerate(records) if is_part(name.decode("utf-8", "replace"))]
+    if not places:
+        return None
+    said = []
+    for at in rng.sample(places, min(len(places), rng.choice([1, 1, 1, 2]))):
+        name, data, deflated = records[at]
+        made = mutated_exported(rng, name.decode("utf-8", "replace"), data)
+        if made is not None:
+            records[at] = name, made[1], deflated
+            said.append(f"{name.decode('utf-8', 'replace')}: {made[0]}")
+    return "; ".join(said), _sealed(records), frozenset(), False
+
+
 def bytes_of_record(rng: random.Random, sample: Sample, _: object) -> Made | None:
     """Bytes of any record, whatever it holds."""
     if not sample.layout.members:
@@ -665,6 +682,7 @@ RESEALED: dict[str, tuple[float, Callable[[random.Random, Sample, Groups], Made 
     "record's bytes": (12, bytes_of_record),
     "pickle": (28, _of_kind("pickle")),
     "JSON": (30, _of_kind("JSON")),
+    "exported program": (60, exported),
     "source": (60, _of_kind("source")),
     "flatbuffer": (60, flatbuffer),
     "container's fields": (12, container_fields),

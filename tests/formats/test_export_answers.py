@@ -38,6 +38,33 @@ def test_an_aotinductor_package_is_named_with_its_platform_and_its_native_code_i
     assert any("aoti_load_package" in one["because"] for one in found["reasons"])
 
 
+ELF = b"\x7fELF\2\1\1" + bytes(11) + b"\xb7\0" + bytes(44)
+MACH = b"\xcf\xfa\xed\xfe\x0c\0\0\x01" + bytes(24)
+PE = b"MZ" + bytes(58) + b"\x40\0\0\0PE\0\0\x64\x86" + bytes(20)
+
+
+@pytest.mark.parametrize(
+    ("library", "named"),
+    [
+        (ELF, "linux aarch64, cpu"),
+        (MACH, "darwin arm64, cpu"),
+        (PE, "win32 AMD64, cpu"),
+        (PE[:64], "win32, cpu"),
+        (ELF[:19], "platform not stated, cpu"),
+        (b"", "platform not stated, cpu"),
+    ],
+)
+def test_what_the_metadata_of_2_8_do_not_state_the_header_of_the_library_does(tmp_path: Path, library: bytes, named: str) -> None:
+    folder = "data/aotinductor/model"
+    found = inspect(
+        pt2(
+            tmp_path / "a.pt2",
+            {f"{folder}/c.wrapper.so": library, f"{folder}/c.wrapper_metadata.json": '{"AOTI_DEVICE_KEY": "cpu"}'},
+        )
+    )
+    assert found["name"] == f"AOTInductor package (zip, file format 6, {named})"
+
+
 def test_hostile_metadata_of_a_package_is_no_crash_and_no_control_character(tmp_path: Path) -> None:
     folder = "data/aotinductor/model"
     for metadata in ('{"AOTI_PLATFORM": "\\u001b[31m", "AOTI_MACHINE": [1]}', "[]", "{", "\x00" * 100):

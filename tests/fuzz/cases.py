@@ -16,14 +16,15 @@ if TYPE_CHECKING:
 
 __all__ = ["TARGETS", "case", "seeds"]
 
-TARGETS = ("inspect", "state", "call")
-FAMILIES = {"inspect": None, "state": {"torch-save"}, "call": {"torchscript", "mobile", "export"}}
+TARGETS = ("inspect", "state", "call", "exported")
+FAMILIES = {"inspect": None, "state": {"torch-save"}, "call": {"torchscript", "mobile", "export"}, "exported": {"export"}}
 SMALL = 6000  # bytes: several small archives are done in the time of a large one
 OF_EACH = 6  # archives of each writer, family and container
 RESEALED = {
     "inspect": 0.5,
     "state": 0.75,
     "call": 0.85,
+    "exported": 0.9,
 }  # what is only damaged mostly ends before there is anything to view or to run
 STRANGE = 16  # one case of so many gives a target an archive of any family
 

@@ -1,4 +1,4 @@
-"""Public architectures, written as plain torch.nn in an old and a new release, scripted and traced: they run as in their writer."""
+"""Public architectures, written as plain torch.nn by several releases, scripted, traced and exported: they run as in their writer."""
 
 from __future__ import annotations
 
@@ -22,8 +22,16 @@ REPOSITORY = Path(__file__).parents[2]
 SCRIPT = Path(__file__).with_name("torch_architectures.py")
 WORKER = REPOSITORY / "harness" / "torch_compat" / "inside" / "worker.py"
 OLD, NEW = "1.6.0", "2.13.0"
-NAMES = ["resnet-script", "resnet-trace", "tagger-script", "tagger-trace", "transformer-script", "transformer-trace"]
-RELEASES = [pytest.param(release, marks=pytest.mark.real_torch(release)) for release in (OLD, NEW)]
+NAMES = {
+    "torchscript": ["resnet-script", "resnet-trace", "tagger-script", "tagger-trace", "transformer-script", "transformer-trace"],
+    "export": ["resnet-export", "tagger-export", "transformer-export"],
+}
+WAYS = {"torchscript": (OLD, NEW), "export": ("2.4.1", "2.8.0", "2.15.0")}
+RELEASES = [
+    pytest.param((way, release), marks=pytest.mark.real_torch(release), id=f"{way}-{release}")
+    for way, releases in WAYS.items()
+    for release in releases
+]
 
 Written = dict[str, tuple[Path, dict[str, Any]]]
 
@@ -34,32 +42,46 @@ def policy() -> Policy:
 
 
 @pytest.fixture(scope="module", params=RELEASES)
-def written(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Written]:
-    """What a release wrote, and what each program gives there."""
-    environment = Environments().get(request.param)
+def written(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str, Written]:
+    """The way in which a release wrote programs, the release, the programs, and what each gives there."""
+    way, release = request.param
+    environment = Environments().get(release)
     assert environment is not None
     folder = tmp_path_factory.mktemp("architectures")
     done = subprocess.run(
-        [environment.python, SCRIPT, WORKER, folder], capture_output=True, text=True, check=False, env=environment.environ(DETERMINISM)
-    )  # fmt: skip
+        [environment.python, SCRIPT, WORKER, folder, way],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment.environ(DETERMINISM),
+    )
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout.splitlines()[-1])
-    return request.param, {name: (folder / f"{name}.pt", one) for name, one in said.items()}
+    assert sorted(said) == NAMES[way]
+    suffix = "pt2" if way == "export" else "pt"
+    return way, release, {name: (folder / f"{name}.{suffix}", one) for name, one in said.items()}
 
 
-@pytest.mark.parametrize("horizon", ["writer", "newest"])
-@pytest.mark.parametrize("name", NAMES)
-def test_runs_close_to_its_writer(written: tuple[str, Written], name: str, horizon: str, policy: Policy) -> None:
-    release, programs = written
-    assert sorted(programs) == NAMES
-    path, there = programs[name]
-    first = there["result"]["calls"][0]["first"]
-    assert "value" in first, first
-    here = perform(path, "torchscript", there["calls"], f"reference@{release}" if horizon == "writer" else "reference")
+def held(way: str, path: Path, there: dict[str, Any], reader: str, policy: Policy) -> None:
+    """What the reference reader gives is what the release gave, within the tolerance of one operator."""
+    assert all("value" in call["first"] for call in there["result"]["calls"]), there["result"]
+    here = perform(path, way, there["calls"], reader)
     found = compare(there["result"], here)
     assert not found.errors, found.errors
     for extent in found.extent:
-        tolerance = policy.tolerance("torchscript", (), extent["dtype"])
+        tolerance = policy.tolerance(way, (), extent["dtype"])
         assert extent["kind"] == "value", found.differences
         assert tolerance is not None, found.differences
         assert all(tolerance.covers(one) for one in distances(there["result"], here) if one.dtype == extent["dtype"])
+
+
+def test_runs_as_in_its_writer(written: tuple[str, str, Written], policy: Policy) -> None:
+    way, release, programs = written
+    for path, there in programs.values():
+        held(way, path, there, f"reference@{release}", policy)
+
+
+def test_runs_as_in_its_writer_with_the_newest_semantics(written: tuple[str, str, Written], policy: Policy) -> None:
+    way, _, programs = written
+    for path, there in programs.values():
+        held(way, path, there, "reference", policy)

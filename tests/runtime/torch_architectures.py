@@ -1,6 +1,7 @@
-"""Runs inside a real torch: three public architectures as plain torch.nn, scripted and traced, and what they give.
+"""Runs inside a real torch: three public architectures as plain torch.nn, scripted, traced or exported, and what they give.
 
-``python torch_architectures.py WORKER FOLDER``: archives go into the folder, what they give to standard output. Python 3.6 and torch only.
+``python torch_architectures.py WORKER FOLDER WAY``: archives go into the folder, what they give to standard output. WAY is ``torchscript`` for
+scripted and traced programs, or ``export`` for programs with a batch of any size. Python 3.6 and torch only.
 """
 
 import importlib.util
@@ -10,11 +11,6 @@ import sys
 
 import torch
 from torch import nn
-
-spec = importlib.util.spec_from_file_location("worker", sys.argv[1])
-worker = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(worker)
-
 
 class BasicBlock(nn.Module):
     """Of ResNet-18 and ResNet-34 (He and others, 2015)."""
@@ -101,21 +97,54 @@ def prepared(make):
     return module
 
 
-def images():
-    return torch.linspace(-1, 1, 2 * 3 * 16 * 16).sin().reshape(2, 3, 16, 16)
+def images(count):
+    return torch.linspace(-1, 1, count * 3 * 16 * 16).sin().reshape(count, 3, 16, 16)
 
 
-ids = torch.tensor([[1, 5, 3, 0, 2], [10, 0, 4, 4, 9]])
-MADE = {"resnet": (ResNet, images()), "transformer": (Classifier, ids), "tagger": (Tagger, ids)}
+def words(count):
+    return torch.tensor([[1, 5, 3, 0, 2], [10, 0, 4, 4, 9], [7, 7, 0, 1, 6]]).repeat(2, 1)[:count]
 
-found = {}
-for name, (make, example) in MADE.items():
+
+MADE = {"resnet": (ResNet, images), "transformer": (Classifier, words), "tagger": (Tagger, words)}
+BATCHES = (2, 1, 3, 5)  # the first is that of the example
+
+
+def torchscript(module, example, path):
+    """Scripted and traced: what to call, by the way in which it was made."""
     for way in ("script", "trace"):
-        module = prepared(make)
         program = torch.jit.script(module) if way == "script" else torch.jit.trace(module, example)
-        path = os.path.join(sys.argv[2], "%s-%s.pt" % (name, way))
-        torch.jit.save(program, path)
-        calls = [{"method": "forward", "args": [worker.Encoder(torch).encode(example)]}]
-        result = worker.perform(torch, "torchscript", lambda path=path: torch.jit.load(path), calls)
-        found[name + "-" + way] = {"calls": calls, "result": result}
-print(json.dumps(found))
+        torch.jit.save(program, path % way)
+        yield way, lambda way=way: torch.jit.load(path % way), [example]
+
+
+def exported(module, example, path, inputs):
+    """Exported with a batch of any size."""
+    import torch.export
+
+    batch = torch.export.Dim("batch", min=1, max=64)
+    program = torch.export.export(module, (example,), dynamic_shapes=({0: batch},))
+    torch.export.save(program, path)
+    yield "export", lambda: torch.export.load(path), [inputs(count) for count in BATCHES]
+
+
+def main(worker, folder, way):
+    found = {}
+    for name, (make, inputs) in MADE.items():
+        module, example = prepared(make), inputs(BATCHES[0])
+        path = os.path.join(folder, name)
+        if way == "export":
+            made = exported(module, example, path + "-export.pt2", inputs)
+        else:
+            made = torchscript(module, example, path + "-%s.pt")
+        for kind, load, given in made:
+            calls = [{"method": "forward", "args": [worker.Encoder(torch).encode(one)]} for one in given]
+            result = worker.perform(torch, way, load, calls)
+            found["%s-%s" % (name, kind)] = {"calls": calls, "result": result}
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    spec = importlib.util.spec_from_file_location("worker", sys.argv[1])
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    main(module, sys.argv[2], sys.argv[3])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.runtime.exported.documents import archive, document, node
+from torch_compat.policy import load_policy
 from torch_compat.runtime.encoding import perform
 
 if TYPE_CHECKING:
@@ -42,7 +43,8 @@ def held(tool: ModuleType, tmp_path: Path, target: str, change: Any = None) -> t
     path.write_bytes(archive(document(["x"], [node(target, "y", "x", {"as_int": 1})], ["y"]), samples=True))
     if change is not None:
         result = change(result)
-    found: tuple[str, str] = tool.held(path, {"calls": CALLS, "result": result}, "2.6.0")
+    policy = load_policy(TOOLS.parent / "policies" / "torch")
+    found: tuple[str, str] = tool.held(path, {"calls": CALLS, "result": result}, "2.6.0", policy)
     return found
 
 

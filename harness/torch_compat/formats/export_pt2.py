@@ -15,7 +15,7 @@ Records:
 * ``data/weights/weight_N``, ``data/constants/tensor_N``: elements
 * ``data/aotinductor/NAME/...`` (2.6 and newer): what AOTInductor compiled. ``.so`` or ``.wrapper.so`` is native code, loaded into the process by
   ``torch._inductor.aoti_load_package``; ``*metadata.json`` states ``AOTI_DEVICE_KEY`` (``cpu``), ``AOTI_PLATFORM`` (``linux``), ``AOTI_MACHINE``
-  (``x86_64``) and ``AOTI_CPU_ISA``. Nothing here loads or runs it.
+  (``x86_64``) and ``AOTI_CPU_ISA``; 2.8 states the device alone, and the library's own header tells the rest. Nothing here loads or runs it.
 * ``data/executorch/...``, ``extra/NAME``
 
 torch.export.load takes the program that is called ``model``. An archive without one (programs under names of their own, AOTInductor
@@ -24,7 +24,7 @@ alone) is refused by it, and read by ``torch.export.pt2_archive.load_pt2`` or ``
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from torch_compat.allowance import JSON
 from torch_compat.errors import Corrupt
@@ -47,6 +47,10 @@ LINES = {"8.8": "2.8", "8.14": "2.9", "8.15": "2.10", "8.17": "2.11"}
 COMPILED, LIBRARIES = "data/aotinductor/", (".so", ".dll", ".dylib", ".pyd")
 METADATA = {"platform": "AOTI_PLATFORM", "machine": "AOTI_MACHINE", "device": "AOTI_DEVICE_KEY", "isa": "AOTI_CPU_ISA"}
 CONFIGS = ("_weights_config.json", "_constants_config.json")
+# e_machine of ELF, Machine of PE, cputype of Mach-O, by the names that Python's platform.machine() gives
+ELF_MACHINES = {0x03: "i686", 0x16: "s390x", 0x15: "ppc64le", 0x28: "armv7l", 0x3E: "x86_64", 0xB7: "aarch64", 0xF3: "riscv64"}
+PE_MACHINES = {0x14C: "x86", 0x8664: "AMD64", 0xAA64: "ARM64"}
+MACH_MACHINES = {0x0100_0007: "x86_64", 0x0100_000C: "arm64"}
 # ScalarType of torch/_export/serde/schema.py, which is not that of c10
 SCALAR_TYPES = {row.export: row.name for row in DTYPES.values() if row.export is not None}
 
@@ -60,7 +64,7 @@ def native(archive: ZipArchive) -> list[dict[str, str]]:
     """What AOTInductor compiled: for each record of native code the program that it belongs to, and what its metadata state.
 
     Raises:
-        Corrupt: metadata cannot be read.
+        Corrupt: metadata or a library cannot be read.
     """
     libraries: list[tuple[str, str]] = []
     metadata: dict[str, dict[str, Any]] = {}
@@ -74,9 +78,26 @@ def native(archive: ZipArchive) -> list[dict[str, str]]:
     found = []
     for record, folder in libraries:
         stated = metadata.get(folder, {})
-        known = {word: _said(stated[key]) for word, key in METADATA.items() if key in stated}
+        known = _header(archive.view(record)) | {word: _said(stated[key]) for word, key in METADATA.items() if key in stated}
         found.append({"record": record, "program": cut(folder.removeprefix(COMPILED), 80), **known})
     return found
+
+
+def _header(library: memoryview) -> dict[str, str]:
+    """Platform and machine of a shared library, by its header: ELF, PE or Mach-O; nothing where it is none of them."""
+    head = bytes(library[:64])
+    if head[:4] == b"\x7fELF" and len(head) >= 20:
+        order: Literal["little", "big"] = "big" if head[5] == 2 else "little"
+        found = "linux", ELF_MACHINES.get(int.from_bytes(head[18:20], order))
+    elif head[:2] == b"MZ" and len(head) == 64:
+        at = int.from_bytes(head[60:64], "little")
+        pe = bytes(library[at : at + 6])
+        found = "win32", PE_MACHINES.get(int.from_bytes(pe[4:], "little")) if pe[:4] == b"PE\0\0" else None
+    elif head[:4] == b"\xcf\xfa\xed\xfe" and len(head) >= 8:
+        found = "darwin", MACH_MACHINES.get(int.from_bytes(head[4:8], "little"))
+    else:
+        return {}
+    return {"platform": found[0]} | ({"machine": found[1]} if found[1] else {})
 
 
 def _said(value: Any) -> str:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import time
+
 import pytest
 
-from torch_compat.errors import Corrupt, Raised, Unsupported
+from tests.faults.exported import EXPRESSIONS
+from torch_compat.errors import Corrupt, HarnessError, Raised, Unsupported
 from torch_compat.runtime.exported.symbols import parse
+
+SECONDS = 1.0
 
 
 @pytest.mark.parametrize(
@@ -26,6 +32,9 @@ from torch_compat.runtime.exported.symbols import parse
         ("Eq(s0, 5)", True),
         ("IntTrueDiv(s0, 2)", 2.5),
         ("9007199254740993*s0", 45035996273704965),
+        ("RoundDecimal(s0 + 10, -1)", 20),
+        ("RoundDecimal(s0, -1000000000)", 0),
+        ("RoundDecimal(s0 / 8, 1)", 0.6),
     ],
 )
 def test_expressions(text: str, expected: object) -> None:
@@ -83,3 +92,11 @@ def test_what_reaches_beyond_arithmetic_is_refused(text: str) -> None:
 def test_numbers_are_bounded_before_they_are_computed(text: str) -> None:
     with pytest.raises(Raised):
         parse(text, "here").value({"s0": 9})
+
+
+@pytest.mark.parametrize("text", EXPRESSIONS, ids=range(len(EXPRESSIONS)))
+def test_hostile_expressions_end_at_once(text: str) -> None:
+    began = time.process_time()
+    with contextlib.suppress(HarnessError):
+        parse(text, "here").value({"s0": 7, "L": {"x": [1]}})
+    assert time.process_time() - began < SECONDS

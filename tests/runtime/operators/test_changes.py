@@ -51,6 +51,14 @@ LAID_OUT = {(f"aten::{name}", Release("1.10.0")) for name in ("nonzero", "nonzer
 """Versions that differ in the strides of their results alone, by which no two results are told apart."""
 
 
+ROUNDED = {
+    (f"aten::{name}", Release(since))
+    for name in ("layer_norm", "native_layer_norm")
+    for since in ("1.10.0", "2.0.0", "2.2.0", "2.8.0")
+}
+"""Versions that differ in the last places of numbers alone, which the policy counts as no change."""
+
+
 def test_both_sides_know_the_same_changes() -> None:
     changes = tomllib.loads(CHANGES.read_text("utf-8"))["change"]
     assert ELSEWHERE.keys() <= {change["id"] for change in changes}
@@ -68,4 +76,4 @@ def test_both_sides_know_the_same_changes() -> None:
         for since in versions[1:]
     }
     assert listed - modelled == set(), "listed, and not modelled"
-    assert modelled - listed == WORDED | LAID_OUT, "modelled, and not listed"
+    assert modelled - listed == WORDED | LAID_OUT | ROUNDED, "modelled, and not listed"

@@ -58,7 +58,7 @@ NUMBERS: dict[str, Callable[..., Any]] = {
     "math.ceil": math.ceil, "math.floor": math.floor, "math.trunc": math.trunc, "math.sqrt": math.sqrt,
     "torch.sym_int": math.trunc, "torch.sym_float": float, "torch.sym_not": lambda a: not a, "torch.sym_ite": FUNCTIONS["Where"],
     "torch.sym_max": max, "torch.sym_min": min, "torch.sym_sqrt": math.sqrt, "torch._sym_sqrt": math.sqrt, "torch.sym_sum": _sum,
-    "torch._sym_ceil": math.ceil, "torch._sym_floor": math.floor, "builtins.round": round, "builtins.max": max, "builtins.min": min,
+    "torch._sym_ceil": math.ceil, "torch._sym_floor": math.floor, "builtins.round": FUNCTIONS["RoundDecimal"], "builtins.max": max, "builtins.min": min,
     "torch._sym_log2": math.log2, "torch._sym_cos": math.cos, "torch._sym_sin": math.sin, "torch._sym_exp": math.exp,
 }  # fmt: skip
 MISFIT = re.compile(

@@ -54,7 +54,15 @@ def _mod(a: Any, b: Any) -> Any:
 
 
 def _round_half_even(value: Any, digits: int | None = None) -> Any:
-    return round(value) if digits is None else round(value, digits)
+    if digits is None:
+        return round(value)
+    if value.__class__ is int and digits < -MOST_BITS:
+        return 0  # as it comes to; Python would first compute that power of ten
+    return round(value, digits)
+
+
+def _rounded(value: Any) -> Any:
+    return round(value)
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -62,7 +70,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "ModularIndexing": lambda a, b, c: a // b % c, "Where": lambda c, a, b: a if c else b, "Max": max, "Min": min, "max": max, "min": min,
     "PowByNatural": _power, "FloatPow": lambda a, b: float(a) ** b, "IntTrueDiv": lambda a, b: a / b, "FloatTrueDiv": lambda a, b: a / b,
     "TruncToInt": math.trunc, "TruncToFloat": lambda a: float(math.trunc(a)), "FloorToInt": math.floor, "CeilToInt": math.ceil,
-    "RoundToInt": _round_half_even, "RoundDecimal": _round_half_even, "ToFloat": float, "Identity": lambda a: a, "LShift": _shift,
+    "RoundToInt": _rounded, "RoundDecimal": _round_half_even, "ToFloat": float, "Identity": lambda a: a, "LShift": _shift,
     "RShift": lambda a, b: a >> min(b, MOST_BITS), "floor": math.floor, "ceiling": math.ceil, "Abs": abs, "abs": abs, "sqrt": math.sqrt,
     "Eq": lambda a, b: a == b, "Ne": lambda a, b: a != b, "Lt": lambda a, b: a < b, "Le": lambda a, b: a <= b, "Gt": lambda a, b: a > b,
     "Ge": lambda a, b: a >= b, "And": lambda *a: all(a), "Or": lambda *a: any(a), "Not": lambda a: not a, "int": int, "float": float,

@@ -9,6 +9,7 @@ import numpy as np
 
 from torch_compat.errors import Unsupported
 from torch_compat.runtime.operators._common import FLOAT64, Array, cast, fail, not_implemented, words
+from torch_compat.runtime.operators._moments import ROUNDINGS, Roundings, normed_rows
 from torch_compat.runtime.operators._products import looped, sized
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
@@ -135,6 +136,7 @@ def _layer_norm(
     weight: Tensor | None,
     bias: Tensor | None,
     eps: float,
+    how: Roundings | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     x = input.array
     shape = tuple(normalized_shape)
@@ -152,6 +154,11 @@ def _layer_norm(
         if one is not None and one.array.dtype != x.dtype and x.dtype.itemsize > 2:
             raise fail(f"expected scalar type {words(x.dtype)} but found {words(one.array.dtype)}")
     dims = tuple(range(x.ndim - len(shape), x.ndim))
+    parts = [None if one is None else one.array.reshape(-1) for one in (weight, bias)]
+    ordered = None if how is None else normed_rows(x.reshape(-1, math.prod(shape)), *parts, eps, how) if x.size else None
+    if ordered is not None:
+        one_each = x.shape[: dims[0]] + (1,) * len(shape)
+        return Tensor(ordered[0].reshape(x.shape)), Tensor(ordered[1].reshape(one_each)), Tensor(ordered[2].reshape(one_each))
     wide = x.astype(FLOAT64)
     center = wide.mean(axis=dims, keepdims=True)
     inverse = 1 / np.sqrt(((wide - center) ** 2).mean(axis=dims, keepdims=True) + eps)
@@ -224,6 +231,39 @@ def native_layer_norm(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """With means and inverse deviations."""
     return _layer_norm(input, normalized_shape, weight, bias, eps)
+
+
+def _layer_norms(since: str, how: Roundings) -> None:
+    """From a release on, with its order and roundings."""
+
+    def layer_norm(
+        input: Tensor,  # noqa: A002
+        normalized_shape: Any,
+        weight: Tensor | None = None,
+        bias: Tensor | None = None,
+        eps: float = 1e-05,
+        cudnn_enable: bool = True,
+    ) -> Tensor:
+        """Over the last dimensions."""
+        del cudnn_enable
+        return _layer_norm(input, normalized_shape, weight, bias, eps, how)[0]
+
+    def native_layer_norm(
+        input: Tensor,  # noqa: A002
+        normalized_shape: Any,
+        weight: Tensor | None,
+        bias: Tensor | None,
+        eps: float,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """With means and inverse deviations."""
+        return _layer_norm(input, normalized_shape, weight, bias, eps, how)
+
+    operator("aten::layer_norm", since=since)(layer_norm)
+    operator("aten::native_layer_norm", since=since)(native_layer_norm)
+
+
+for _since, _how in ROUNDINGS.items():
+    _layer_norms(_since, _how)
 
 
 @operator("aten::rms_norm")

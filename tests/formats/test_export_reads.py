@@ -1,0 +1,71 @@
+"""``inspect`` of an exported program with 1 GiB of weights reads no weights; the pages that the system read of the file are counted.
+
+What reads all bytes of a file up to ``allowance.HASHED`` is its digest and the checksums of its records; nothing else does.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import mmap
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.archive.torch_zip import write_torch_zip
+from tests.runtime.exported.documents import document
+from torch_compat.inspection import inspect
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+GIGABYTE = 1 << 30
+FEW = 16 << 20  # bytes that the system may read ahead
+FLOAT = 7  # ScalarType of the export schema
+
+
+def large(path: Path) -> None:
+    """A pt2 archive whose weight is a hole: no byte of it is on the disk."""
+    meta = {"dtype": FLOAT, "sizes": [{"as_int": GIGABYTE // 4}], "strides": [{"as_int": 1}], "storage_offset": {"as_int": 0}}
+    config = {"config": {"w": {"path_name": "weight_0", "is_param": True, "use_pickle": False, "tensor_meta": meta}}}
+    records: dict[str, bytes | int] = {
+        "data/weights/model_weights_config.json": json.dumps(config).encode(),
+        "data/weights/weight_0": GIGABYTE,
+        "data/constants/model_constants_config.json": b'{"config": {}}',
+        "models/model.json": json.dumps(document(["x"], [], ["x"])).encode(),
+        "archive_format": b"pt2",
+        "archive_version": b"0",
+        ".data/version": b"6\n",
+        "byteorder": b"little",
+    }
+    write_torch_zip(path, records, folder="m")
+
+
+def resident(path: Path) -> int:
+    """The bytes of a file that the system has in memory."""
+    with path.open("r+b") as file, mmap.mmap(file.fileno(), 0) as mapped:
+        start = ctypes.addressof(ctypes.c_char.from_buffer(mapped))
+        pages = (ctypes.c_ubyte * (-(-len(mapped) // mmap.PAGESIZE)))()
+        libc = ctypes.CDLL(None, use_errno=True)
+        assert libc.mincore(ctypes.c_void_p(start), ctypes.c_size_t(len(mapped)), pages) == 0
+        return mmap.PAGESIZE * sum(bytes(pages).count(value) for value in range(1, 256, 2))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the pages of a file are counted as Linux tells them")
+def test_a_gigabyte_of_weights_is_read_for_digest_and_checksums_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("allowance", "inspection"):
+        monkeypatch.setattr(f"torch_compat.{module}.HASHED", FEW)
+    path = tmp_path / "large.pt2"
+    large(path)
+    assert path.stat().st_size > GIGABYTE
+    found = inspect(path)
+    assert {one["what"] for one in found["omitted"]} == {"sha256", "checksums"}
+    assert found["error"] is None
+    assert found["family"] == "export"
+    assert [one["nbytes"] for one in found["storages"]] == [GIGABYTE]
+    assert resident(path) < FEW
+    with path.open("rb") as file:  # what is read is counted
+        for _ in range(64):
+            file.read(1 << 20)
+    assert resident(path) > FEW
