@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
+from tests.tooling import program
 from torch_compat.policy import policy_schema
 from torch_compat.policy.table_base import Table
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 POLICIES = Path(__file__).parents[2] / "policies"
+REFERENCE = program("documentation").policy_reference(POLICIES.parent)
 FILES = sorted((*POLICIES.glob("torch/**/*.toml"), *POLICIES.glob("examples/*.toml")))
 
 
@@ -93,7 +95,10 @@ def tables() -> list[type[Table]]:
 
 
 @pytest.mark.parametrize("table", tables(), ids=lambda table: table.__name__)
-def test_the_manual_names_every_key(table: type[Table]) -> None:
-    manual = (POLICIES / "README.md").read_text(encoding="utf-8")
+def test_the_reference_names_every_key(table: type[Table]) -> None:
     for key in table.model_fields:
-        assert f"`{key}`" in manual, key
+        assert f"`{key}`" in REFERENCE, key
+
+
+def test_the_manual_points_to_the_reference() -> None:
+    assert "(../docs/reference/policy.md)" in (POLICIES / "README.md").read_text(encoding="utf-8")
