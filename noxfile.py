@@ -344,6 +344,19 @@ def draws(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def exported(session: nox.Session) -> None:
+    """Draw 300 programs for torch.export, let 2.6.0, 2.9.1 and 2.15.0 export and call them, and compare the reference reader: `-- --seed 24`."""
+    session.install(".")
+    releases = ("2.6.0", "2.9.1", "2.15.0")
+    for release in releases:
+        session.run("torch-compat", "readers", "build", f"torch-{release}")
+    with tempfile.TemporaryDirectory() as place:
+        session.run("python", "tools/exported_draw.py", f"{place}/drawn", *session.posargs)
+        writers = [argument for release in releases for argument in ("--writer", release)]
+        session.run("python", "tools/exported.py", f"{place}/written", "--programs", f"{place}/drawn", *writers)
+
+
+@nox.session(default=False)
 def kinds(session: nox.Session) -> None:
     """Write checkpoints with real libraries in four releases, and load each by the calls that `inspect` names: `-- --into FOLDER`."""
     session.install(".", "uv")

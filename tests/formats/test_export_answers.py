@@ -110,6 +110,23 @@ def test_a_named_tuple_is_known_only_where_it_was_registered(tmp_path: Path) -> 
     assert any("registered" in one["because"] for one in found["reasons"])
 
 
+@pytest.mark.parametrize(
+    ("dtype", "parameter", "refused"), [(5, True, True), (12, True, True), (7, True, False), (5, False, False)]
+)
+def test_a_parameter_of_integers_is_refused_by_2_9_alone(tmp_path: Path, dtype: int, parameter: bool, refused: bool) -> None:
+    meta = {"dtype": dtype, "sizes": [], "strides": [], "storage_offset": {"as_int": 0}}
+    weight = {"path_name": "weight_0", "is_param": parameter, "use_pickle": False, "tensor_meta": meta}
+    records: dict[str, bytes | str] = {
+        "models/model.json": json.dumps(document(["x"], [], ["x"])),
+        "data/weights/model_weights_config.json": json.dumps({"config": {"w": weight}}),
+        "data/weights/weight_0": b"",
+    }
+    found = inspect(pt2(tmp_path / "a.pt2", records))
+    spans = [(one["from"], one["to"]) for one in found["readable_by"]]
+    assert (spans[0][0] == "2.10.0") is refused
+    assert any("cannot" in one["because"] for one in found["reasons"]) is refused
+
+
 def test_operators_that_change_their_meaning_are_told_with_the_release(tmp_path: Path) -> None:
     call = node("torch.ops.aten.arange.start", "y", {"as_int": 0}, {"as_float": 3.7}, dtype={"as_scalar_type": 5})
     path = tmp_path / "a.pt2"

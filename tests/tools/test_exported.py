@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 TOOLS = Path(__file__).parents[2] / "tools"
+SEED, COUNT = "1", "8"
 CALLS = [{"method": "forward", "args": [{"tensor": {"dtype": "float32", "shape": [2], "data": [1, 2]}}]}]
 
 
@@ -66,3 +68,16 @@ def test_what_the_reader_lacks_is_named(tool: ModuleType, tmp_path: Path) -> Non
     ended, text = held(tool, tmp_path, "torch.ops.aten.segment_reduce.default")
     assert ended == "lacking"
     assert "segment_reduce" in text
+
+
+@pytest.mark.real_torch("2.15.0")
+def test_a_slice_of_drawn_programs_runs_as_in_the_release_that_exports_them(tmp_path: Path) -> None:
+    drawn = tmp_path / "drawn"
+    for command in (
+        ["exported_draw.py", str(drawn), "--seed", SEED, "--count", COUNT],
+        ["exported.py", str(tmp_path / "written"), "--programs", str(drawn), "--writer", "2.15.0"],
+    ):
+        done = subprocess.run([sys.executable, TOOLS / command[0], *command[1:]], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert len(list(drawn.iterdir())) == int(COUNT)
+    assert f"2.15.0 read by 2.15.0: 0 not writable, {COUNT} right" in done.stdout

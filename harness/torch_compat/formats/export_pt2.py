@@ -53,6 +53,7 @@ PE_MACHINES = {0x14C: "x86", 0x8664: "AMD64", 0xAA64: "ARM64"}
 MACH_MACHINES = {0x0100_0007: "x86_64", 0x0100_000C: "arm64"}
 # ScalarType of torch/_export/serde/schema.py, which is not that of c10
 SCALAR_TYPES = {row.export: row.name for row in DTYPES.values() if row.export is not None}
+WITHOUT_GRADIENTS = frozenset(row.name for row in DTYPES.values() if row.kind in {"bool", "integer"})
 
 
 def recognise(names: frozenset[str]) -> str | None:
@@ -167,6 +168,8 @@ def _add_weights(archive: ZipArchive, facts: Facts, config: str) -> None:
         path, meta = _described(weight, name, where)
         record = f"{folder}/{path}"
         shown[name] = _shape(weight, meta)
+        if weight.get("is_param") and _dtype(meta) in WITHOUT_GRADIENTS:
+            facts.extra.setdefault("integer_parameter", config)
         if record in seen:
             continue
         seen.add(record)

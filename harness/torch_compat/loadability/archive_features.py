@@ -30,6 +30,7 @@
     calls:higher_order::scan           an exported program calls this operator
     tree:collections.namedtuple        an exported program has arguments or results in a container of this type
     result:as_bool                     an exported program states a result of this kind
+    integer-parameter                  an exported program that lists its weights has a parameter of integers or bools
     none-listed                        TorchScript source has a list of tensors with a None that it does not call optional
 
 Only signs that some rule asks for are looked for.
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
 __all__ = ["COMPILED", "KINDS", "not_looked_at", "signs_of"]
 
 KINDS = frozenset({
-    "args", "attribute", "base", "call", "calls", "class-sets", "container", "debug", "declares", "dtype", "family", "field", "function", "ill-formed-octal", "mixed-items", "name", "nested", "newer", "no-tensor-in", "none-in", "none-listed", "own-name", "protocol", "record", "result", "sparse", "tree", "type", "version", "whole-floats",
+    "args", "attribute", "base", "call", "calls", "class-sets", "container", "debug", "declares", "dtype", "family", "field", "function", "ill-formed-octal", "integer-parameter", "mixed-items", "name", "nested", "newer", "no-tensor-in", "none-in", "none-listed", "own-name", "protocol", "record", "result", "sparse", "tree", "type", "version", "whole-floats",
 })  # fmt: skip
 """Every kind of sign."""
 LONGEST_KEPT = 1 << 16  # characters of source: so that a thousand of them are no burden
@@ -81,6 +82,8 @@ def signs_of(facts: Facts, asked: Mapping[str, frozenset[str]]) -> tuple[dict[st
     if facts.export_schema is not None:
         _schema(facts.export_schema, asked.get("newer", ()), found)
         found.update({f"tree:{one}": "" for one in asked.get("tree", frozenset()).intersection(facts.extra.get("trees", ()))})
+        if "integer_parameter" in facts.extra:
+            found["integer-parameter"] = facts.extra["integer_parameter"]
         wanted = asked.get("calls", frozenset())
         found.update({f"calls:{call.name}": "" for call in facts.calls if call.name in wanted})
         found.update(

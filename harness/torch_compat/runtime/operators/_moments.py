@@ -62,7 +62,7 @@ def plain(a: Array, b: Array, c: Array) -> Array:
 class _Moments(NamedTuple):
     """How many elements of each row were seen, their mean, and the sum of the squares of what they are apart from it."""
 
-    count: int
+    number: int
     mean: Array
     squares: Array
 
@@ -70,16 +70,16 @@ class _Moments(NamedTuple):
 def _seen(moments: _Moments, x: Array, inverse: Array | None, product: Callable[[Array, Array, Array], Array]) -> _Moments:
     """With one more element of each row; ``inverse`` is one over their number, by which vectors are multiplied."""
     apart = x - moments.mean
-    count = moments.count + 1
+    count = moments.number + 1
     mean = moments.mean + apart / np.float32(count) if inverse is None else product(apart, inverse, moments.mean)
     return _Moments(count, mean, product(apart, x - mean, moments.squares))
 
 
 def _merged(more: _Moments, moments: _Moments, product: Callable[[Array, Array, Array], Array]) -> _Moments:
-    count = moments.count + more.count
-    share = np.full_like(moments.mean, np.float32(more.count) / np.float32(count) if count else 0)
+    count = moments.number + more.number
+    share = np.full_like(moments.mean, np.float32(more.number) / np.float32(count) if count else 0)
     apart = more.mean - moments.mean
-    squares = moments.squares + product(apart * apart * share, np.full_like(apart, moments.count), more.squares)
+    squares = moments.squares + product(apart * apart * share, np.full_like(apart, moments.number), more.squares)
     return _Moments(count, product(share, apart, moments.mean), squares)
 
 

@@ -154,8 +154,10 @@ def _layer_norm(
         if one is not None and one.array.dtype != x.dtype and x.dtype.itemsize > 2:
             raise fail(f"expected scalar type {words(x.dtype)} but found {words(one.array.dtype)}")
     dims = tuple(range(x.ndim - len(shape), x.ndim))
-    parts = [None if one is None else one.array.reshape(-1) for one in (weight, bias)]
-    ordered = None if how is None else normed_rows(x.reshape(-1, math.prod(shape)), *parts, eps, how) if x.size else None
+    ordered = None
+    if how is not None and x.size:
+        scale, shift = (None if one is None else one.array.reshape(-1) for one in (weight, bias))
+        ordered = normed_rows(x.reshape(-1, math.prod(shape)), scale, shift, eps, how)
     if ordered is not None:
         one_each = x.shape[: dims[0]] + (1,) * len(shape)
         return Tensor(ordered[0].reshape(x.shape)), Tensor(ordered[1].reshape(one_each)), Tensor(ordered[2].reshape(one_each))
