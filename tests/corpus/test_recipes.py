@@ -44,6 +44,13 @@ def test_until_and_why_may_be_left_out(tmp_path: Path) -> None:
     assert (found.until, found.why) == (None, "")
 
 
+def test_releases_in_between_may_be_left_out(tmp_path: Path) -> None:
+    plain = read_recipe(recipe(tmp_path, GOOD))
+    found = read_recipe(recipe(tmp_path, GOOD.replace('UNTIL = "1.6.0"', 'UNTIL = "1.6.0"\nEXCEPT = "1.4.0, 1.5.0..1.5.1"')))
+    assert str(found.writers) == "1.2.0..<1.4.0, >1.4.0..<1.5.0, >1.5.1..1.6.0"
+    assert found.sha256 == plain.sha256, "it is a claim about releases, not the program"
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
@@ -56,6 +63,9 @@ def test_until_and_why_may_be_left_out(tmp_path: Path) -> None:
         ('"1.2.0"', "1.2", "has no constant SINCE"),
         ('"1.6.0"', "1.6", "has no constant UNTIL"),
         ('WHY = "it changed"', "", "says UNTIL, but not WHY"),
+        ('UNTIL = "1.6.0"\nWHY = "it changed"', 'EXCEPT = "1.5.0"', "says EXCEPT, but not WHY"),
+        ('UNTIL = "1.6.0"', 'EXCEPT = "latest"', "EXCEPT: "),
+        ('UNTIL = "1.6.0"', 'EXCEPT = ["1.5.0"]', "EXCEPT is ['1.5.0'], expected a set of releases"),
         ('"it changed"', "[]", "has no constant WHY"),
         ('"it changed"', "build()", "div.py:9: constants in capitals must be literals"),
         ("def build", "x: = 3", "div.py:11: is not Python 3.6"),

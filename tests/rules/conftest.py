@@ -181,8 +181,8 @@ class World:
         """Name the rules of the policy."""
         self.promise(rules=tuple(map(rule, names)))
 
-    def recipe(self, name: str = "add", *, since: str = "1.0.0", until: str | None = None) -> Recipe:
-        made = Recipe(name, Path(f"{name}.py"), digest(name), "An idea.", "torchscript", (), since, until, "so")
+    def recipe(self, name: str = "add", *, since: str = "1.0.0", until: str | None = None, lacking: str | None = None) -> Recipe:
+        made = Recipe(name, Path(f"{name}.py"), digest(name), "An idea.", "torchscript", (), since, until, "so", lacking)
         self.recipes[name] = made
         return made
 

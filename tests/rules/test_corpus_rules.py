@@ -191,6 +191,25 @@ def test_what_a_recipe_says_of_itself_must_be_true(
     assert "at all" not in "".join(texts(world, "recipes-written"))
 
 
+@pytest.mark.parametrize(
+    ("lacking", "written", "verdict"),
+    [
+        ("1.0.0", False, "pass"),
+        ("1.0.0", True, "fail: writable after all"),
+        ("1.1.0", False, "fail: not writable"),
+        ("1.1.0", True, "pass"),
+        ("1.0.9", True, "fail: bad bound"),
+    ],
+)
+def test_releases_in_between_that_a_recipe_leaves_out(lacking: str, written: bool, verdict: str, world: World) -> None:
+    world.recipe(lacking=lacking)
+    if written:
+        world.fixture()
+    else:
+        world.inability(message="no such thing")
+    assert world.verdicts("recipes-written") == {"torch-1.0.0/add": verdict}
+
+
 def test_an_end_that_has_passed(world: World) -> None:
     world.promise(corpus=world.policy.corpus.model_copy(update={"writers": ("2.0.0",)}))
     world.recipe(until="1.1.1")

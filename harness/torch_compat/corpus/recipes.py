@@ -7,9 +7,10 @@ A recipe is a Python 3.6 file of the standard library and torch. Its constants:
 * ``FAMILY``     what it writes
 * ``OPERATORS``  qualified operator names it exercises; tolerances and version bumps are looked up by them
 * ``SINCE``      the earliest release known to write it; ``UNTIL`` the last one (optional)
-* ``WHY``        why not before or after, where SINCE is not the beginning
+* ``EXCEPT``     releases in between that cannot write it, a set as ``"2.2.2"`` (optional)
+* ``WHY``        why not before, after or in between, where SINCE is not the beginning
 
-What a recipe is known by, its ``sha256``, leaves SINCE, UNTIL and WHY out: they are claims about releases, which later
+What a recipe is known by, its ``sha256``, leaves SINCE, UNTIL, EXCEPT and WHY out: they are claims about releases, which later
 evidence corrects; the rest is the program that was run.
 """
 
@@ -22,7 +23,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from torch_compat.corpus.manifest import EXTENSIONS
-from torch_compat.errors import CorpusError, HarnessError
+from torch_compat.errors import CorpusError, HarnessError, UsageError
 from torch_compat.places import MOST_OF_A_PROGRAM, is_plain, read_whole
 from torch_compat.releases.release import Release
 from torch_compat.releases.sets import ReleaseSet
@@ -36,12 +37,16 @@ UNFINISHED = "<replace this: "
 """Stands wherever a new recipe still lacks what only its author knows. While one is left, nothing takes it for a recipe."""
 
 
-CLAIMS = frozenset({"SINCE", "UNTIL", "WHY"})
+CLAIMS = frozenset({"SINCE", "UNTIL", "EXCEPT", "WHY"})
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a recipe says of itself."""
+    """What a recipe says of itself.
+
+    Attributes:
+        lacking: the releases between ``since`` and ``until`` that cannot write it, a set as text.
+    """
 
     name: str
     path: Path
@@ -52,11 +57,13 @@ class Recipe:
     since: str
     until: str | None
     why: str
+    lacking: str | None = None
 
     @cached_property
     def writers(self) -> ReleaseSet:
         """The releases that can write it, as it says; UsageError where it names no release."""
-        return ReleaseSet.between(Release(self.since), Release(self.until) if self.until is not None else None)
+        found = ReleaseSet.between(Release(self.since), Release(self.until) if self.until is not None else None)
+        return found if self.lacking is None else found - ReleaseSet.parse(self.lacking)
 
     @property
     def file(self) -> str:
@@ -105,9 +112,24 @@ def read_recipe(path: Path) -> Recipe:
     since = _text(constants, "SINCE", path)
     until = _text(constants, "UNTIL", path) if "UNTIL" in constants else None
     why = _text(constants, "WHY", path) if "WHY" in constants else ""
-    if until is not None and not why:
-        raise CorpusError("says UNTIL, but not WHY", where=str(path))
-    return Recipe(path.stem, path, sha256, summary, family, tuple(operators), since, until, why)
+    lacking = constants.get("EXCEPT")
+    if lacking is not None:
+        _releases(lacking, path)
+    for claim, said in (("UNTIL", until), ("EXCEPT", lacking)):
+        if said is not None and not why:
+            raise CorpusError(f"says {claim}, but not WHY", where=str(path))
+    return Recipe(path.stem, path, sha256, summary, family, tuple(operators), since, until, why, lacking)
+
+
+def _releases(said: Any, path: Path) -> ReleaseSet:
+    """The releases that EXCEPT names."""
+    try:
+        found = ReleaseSet.parse(said) if isinstance(said, str) else ReleaseSet()
+    except UsageError as error:
+        raise CorpusError(f"EXCEPT: {error.message}", where=str(path)) from None
+    if not found:
+        raise CorpusError(f"EXCEPT is {said!r}, expected a set of releases such as '2.2.2'", where=str(path))
+    return found
 
 
 def read_probe(path: Path) -> ProbeFile:

@@ -100,7 +100,10 @@ def add_program(archive: ZipArchive, facts: Facts, record: str, program: dict[st
         if key in program:
             facts.extra[key] = program[key]
     try:
-        _add_calls(program["graph_module"], calls, archive.allowance)
+        facts.extra.setdefault("arguments", set()).update(_add_calls(program["graph_module"], calls, archive.allowance))
+        facts.extra.setdefault("ranges", set()).update(
+            str(one.get("min_val")) for one in (program.get("range_constraints") or {}).values()
+        )
         results = facts.extra.setdefault("results", [])
         facts.extra.setdefault("trees", set()).update(_containers(program["graph_module"]))
         results += sorted({union(one)[0] for one in program["graph_module"]["graph"]["outputs"]}.difference(results))
@@ -135,15 +138,18 @@ def union(value: Any) -> tuple[str, Any]:
     return given[0]
 
 
-def _add_calls(module: dict[str, Any], found: set[Call], allowance: Allowance) -> None:
-    """Add the operators that a graph calls, and those that the graphs in its arguments call."""
+def _add_calls(module: dict[str, Any], found: set[Call], allowance: Allowance) -> set[str]:
+    """Add the operators that a graph calls, and those that the graphs in its arguments call. The kinds of their arguments."""
     graphs = [module["graph"]]
+    kinds: set[str] = set()
     while graphs:
         for node in graphs.pop()["nodes"]:
             inputs, target = node["inputs"], node["target"]
             allowance.spend(JSON * (1 + len(inputs)))
             for one in inputs:
-                inner = one["arg"].get("as_graph") if "arg" in one else None
+                given = one.get("arg", {})
+                kinds.update(kind for kind, value in given.items() if value is not None)
+                inner = given.get("as_graph")
                 if inner is not None:
                     graphs.append(inner["graph"])
             if not isinstance(target, str):
@@ -160,6 +166,7 @@ def _add_calls(module: dict[str, Any], found: set[Call], allowance: Allowance) -
             found.add(Call(f"{namespace}::{name}", overload, len(inputs) - len(named), named))
             if len(found) > before:
                 allowance.spend(CALL)
+    return kinds
 
 
 def _text(found: Any) -> str:

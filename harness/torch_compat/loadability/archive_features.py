@@ -31,6 +31,8 @@
     tree:collections.namedtuple        an exported program has arguments or results in a container of this type
     result:as_bool                     an exported program states a result of this kind
     integer-parameter                  an exported program that lists its weights has a parameter of integers or bools
+    argument:as_optional_tensors       an exported program calls an operator with an argument of this kind
+    range-from:0                       an exported program has a symbol whose range begins with this number
     none-listed                        TorchScript source has a list of tensors with a None that it does not call optional
 
 Only signs that some rule asks for are looked for.
@@ -55,7 +57,7 @@ if TYPE_CHECKING:
 __all__ = ["COMPILED", "KINDS", "not_looked_at", "signs_of"]
 
 KINDS = frozenset({
-    "args", "attribute", "base", "call", "calls", "class-sets", "container", "debug", "declares", "dtype", "family", "field", "function", "ill-formed-octal", "integer-parameter", "mixed-items", "name", "nested", "newer", "no-tensor-in", "none-in", "none-listed", "own-name", "protocol", "record", "result", "sparse", "tree", "type", "version", "whole-floats",
+    "args", "argument", "attribute", "base", "call", "calls", "class-sets", "container", "debug", "declares", "dtype", "family", "field", "function", "ill-formed-octal", "integer-parameter", "mixed-items", "name", "nested", "newer", "no-tensor-in", "none-in", "none-listed", "own-name", "protocol", "range-from", "record", "result", "sparse", "tree", "type", "version", "whole-floats",
 })  # fmt: skip
 """Every kind of sign."""
 LONGEST_KEPT = 1 << 16  # characters of source: so that a thousand of them are no burden
@@ -86,9 +88,8 @@ def signs_of(facts: Facts, asked: Mapping[str, frozenset[str]]) -> tuple[dict[st
             found["integer-parameter"] = facts.extra["integer_parameter"]
         wanted = asked.get("calls", frozenset())
         found.update({f"calls:{call.name}": "" for call in facts.calls if call.name in wanted})
-        found.update(
-            {f"result:{kind}": "" for kind in asked.get("result", frozenset()).intersection(facts.extra.get("results", ()))}
-        )
+        for sign, told in (("result", "results"), ("argument", "arguments"), ("range-from", "ranges")):
+            found.update({f"{sign}:{one}": "" for one in asked.get(sign, frozenset()).intersection(facts.extra.get(told, ()))})
     model = facts.extra.get("model")
     if model is not None:
         wanted = asked.get("field", frozenset())

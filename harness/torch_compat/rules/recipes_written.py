@@ -1,7 +1,7 @@
 """Every writer ran every recipe.
 
 What: for every recipe and every writer of the policy, the manifest has a fixture, or evidence that this release cannot write one;
-and this agrees with the claims of the recipe (``SINCE``, ``UNTIL``). Recipes that did not run are reported with the nox session
+and this agrees with the claims of the recipe (``SINCE``, ``UNTIL``, ``EXCEPT``). Recipes that did not run are reported with the nox session
 that runs them, and only counted if there are many. A new recipe, which no release has run, is not checked, and costs nothing else.
 
 Why: a feature that a release lacks is evidence. A recipe that did not run, or failed for a trivial reason, is a gap that looks
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from torch_compat.corpus.manifest import SYNTHETIC
 from torch_compat.judging.judgement import Asks, Cause, Judgement, Verdict
+from torch_compat.releases.sets import ReleaseSet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,7 +68,8 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
 
 def _wrong(evidence: Evidence, recipe: Recipe, release: CalendarRelease, subject: str) -> tuple[str, str]:
     calendar = evidence.policy.calendar
-    for bound in (recipe.since, recipe.until):
+    lacking = ReleaseSet.parse(recipe.lacking).ends if recipe.lacking is not None else frozenset()
+    for bound in (recipe.since, recipe.until, *sorted(lacking)):
         if bound is not None and bound not in calendar:
             return "bad bound", f"the recipe names {bound}, which is no release of the calendar"
     writable = release.parsed in recipe.writers

@@ -27,6 +27,7 @@ How releases differ:
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -419,8 +420,12 @@ def _text_or_none(value: Any) -> str | None:
 
 
 def _range(found: Any) -> tuple[int | None, int | None]:
+    """The least and the greatest value; None where there is none, for which up to 2.5 Python's infinity stands."""
     low, high = found.get("min_val"), found.get("max_val")
-    return None if low is None else integer(low), None if high is None else integer(high)
+    return (
+        None if low is None or low == -math.inf else integer(low),
+        None if high is None or high == math.inf else integer(high),
+    )
 
 
 def _size(value: Any) -> SymInt:

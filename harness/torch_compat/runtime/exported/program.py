@@ -37,9 +37,9 @@ __all__ = ["ExportedModule", "ExportedProgram"]
 
 FORWARD = "forward"
 LIFTED = frozenset({"parameter", "buffer", "tensor_constant", "custom_obj"})
-# Up to 2.2 a module of a program has "conv_weight" for "conv.weight". 2.3 and 2.4 lose parameters and buffers that nothing uses. Up to 2.4 tensor
+# Up to 2.2 a module of a program has "conv_weight" for "conv.weight". 2.2 to 2.4 lose parameters and buffers that nothing uses. Up to 2.4 tensor
 # constants are among the buffers.
-DROPS, KEEPS = Release("2.3.0"), Release("2.5.0")
+DROPS, DOTS, KEEPS = Release("2.2.0"), Release("2.3.0"), Release("2.5.0")
 
 
 class ExportedProgram:
@@ -277,7 +277,7 @@ class ExportedModule:
             for name, (kind, tensor) in found.items():
                 if kind == wanted and id(tensor) not in seen:
                     seen.add(id(tensor))
-                    yield name.replace(".", "_") if release < DROPS else name, kind, tensor
+                    yield name.replace(".", "_") if release < DOTS else name, kind, tensor
 
     def state(self) -> dict[str, Any]:
         """Its parameters and buffers by name, as arrays of numpy over the memory that the program works on."""

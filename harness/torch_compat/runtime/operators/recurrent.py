@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from torch_compat.errors import Unsupported
 from torch_compat.runtime.operators._common import INT64, Array, fail, random, words
 from torch_compat.runtime.operators._products import exact, looped, multiplied, sized
 from torch_compat.runtime.registry import operator
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 State = tuple[Array, ...]
 Gates = tuple[Array, Array, Array | None, Array | None]
+LSTM = 2  # of the modes of oneDNN
 
 
 def _sigmoid(x: Array) -> Array:
@@ -146,9 +148,7 @@ def _network(kind: str) -> None:
             kind, list(wide), [exact(one) for one in hidden], params, has_biases, num_layers, dropout, train, bidirectional
         )
         output = np.stack(steps).astype(x.dtype)
-        return Tensor(np.ascontiguousarray(output.swapaxes(0, 1)) if batch_first else output), *(
-            Tensor(one.astype(x.dtype)) for one in final
-        )
+        return Tensor(output.swapaxes(0, 1) if batch_first else output), *(Tensor(one.astype(x.dtype)) for one in final)
 
     def packed(
         data: Tensor, batch_sizes: Tensor, hx: Any, params: list[Tensor], has_biases: bool, num_layers: int, dropout: float, train: bool,
@@ -186,6 +186,28 @@ def _network(kind: str) -> None:
 
 for _kind in STEPS:
     _network(_kind)
+
+
+@operator("aten::mkldnn_rnn_layer")
+def mkldnn_rnn_layer(
+    input: Tensor, weight0: Tensor, weight1: Tensor, weight2: Tensor, weight3: Tensor, hx_: Tensor, cx_: Tensor, reverse: bool,  # noqa: A002
+    batch_sizes: list[int], mode: int, hidden_size: int, num_layers: int, has_biases: bool, bidirectional: bool, batch_first: bool, train: bool,
+) -> tuple[Tensor, ...]:  # fmt: skip
+    """One layer of an LSTM in one direction, which exported programs of 2.1 to 2.5 call for each layer and direction of aten::lstm.
+
+    The fourth result is room in which the release keeps what it needs for gradients; nobody reads it in a program.
+    """
+    del hidden_size
+    if mode != LSTM or num_layers != 1 or bidirectional or batch_first or batch_sizes or train:
+        raise Unsupported("aten::mkldnn_rnn_layer of more than a layer of an LSTM", code="operator")
+    x = input.array
+    _check("lstm", x, [weight0], [hx_.array, cx_.array])
+    biases = (exact(weight2.array), exact(weight3.array)) if has_biases else (None, None)
+    gates: Gates = (exact(weight0.array), exact(weight1.array), *biases)
+    looped(len(x))
+    outputs, state = _run(_lstm_step, list(exact(x)), (exact(hx_.array[0]), exact(cx_.array[0])), gates, None, back=reverse)
+    last = (Tensor(one[np.newaxis].astype(x.dtype)) for one in state)
+    return Tensor(np.stack(outputs).astype(x.dtype)), *last, Tensor(np.empty(0, np.uint8))
 
 
 # --------------------------------------------------------------------------------------------------------------- packing

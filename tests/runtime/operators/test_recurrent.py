@@ -1,0 +1,60 @@
+"""Recurrent layers: the order of memory with the batch first, and the kernel that exported programs of 2.1 and 2.2 call for one layer."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from torch_compat.errors import Unsupported
+from torch_compat.releases.release import Release
+from torch_compat.runtime.registry import resolve
+from torch_compat.runtime.tensor import Tensor
+
+WIDTH, INPUTS, ROWS, STEPS = 2, 3, 5, 4
+
+
+def ramp(*shape: int) -> Tensor:
+    return Tensor((np.arange(np.prod(shape), dtype=np.float32) % 7 / 4 - 0.5).reshape(shape))
+
+
+WEIGHTS = [ramp(4 * WIDTH, INPUTS), ramp(4 * WIDTH, WIDTH), ramp(4 * WIDTH), ramp(4 * WIDTH)]
+STATE = [ramp(1, ROWS, WIDTH), ramp(1, ROWS, WIDTH)]
+
+
+@pytest.mark.parametrize("horizon", ["1.0.0", "2.15.0"])
+def test_with_the_batch_first_the_result_is_a_view_with_the_steps_outside(horizon: str) -> None:
+    """A batch of 5 rows, 4 steps and width 2 has the strides (2, 10, 1) in 1.0.0 and in 2.15.0; with the steps first (10, 2, 1)."""
+    lstm = resolve("aten::lstm", Release(horizon))
+    first = lstm(ramp(ROWS, STEPS, INPUTS), STATE, WEIGHTS, True, 1, 0.0, False, False, True)[0]
+    assert (first.shape, first.strides) == ((ROWS, STEPS, WIDTH), (WIDTH, ROWS * WIDTH, 1))
+    later = lstm(ramp(STEPS, ROWS, INPUTS), STATE, WEIGHTS, True, 1, 0.0, False, False, False)[0]
+    assert later.strides == (ROWS * WIDTH, WIDTH, 1)
+
+
+def one_layer(x: Tensor, *, reverse: bool = False, biases: bool = True, mode: int = 2, layers: int = 1) -> tuple[Tensor, ...]:
+    call = resolve("aten::mkldnn_rnn_layer", Release("2.2.2"))
+    found: tuple[Tensor, ...] = call(x, *WEIGHTS, *STATE, reverse, [], mode, WIDTH, layers, biases, False, False, False)
+    return found
+
+
+@pytest.mark.parametrize("biases", [True, False])
+def test_the_layer_of_onednn_computes_a_layer_of_an_lstm(biases: bool) -> None:
+    x = ramp(STEPS, ROWS, INPUTS)
+    params = WEIGHTS if biases else WEIGHTS[:2]
+    expected = resolve("aten::lstm", Release("2.2.2"))(x, STATE, params, biases, 1, 0.0, False, False, False)
+    found = one_layer(x, biases=biases)
+    assert [one.array.tolist() for one in found[:3]] == [one.array.tolist() for one in expected]
+
+
+def test_the_layer_of_onednn_runs_backwards() -> None:
+    x = ramp(STEPS, ROWS, INPUTS)
+    turned = one_layer(Tensor(np.ascontiguousarray(x.array[::-1])))
+    found = one_layer(x, reverse=True)
+    assert found[0].array[::-1].tolist() == turned[0].array.tolist()
+    assert [one.array.tolist() for one in found[1:3]] == [one.array.tolist() for one in turned[1:3]]
+
+
+@pytest.mark.parametrize(("mode", "layers"), [(3, 1), (2, 2)])
+def test_other_networks_of_onednn_are_not_supported(mode: int, layers: int) -> None:
+    with pytest.raises(Unsupported, match="mkldnn_rnn_layer"):
+        one_layer(ramp(STEPS, ROWS, INPUTS), mode=mode, layers=layers)
