@@ -47,7 +47,7 @@ def test_until_and_why_may_be_left_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('"""Division."""', "", "has no docstring that says its one idea"),
+        ('"""Division."""', "", "has no docstring that states what it tests"),
         ('FAMILY = "torchscript"', "", "has no constant FAMILY"),
         ('"torchscript"', '"onnx"', "FAMILY is 'onnx', expected one of torch-save, torchscript"),
         ('["aten::div"]', '"aten::div"', "has no constant OPERATORS"),
@@ -55,7 +55,7 @@ def test_until_and_why_may_be_left_out(tmp_path: Path) -> None:
         ('SINCE = "1.2.0"', "", "has no constant SINCE"),
         ('"1.2.0"', "1.2", "has no constant SINCE"),
         ('"1.6.0"', "1.6", "has no constant UNTIL"),
-        ('WHY = "it changed"', "", "says UNTIL, but not WHY"),
+        ('WHY = "it changed"', "", "has UNTIL, but no WHY"),
         ('"it changed"', "[]", "has no constant WHY"),
         ('"it changed"', "build()", "div.py:9: constants in capitals must be literals"),
         ("def build", "x: = 3", "div.py:11: is not Python 3.6"),
@@ -136,7 +136,7 @@ def test_since_when_is_a_claim_and_the_subject_is_none(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('"""Something old."""', "", "has no docstring that says its one idea"),
+        ('"""Something old."""', "", "has no docstring that states what it tests"),
         ('SUBJECT = "torch.old"', "", "has no constant SUBJECT"),
         ('SINCE = "1.2.0"', "", "has no constant SINCE"),
         ('"torch.new"', "None", "has no constant ALTERNATIVE"),

@@ -106,7 +106,7 @@ def read_recipe(path: Path) -> Recipe:
     until = _text(constants, "UNTIL", path) if "UNTIL" in constants else None
     why = _text(constants, "WHY", path) if "WHY" in constants else ""
     if until is not None and not why:
-        raise CorpusError("says UNTIL, but not WHY", where=str(path))
+        raise CorpusError("has UNTIL, but no WHY", where=str(path))
     return Recipe(path.stem, path, sha256, summary, family, tuple(operators), since, until, why)
 
 
@@ -164,7 +164,7 @@ def _constants(path: Path) -> tuple[dict[str, Any], str, str]:
                 constants[name] = _literal(node.value, path)
     summary = (ast.get_docstring(tree) or "").strip()
     if not summary:
-        raise CorpusError("has no docstring that says its one idea", where=f"{path}:1")
+        raise CorpusError("has no docstring that states what it tests", where=f"{path}:1")
     return constants, summary, _program_hash(source, tree)
 
 

@@ -69,7 +69,7 @@ def _wrong(evidence: Evidence, recipe: Recipe, release: CalendarRelease, subject
     calendar = evidence.policy.calendar
     for bound in (recipe.since, recipe.until):
         if bound is not None and bound not in calendar:
-            return "bad bound", f"the recipe names {bound}, which is no release of the calendar"
+            return "bad bound", f"the recipe names {bound}, which is not a release of the calendar"
     writable = release.parsed in recipe.writers
     entry = evidence.corpus.fixtures.get(subject) or evidence.corpus.not_writable.get(subject)
     if entry is None:
