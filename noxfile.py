@@ -242,9 +242,9 @@ def interrupted(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def fuzz(session: nox.Session) -> None:
-    """Fuzz inspect, load_state, and load with calls, with guard pages around every array; fail if anything happens that must not.
+    """Fuzz inspect, load_state, and load with calls, with guard pages around every array; fail on any forbidden behavior.
 
-    `-- --minutes 60`, `--seed 7`, `--target inspect|state|call|exported`, `--count 1000`. What has run is appended to tests/fuzz/record.jsonl.
+    `-- --minutes 60`, `--seed 7`, `--target inspect|state|call|exported`, `--count 1000`. Each run is appended to tests/fuzz/record.jsonl.
     """
     session.install(".", *group("test"), *group("fuzz"))
     session.run("python", "-m", "tests.fuzz", *session.posargs)
@@ -293,9 +293,9 @@ def backtest(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def altered(session: nox.Session) -> None:
-    """Make builds out of release 2.13.0, altered or not, and check what `candidate` says of each: `-- --release 2.15.0 -- --seed 1`.
+    """Make builds from release 2.13.0, altered or not, and check the report of `candidate` on each: `-- --release 2.15.0 -- --seed 1`.
 
-    `-- --kind python` makes one kind only. What stands after a second `--` goes to `candidate`; without it, only a few recipes are read.
+    `-- --kind python` makes one kind only. Arguments after a second `--` are passed to `candidate`; without any, only a few recipes are read.
     """
     with_release(session, altered_release(session.posargs))
     session.run("python", "tools/altered.py", "check", *session.posargs)
@@ -321,7 +321,7 @@ def differential(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def draws(session: nox.Session) -> None:
-    """Draw states and programs from a seed, and compare what `inspect` says of them with 14 real releases: `-- --seed NAME`."""
+    """Generate states and programs from a seed, and compare the answers of `inspect` with 14 real releases: `-- --seed NAME`."""
     session.install(".")
     for release in (
         "1.2.0",

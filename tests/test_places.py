@@ -68,7 +68,7 @@ def test_links(tmp_path: Path) -> None:
     (root / "twice").symlink_to("absolute")
     assert inside(root, "good/x").read_text() == ""
     for name in ("up", "up/x", "absolute/x", "real/y", "dangling", "twice", "twice/x"):
-        with pytest.raises(CorpusError, match="is a link that leads out of the tree"):
+        with pytest.raises(CorpusError, match="is a link that points outside the tree"):
             inside(root, name)
     (tmp_path / "linked").symlink_to(root)
     assert inside(tmp_path / "linked", "good/x").is_file()  # whoever names a root may name a link
@@ -86,7 +86,7 @@ def test_only_regular_files_of_a_bounded_size_are_read(tmp_path: Path) -> None:
         read_whole(tmp_path / "sparse")
     os.mkfifo(tmp_path / "pipe")  # opening one waits for whoever writes
     for odd in (tmp_path / "pipe", Path("/dev/zero")):
-        with pytest.raises(CorpusError, match="is no regular file"):
+        with pytest.raises(CorpusError, match="is not a regular file"):
             read_whole(odd)
     with pytest.raises(IsADirectoryError):
         read_whole(tmp_path)
@@ -94,13 +94,19 @@ def test_only_regular_files_of_a_bounded_size_are_read(tmp_path: Path) -> None:
         read_whole(tmp_path / "missing")
 
 
+def of_trees() -> list[Path]:
+    """The files of the package that read trees."""
+    layers = ("cli", "corpus", "judging", "policy", "report", "rules")
+    alone = ("replay/build_trees.py", "replay/generating.py", "runtime/json_values.py")
+    return [*(path for layer in layers for path in sorted((HARNESS / layer).glob("*.py"))), *(HARNESS / name for name in alone)]
+
+
 def test_files_of_a_tree_are_read_by_one_function() -> None:
     found = set()
-    for layer in ("cli", "corpus", "judging", "policy", "report", "rules"):
-        for path in (HARNESS / layer).glob("*.py"):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                if isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) in READS:
-                    found.add(path.relative_to(HARNESS).as_posix())
+    for path in of_trees():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) in READS:
+                found.add(path.relative_to(HARNESS).as_posix())
     assert found - {"cli/__init__.py"} == set(BY_OTHER_MEANS)  # which opens /dev/null
 
 
@@ -108,8 +114,7 @@ def test_names_in_data_become_paths_by_one_function() -> None:
     """No f-string is joined to a path: ``folder / f"{name}.pt"`` follows a name wherever it leads."""
     joined = [
         f"{path.relative_to(HARNESS).as_posix()}:{node.lineno}: {ast.unparse(node)}"
-        for layer in ("cli", "corpus", "judging", "policy", "report", "rules")
-        for path in sorted((HARNESS / layer).glob("*.py"))
+        for path in of_trees()
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and isinstance(node.right, ast.JoinedStr)
     ]

@@ -25,7 +25,7 @@ MOST_OF_A_PROGRAM: Final = 4 << 20
 SHOWN: Final = 80  # characters of a name that a message quotes
 
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
-_HINT = "names are letters, digits and _ . + -, and no part of a path is a link that leads out of the tree"
+_HINT = "names are letters, digits and _ . + -, and no part of a path is a link that points outside the tree"
 
 
 def is_plain(name: object) -> bool:
@@ -59,7 +59,7 @@ def inside(root: Path, name: str, *, where: str | None = None) -> Path:
         path = f"{path}/{part}"
         if os.path.islink(path) and not _stays(path, root):  # noqa: PTH114 - asked of every fixture: ten times as quick
             raise CorpusError(
-                f"names {name!r}, and {part!r} is a link that leads out of the tree",
+                f"names {name!r}, and {part!r} is a link that points outside the tree",
                 where=where or str(root),
                 hint="put the file itself there",
                 code="outside",
@@ -98,7 +98,7 @@ def read_whole(path: Path, most: int = MOST) -> bytes:
                 if len(data) > most:
                     raise CorpusError(f"grew beyond {most:,} bytes while it was read", where=str(path), code="too-large")
                 return data
-    raise CorpusError("is no regular file, expected one", where=str(path), code="not-a-file")
+    raise CorpusError("is not a regular file", where=str(path), code="not-a-file")
 
 
 def _without_waiting(path: str, flags: int) -> int:

@@ -187,7 +187,7 @@ def span_of(text: str, policy: Policy) -> tuple[dt.date, dt.date]:
     start, dots, end = text.partition("..")
     if not dots or not start or not end:
         raise UsageError(
-            f"{text!r} is not a range of dates", hint="write FROM..TO, such as 2017-01-01..2026-12-31 or 1.12.0..2.6.0"
+            f"{text!r} is not a range of dates", hint="use FROM..TO, such as 2017-01-01..2026-12-31 or 1.12.0..2.6.0"
         )
     first, last = day_of(start, policy), day_of(end, policy)
     if last < first:

@@ -233,7 +233,7 @@ def _recover(root: Path) -> None:
         raise WriteError(
             "is not the journal of an interrupted run of this version of torch-compat",
             where=str(journal),
-            hint="look at the tree with `git status`, restore what is not as it was, and remove the journal",
+            hint="check the tree with `git status`, restore changed files, and remove the journal",
             code="bad-journal",
         )
     if rest == COMMITTED:
@@ -416,7 +416,7 @@ def _acquired(path: Path) -> int:
                 raise WriteError(
                     f"{holder} is writing into this tree, and this run waited {limit:g} seconds for it",
                     where=str(path),
-                    hint=f"run the same command again when it has ended, or wait longer: {TIMEOUT}=SECONDS",
+                    hint=f"run the same command again when it has finished, or wait longer: {TIMEOUT}=SECONDS",
                     code="locked",
                 ) from None
             if not told:

@@ -135,7 +135,7 @@ def test_the_switch_is_on_throughout_the_tests() -> None:
 
 def test_what_is_no_file(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(UsageError, match="no regular file"):
+    with pytest.raises(UsageError, match="not a regular file"):
         open_archive(tmp_path / "pipe")
     with pytest.raises(UsageError, match="cannot be opened"):
         open_archive("a\0b")

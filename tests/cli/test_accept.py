@@ -189,7 +189,7 @@ def test_a_lock_that_leads_out_of_the_tree_is_neither_read_nor_written(
     for arguments in (("judge",), ("accept",), ("accept", "--write")):
         ended = ask(*arguments)
         assert ended.status in {1, 2}, ended
-        assert "is a link that leads out of the tree" in ended.err + ended.out
+        assert "is a link that points outside the tree" in ended.err + ended.out
     assert outside.read_bytes() == before
 
 

@@ -115,7 +115,7 @@ def test_a_manifest_names_files_beside_itself_alone(name: str, tree: Tree, secre
 def test_a_manifest_names_recipes_by_plain_names(name: str, tree: Tree, command: Command) -> None:
     change(tree, lambda entry: entry.update(recipe=name))
     (damage,) = (one for one in load_corpus(tree.root / "fixtures").damage if one.kind == "unreadable-manifest")
-    assert "manifest.jsonl:3: names the recipe " in damage.detail or "holds half a character in recipe" in damage.detail
+    assert "manifest.jsonl:3: names the recipe " in damage.detail or "holds an unpaired surrogate in recipe" in damage.detail
     for arguments in COMMANDS:
         harmless(command(*arguments))
 
@@ -147,7 +147,7 @@ def test_no_link_leads_out_of_the_tree(place: str, tree: Tree, command: Command)
     ended = command("judge", "--full", "--root", str(tree.root))
     harmless(ended)
     assert ended.status in {1, 2}
-    assert "is a link that leads out of the tree" in ended.out + ended.err
+    assert "is a link that points outside the tree" in ended.out + ended.err
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_no_folder_that_may_be_missing_is_a_link_out_of_the_tree(place: str, tre
     ended = command("replay", "--recorded")
     harmless(ended)
     assert ended.status == 2
-    assert "is a link that leads out of the tree" in ended.err
+    assert "is a link that points outside the tree" in ended.err
     assert (outside / "report.json").read_text() == "kept"
 
 
@@ -336,9 +336,9 @@ OUTCOMES: dict[str, tuple[dict[str, Any], str]] = {
     "a dtype of a number": ({"extent": [VALUE | {"dtype": 5}]}, "{kind, dtype, count, frontier}, texts and a number"),
     "a count of a text": ({"count": "1"}, "count is '1', expected a number, 0 or more"),
     "a digest of a number": ({"digest": 5}, "digest is 5, expected a text"),
-    "an error of numbers": ({"errors": [[5, 6]]}, "errors holds what is no text"),
+    "an error of numbers": ({"errors": [[5, 6]]}, "errors holds values that are not strings"),
     "a place of a number": ({"differences": [{"kind": "value", "where": 7}]}, "no text for kind or where"),
-    "a path of a number": ({"departures": [[[5], 1]]}, "departures hold a path that is no text"),
+    "a path of a number": ({"departures": [[[5], 1]]}, "departures hold a path that is not a string"),
 }
 
 

@@ -125,7 +125,7 @@ def test_a_large_download_needs_yes(
         (("observe", "--recipe", NEW, "--everywhere", "--reader", "torch-1.5.1"), "--everywhere needs --recipe NAME"),
         (("observe", "--recipe", "nothing", "--everywhere"), "there is no recipe 'nothing'"),
         (("observe", "--reader", "torch-1.5.1", "--recipe", "nothing"), "there is no fixture of a recipe 'nothing'"),
-        (("observe", "--reader", "torch-1.5.1", "--yes"), "belong to --everywhere"),
+        (("observe", "--reader", "torch-1.5.1", "--yes"), "require --everywhere"),
         (("observe",), "Missing option '--reader'"),
     ],
 )

@@ -330,14 +330,14 @@ def test_a_dump_is_asked_of_what_is_there(run: Run, tmp_path: Path, monkeypatch:
     status, out, err = run("dump", "torch-2.13.0")
     assert (status, out) == (4, "")
     assert "torch-2.13.0 is not built here" in err
-    assert "readers build torch-2.13.0; or give python:PATH" in err
+    assert "readers build torch-2.13.0; or use python:PATH" in err
     status, _, err = run("dump", "python:nowhere")
     assert status == 2
     assert "nowhere: there is no such program" in err
     for build, message in (
         ("wheel:some.whl", "some.whl: there is no such file"),
         ("nightly:tomorrow", "'tomorrow' is not a day"),
-        ("conda:torch", "'conda:torch' names no build"),
+        ("conda:torch", "'conda:torch' is not a build"),
         ("venv/bin/python", "'venv/bin/python' is no build"),
     ):
         status, _, err = run("dump", build)

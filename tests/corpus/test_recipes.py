@@ -54,7 +54,7 @@ def test_releases_in_between_may_be_left_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('"""Division."""', "", "has no docstring that says its one idea"),
+        ('"""Division."""', "", "has no docstring that states what it tests"),
         ('FAMILY = "torchscript"', "", "has no constant FAMILY"),
         ('"torchscript"', '"onnx"', "FAMILY is 'onnx', expected one of torch-save, torchscript"),
         ('["aten::div"]', '"aten::div"', "has no constant OPERATORS"),
@@ -62,8 +62,8 @@ def test_releases_in_between_may_be_left_out(tmp_path: Path) -> None:
         ('SINCE = "1.2.0"', "", "has no constant SINCE"),
         ('"1.2.0"', "1.2", "has no constant SINCE"),
         ('"1.6.0"', "1.6", "has no constant UNTIL"),
-        ('WHY = "it changed"', "", "says UNTIL, but not WHY"),
-        ('UNTIL = "1.6.0"\nWHY = "it changed"', 'EXCEPT = "1.5.0"', "says EXCEPT, but not WHY"),
+        ('WHY = "it changed"', "", "has UNTIL, but no WHY"),
+        ('UNTIL = "1.6.0"\nWHY = "it changed"', 'EXCEPT = "1.5.0"', "has EXCEPT, but no WHY"),
         ('UNTIL = "1.6.0"', 'EXCEPT = "latest"', "EXCEPT: "),
         ('UNTIL = "1.6.0"', 'EXCEPT = ["1.5.0"]', "EXCEPT is ['1.5.0'], expected a set of releases"),
         ('"it changed"', "[]", "has no constant WHY"),
@@ -146,7 +146,7 @@ def test_since_when_is_a_claim_and_the_subject_is_none(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('"""Something old."""', "", "has no docstring that says its one idea"),
+        ('"""Something old."""', "", "has no docstring that states what it tests"),
         ('SUBJECT = "torch.old"', "", "has no constant SUBJECT"),
         ('SINCE = "1.2.0"', "", "has no constant SINCE"),
         ('"torch.new"', "None", "has no constant ALTERNATIVE"),

@@ -205,7 +205,7 @@ def test_a_text_that_no_file_tells_is_missed_by_name(tmp_path: Path) -> None:
     edit_lines(tmp_path / "torch-1.5.1.txt", lambda lines: [line for line in lines if not line.startswith("text")])
     found = read_recorded(tmp_path)
     assert found.unreadable.keys() == {"torch-1.5.1.txt", "torch-2.13.0.txt"}
-    assert all(f"tells, such as the text {name}" in why for why in found.unreadable.values())
+    assert all(f"has, such as the text {name}" in why for why in found.unreadable.values())
     assert found.readers.keys() == {f"torch-{release}+cpu" for release in BASE}
 
 
@@ -218,7 +218,7 @@ def test_texts_of_a_file_that_is_not_sound_are_missed(tmp_path: Path) -> None:
     edit_lines(tmp_path / "torch-1.5.1.txt", lambda lines: [*lines, line])
     found = read_recorded(tmp_path).unreadable
     assert "unknown result 'splendid'" in found["torch-1.5.1.txt"]
-    assert "1 of its cells and answers rest on what no file that can be read tells, such as the text" in found["torch-2.13.0.txt"]
+    assert "1 of its cells and answers refer to records that no readable file has, such as the text" in found["torch-2.13.0.txt"]
 
 
 def test_texts_of_all_outcomes_have_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -424,7 +424,7 @@ def test_a_damaged_file_costs_what_it_holds_and_names_what_rests_on_it(release: 
             assert f"torch-{newer}.txt" in {path.name, *found.unreadable}
     for name, why in found.unreadable.items():
         assert str(tmp_path / name) in why
-        assert name == path.name or "rest on what no file that can be read tells" in why
+        assert name == path.name or "refer to records that no readable file has" in why
     if release != BASE[-1]:
         assert f"torch-{BASE[-1]}.txt" in found.unreadable
 
@@ -443,17 +443,17 @@ SAME_CELLS = "default same"
 ANSWER = digest({"checks": [["1.5.1", True, ""]], "error": None})[:12]
 EDITS: dict[str, tuple[str, int, str, str]] = {
     "a kind that is not known": ("probe", 0, "prove", "has the unknown kind 'prove'"),
-    "another reader": ("reader", 1, "torch-1.6.0", "is said to be of torch-1.6.0, but what answered was"),
+    "another reader": ("reader", 1, "torch-1.6.0", "is said to be of torch-1.6.0, but the answer came from"),
     "a reader twice": ("shown", 0, "reader", "Expecting value"),
     "no JSON": ("reader", 2, "{", "Expecting property name"),
     "no object": ("reader", 2, "[1]", "is '[1]', expected a JSON object"),
-    "no identity": ("reader", 2, '{"identity":null,"observed":"2026-11-20","protocol":1}', "but what answered was None"),
+    "no identity": ("reader", 2, '{"identity":null,"observed":"2026-11-20","protocol":1}', "but the answer came from None"),
     "an identity of lists": (
         "reader", 2, '{"identity":{"torch":"1.5.1+cpu","x":[]},"observed":"2026-11-20","protocol":1}', "holds more than texts and numbers",
     ),
     "no day": ("reader", 2, '{"identity":{"torch":"1.5.1+cpu"},"protocol":1}', "is not a complete entry: KeyError('observed')"),
     "a day of a number": (
-        "reader", 2, '{"identity":{"torch":"1.5.1+cpu"},"observed":7,"protocol":1}', "was observed on 7, which is no day",
+        "reader", 2, '{"identity":{"torch":"1.5.1+cpu"},"observed":7,"protocol":1}', "was observed on 7, which is not a date",
     ),
     "a protocol of a text": (
         "reader", 2, '{"identity":{"torch":"1.5.1+cpu"},"observed":"2026-11-20","protocol":"1"}', "has the protocol '1', expected a number",
@@ -468,16 +468,16 @@ EDITS: dict[str, tuple[str, int, str, str]] = {
     "a text of another name": ("text", 1, "0" * 12, "text 000000000000 was edited: its id is not the digest of the rest"),
     "a text that is none": ("text", 2, "[1]", "is '[1]', expected a JSON text"),
     "a text that was edited": ("text", 2, '"x"', "was edited: its id is not the digest of the rest"),
-    "a day that is none": ("shown", 1, "soon", "was observed on 'soon', which is no day"),
+    "a day that is none": ("shown", 1, "soon", "was observed on 'soon', which is not a date"),
     "an answer of another name": ("answer", 1, "0" * 12, "answer 000000000000 was edited: its id is not the digest of the rest"),
     "an outcome of another name": ("outcome", 1, "0" * 12, "outcome 000000000000 was edited: its id is not the digest of the rest"),
-    "a probe of another reader": ("probe", 1, "torch-1.6.0", "is of 'torch-1.6.0', a reader that no line above tells"),
-    "an answer that nothing tells": ("probe", 2, f"one:{'1' * 20}:{'0' * 12}", "rest on what no file that can be read tells, such as the answer 000000000000"),
+    "a probe of another reader": ("probe", 1, "torch-1.6.0", "is of 'torch-1.6.0', a reader that no line above declares"),
+    "an answer that nothing tells": ("probe", 2, f"one:{'1' * 20}:{'0' * 12}", "refer to records that no readable file has, such as the answer 000000000000"),
     "a probe without a key": ("probe", 2, f"one:{ANSWER}", "has a probe '' with the key 'one', expected PROBE:KEY:ID"),
     "a probe without an answer": ("probe", 2, "one", "has 'one', expected PROBE:KEY:ID"),
     "probes in another order": ("probe", 2, f"two:1:{ANSWER} one:1:{ANSWER}", "in another order"),
     "an answer to what is no probe": ("probe", 0, "deprecation", "is not a complete entry"),
-    "writers of another reader": ("writers", 1, "torch-1.6.0", "a reader that no line above tells"),
+    "writers of another reader": ("writers", 1, "torch-1.6.0", "a reader that no line above declares"),
     "writers in another order": ("writers", 2, "1.5.1 1.5.0", "not from the oldest to the newest"),
     "a writer twice": ("writers", 2, "1.5.0 1.5.0 1.5.1", "lists a name twice"),
     "a newer writer": ("writers", 2, "1.5.0 1.5.1 1.6.0", "lists writers that are newer"),
@@ -495,12 +495,12 @@ EDITS: dict[str, tuple[str, int, str, str]] = {
     "a span backwards": ("read", 3, f"{SAME_CELLS} 1.5.1..1.5.0", "the span '1.5.1..1.5.0' runs backwards"),
     "a set with a name twice": ("read", 3, f"{SAME_CELLS} 1.5.0..,1.5.1", "holds something twice"),
     "a set of very many spans": ("read", 3, f"{SAME_CELLS} {'1.5.0..,' * 200_000}1.5.0", "holds something twice"),
-    "cells of load options that no line states": ("read", 3, "mmap same 1.5.0", "has cells of 'mmap', load options that no line above states"),
+    "cells of load options that no line states": ("read", 3, "mmap same 1.5.0", "has cells of 'mmap', load options that no line above declares"),
     "cells without an outcome": ("read", 3, "default 1.5.0", "has the cells 'default 1.5.0', expected OPTIONS"),
     "cells of nobody": ("read", 3, "default", "has the cells 'default', expected OPTIONS"),
     "cells with too much": ("read", 3, "a:b:c:d same 1.5.0", "has the cells 'a:b:c:d same 1.5.0', expected OPTIONS"),
-    "an outcome that nothing tells": ("read", 3, "default:012da4 0 1.5.0", "rest on what no file that can be read tells, such as the outcome 0"),
-    "a recipe that nobody wrote": ("read", 2, "nothing", "rest on what no file that can be read tells, such as torch-1.5.0/nothing"),
+    "an outcome that nothing tells": ("read", 3, "default:012da4 0 1.5.0", "refer to records that no readable file has, such as the outcome 0"),
+    "a recipe that nobody wrote": ("read", 2, "nothing", "refer to records that no readable file has, such as torch-1.5.0/nothing"),
     "no recipe": ("wrote", 1, "", "expected RECIPE:SUBJECT"),
     "no subject": ("wrote", 1, "add:", "expected RECIPE:SUBJECT"),
     "a recipe that is no name": ("wrote", 1, "../x:0", "expected the name of a recipe and a subject"),

@@ -357,11 +357,11 @@ def test_a_flipped_bit_in_a_storage_is_seen_where_there_is_a_checksum(container:
 REPLACED: list[tuple[str, str, bytes | None, str, str]] = [
     ("torch-2.8.0/div", "version", b"four", "bad-version", "expected a number"),
     ("torch-2.8.0/div", "data.pkl", None, "missing-record", "data.pkl"),
-    ("torch-2.8.0/div", "code/__torch__/div.py", b"\xff\xfe", "bad-text", "is no text"),
+    ("torch-2.8.0/div", "code/__torch__/div.py", b"\xff\xfe", "bad-text", "is not text"),
     ("torch-2.8.0/save_floats", "byteorder", b"middle", "bad-byteorder", "expected little or big"),
     ("torch-2.8.0/save_floats", ".storage_alignment", b"0", "bad-alignment", "expected a number above 0"),
     ("torch-2.8.0/save_floats", "data.pkl", b"\x80\x02", "cut-off", "ends before its STOP"),
-    ("torch-1.2.0/div", "model.json", b"[", "bad-json", "is no JSON"),
+    ("torch-1.2.0/div", "model.json", b"[", "bad-json", "is not JSON"),
     ("torch-1.2.0/div", "model.json", b"[]", "bad-json", "expected an object"),
     ("torch-1.2.0/div", "model.json", b'{"tensors": [{"data": 7}]}', "bad-json", "a tensor without data"),
     ("torch-2.8.0/mobile", "bytecode.pkl", pickle.dumps((8, 7), 2), "bad-bytecode", "functions with instructions"),

@@ -276,9 +276,9 @@ def test_releases_that_are_not_recorded(name: str, hint: str, recorded: Recorded
         ("linear", "1.5.0", "aten::linear"),
         ("aten::mm.oot", "1.5.0", "it has aten::mm, aten::mm.out"),
         ("aten::nan_to_num", "1.5.0", f"1.8.1 to {NEWEST} have it"),
-        ("zzzzzzzzz::qqqqqqqqq", "1.5.0", "give a name such as aten::add.Tensor"),
+        ("zzzzzzzzz::qqqqqqqqq", "1.5.0", "use a name such as aten::add.Tensor"),
         ("aten::linear(Tensor x) -> Tensor", "1.5.0", "it has aten::linear(Tensor input"),
-        ("aten::add", "1.0.0", "give the schema of one: "),
+        ("aten::add", "1.0.0", "use the schema of one: "),
     ],
 )
 def test_operators_that_a_release_lacks(operator: str, release: str, hint: str, recorded: RecordedReleases) -> None:

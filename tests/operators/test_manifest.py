@@ -141,7 +141,7 @@ def test_a_kernel_that_is_missing_and_a_name_without_namespace(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [("{", "1: is no JSON"), ("[]", "1: expected an object, found []"), ('{\n"a" 1}', "2: is no JSON")]
+    ("text", "said"), [("{", "1: is not JSON"), ("[]", "1: expected an object, found []"), ('{\n"a" 1}', "2: is not JSON")]
 )
 def test_files_that_are_no_manifest(tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "m.json"

@@ -52,8 +52,8 @@ def mistakes(policy: Path) -> list[str]:
         ("unclear", '..1.1.0"', '.."', "deprecations/unclear.toml:10: deprecation.unclear[0].readers: must name a first and a last release, such as '1.5.0..1.8.1'; found '1.0.0..'"),
         ("pending", 'release = "1.12.0"', 'release = "1.99.0"', "deprecations/pending.toml:10: deprecation.announced.release: release '1.99.0' is not in the calendar, and is not planned; did you mean '1.9.0'?"),
         ("pending", 'what = "warned"', 'what = "withdrawn"', "deprecations/pending.toml:13: deprecation.events[0].what: is withdrawn, but there is no warning or error to withdraw"),
-        ("pending", '[[deprecation.events]]\nwhat = "warned"', '[[deprecation.events]]\nwhat = "error"', "deprecations/pending.toml:7: deprecation.warning: gives the text of a warning, but no event says that it warned"),
-        ("long-ago", '[[deprecation.events]]\nwhat = "removed"', '[[deprecation.docs]]\nrelease = "1.1.0"\nholds = "a"\n[[deprecation.docs]]\nrelease = "1.1.0"\nholds = "b"\n[[deprecation.events]]\nwhat = "removed"', "deprecations/long-ago.toml:19: deprecation.docs[1].release: stands after a statement of 1.1.0: oldest first; found 1.1.0"),
+        ("pending", '[[deprecation.events]]\nwhat = "warned"', '[[deprecation.events]]\nwhat = "error"', "deprecations/pending.toml:7: deprecation.warning: has the text of a warning, but no event with a warning"),
+        ("long-ago", '[[deprecation.events]]\nwhat = "removed"', '[[deprecation.docs]]\nrelease = "1.1.0"\nholds = "a"\n[[deprecation.docs]]\nrelease = "1.1.0"\nholds = "b"\n[[deprecation.events]]\nwhat = "removed"', "deprecations/long-ago.toml:19: deprecation.docs[1].release: comes after a statement of 1.1.0, expected the oldest first; found 1.1.0"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_named_with_file_line_and_place(policy: Path, file: str, old: str, new: str, expected: str) -> None:

@@ -69,7 +69,7 @@ def test_a_waiver_is_read(write: Write, files: dict[str, str], small: Policy) ->
         ('["aten::solve", "aten::solve.solution"]', "[]", "12: operator_waiver.covers[0].operators: must name at least one"),
         ('["removed"]', '["gone"]', "11: operator_waiver.covers[0].change[0]: must be one of removed, overload-moved,"),
         ('["removed"]', "[]", "11: operator_waiver.covers[0].change: must name at least one"),
-        ('["aten::solve", "aten::solve.solution"]', '["aten::solve"]\n[[operator_waiver.covers]]\nchange = ["argument-added"]\noperators = ["aten::solve"]', "15: operator_waiver.covers[1].operators: 'aten::solve' stands in another table of this waiver, too"),
+        ('["aten::solve", "aten::solve.solution"]', '["aten::solve"]\n[[operator_waiver.covers]]\nchange = ["argument-added"]\noperators = ["aten::solve"]', "15: operator_waiver.covers[1].operators: 'aten::solve' is also in another table of this waiver"),
         ('"backward"', '"both"', "4: operator_waiver.side: must be one of backward, forward, upgrader; found 'both'"),
         ('"1.10.0"', '"1.10"', "5: operator_waiver.since: must be a full release such as '1.12.0'; found '1.10'"),
         ('"1.10.0"', '"1.10.7"', "5: operator_waiver.since: release '1.10.7' is not in the calendar, and is not planned; did you mean"),

@@ -45,7 +45,7 @@ def test_slips_keep_their_order_and_count_in_the_digest(tmp_path: Path) -> None:
         ('all = ["family:torchscript", "unmet:operator"]\n', "", "needs 'all' or 'any'"),
         ('"unmet:operator"', '"recipe:div"', "a sign such as 'unmet:file-format'"),
         ('"unmet:operator"', '"runs:attribute-store"', "met only while a program runs"),
-        ('stage = "load"', 'stage = "call"', "asks for no sign that begins with 'runs:'"),
+        ('stage = "load"', 'stage = "call"', "names no sign that begins with 'runs:'"),
         ('outcome = "crashed"', 'outcome = "value"', "while loading it can be 'crashed' or 'timed-out'"),
         ('signal = "SIGABRT"\n', "", "needs 'signal'"),
         ('outcome = "crashed"', 'outcome = "timed-out"', "nothing dies of what is 'timed-out'"),

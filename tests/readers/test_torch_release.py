@@ -72,7 +72,7 @@ def test_a_release_that_lies_about_its_version_is_refused(tmp_path: Path, says: 
         (f"os.write({FD}, b'{{\"identity\": \\n')", "protocol", "does not speak JSON"),
         (f"os.write({FD}, b'\\xff\\n')", "protocol", "does not speak JSON"),
         (f"os.write({FD}, b'[]\\n')", "protocol", "answered b'[]'"),
-        (f"os.write({FD}, b'{{}}\\n')", "protocol", "does not introduce itself as protocol 1 asks"),
+        (f"os.write({FD}, b'{{}}\\n')", "protocol", "does not identify itself as protocol 1 requires"),
         (f'os.write({FD}, b\'{{"identity": {{"protocol": 2, "torch": "1.5.1"}}}}\\n\')', "protocol", "protocol 1"),
         (f'os.write({FD}, b\'{{"identity": {{"protocol": 1, "torch": null}}}}\\n\')', "protocol", "protocol 1"),
     ],

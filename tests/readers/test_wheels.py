@@ -129,7 +129,7 @@ def test_the_nightly_of_a_day_is_found_and_held_to_its_hash(tmp_path: Path, root
 
 def test_a_wheel_with_another_hash_is_never_run(tmp_path: Path, root: Path) -> None:
     index = index_of(tmp_path, small_wheel(tmp_path), sha256="0" * 64)
-    with pytest.raises(BuildError, match="and the index states 000000000000…: nothing of it was run") as caught:
+    with pytest.raises(BuildError, match="and the index states 000000000000…: it was not run") as caught:
         nightly_build("2026-11-20", CALENDAR, today=TODAY, index=index, root=root)
     assert (caught.value.code, caught.value.exit_status) == ("wrong-hash", 2)
     assert not list((root / "wheels").glob("*torch*"))
@@ -153,7 +153,7 @@ def test_what_the_index_does_not_offer_is_said(tmp_path: Path, root: Path) -> No
     for text, more, message in (
         ("tomorrow", index, "'tomorrow' is not a day"),
         ("2026-02-31", index, "'2026-02-31' is not a day"),
-        ("2026-11-20", None, "no index of nightlies is named"),
+        ("2026-11-20", None, "no index of nightlies is configured"),
         ("2026-11-20", "ftp://somewhere", "is not the URL of an index"),
     ):
         with pytest.raises(UsageError, match=message):

@@ -111,8 +111,8 @@ def test_the_page_shows_what_new_upgrader_writes(root: Path, capsys: pytest.Capt
     [
         ("aten::no_such", "has no operator 'aten::no_such'"),
         ("aten::square.Tensor", "it has aten::square"),
-        ("aten::len.str", "so there is no proof of it"),
-        ("aten::bernoulli", "no form in an upgrader"),
+        ("aten::len.str", "so it cannot be proven"),
+        ("aten::bernoulli", "is not supported in an upgrader"),
     ],
 )
 def test_operators_that_no_upgrader_can_be_for(operator: str, said: str, root: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -309,7 +309,7 @@ def open_file(path: str) -> int:
     os.close(descriptor)
     if stat.S_ISDIR(mode):
         raise UsageError("is a folder, not an archive", where=path)
-    raise UsageError("is no regular file", where=path, hint="save it to a file first")
+    raise UsageError("is not a regular file", where=path, hint="save it to a file first")
 
 
 def read_raw(path: str, descriptor: int | None = None) -> Raw:

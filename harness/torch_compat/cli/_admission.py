@@ -150,7 +150,7 @@ class Admission:
             if day is None:
                 raise EnvironmentUnavailable(
                     f"neither pip nor the package index provides the upload date of torch {self.version}",
-                    hint="give the date: --uploaded YYYY-MM-DD",
+                    hint="use --uploaded YYYY-MM-DD",
                     code="no-upload-day",
                 )
             says.append(f"{self.version}, uploaded on {day}, for Python {', '.join(found.pythons)}")

@@ -75,7 +75,7 @@ def build_of(name: str, policy: Policy, index: str | None = None) -> Build:
     """
     kind, _, rest = name.partition(":")
     if kind not in KINDS or not rest:
-        raise UsageError(f"{name!r} names no build", hint=f"expected {FORMS}", code="no-build")
+        raise UsageError(f"{name!r} is not a build", hint=f"expected {FORMS}", code="no-build")
     today = dt.datetime.now(dt.UTC).date()
     if kind == "python":
         return python_build(Path(rest), name=name, today=today)
@@ -120,8 +120,8 @@ def resolved(policy: Policy, names: Iterable[str]) -> tuple[Policy, list[Calenda
         twin = found.get(mine.name)
         if isinstance(twin, BuildRelease) and twin.build.digest != mine.build.digest:
             raise UsageError(
-                f"{name} and {twin.build.name} are two builds that both state {mine.build.release}",
-                hint="ask them one by one",
+                f"{name} and {twin.build.name} are two builds with the same version, {mine.build.release}",
+                hint="use one at a time",
                 code="twin-builds",
             )
         found[mine.name] = mine

@@ -78,11 +78,13 @@ def base_of(evidence: Evidence, release: CalendarRelease, against: str | None) -
         found = [reader for reader in recorded if reader.release == wanted]
         if not found:
             names = ", ".join(sorted((one.release for one in recorded), key=Release)[-3:])
-            raise UsageError(f"nothing is recorded of torch-{wanted}", hint=f"the newest that are: {names}", code="not-recorded")
+            raise UsageError(
+                f"there are no records of torch-{wanted}", hint=f"the newest recorded releases: {names}", code="not-recorded"
+            )
         return found[0]
     older = [reader for reader in recorded if reader.release in evidence.rank and Release(reader.release) <= release.parsed]
     if not older:
-        raise UsageError(f"no release that is older than {release.name} is recorded", hint="give --against torch-X.Y.Z")
+        raise UsageError(f"no release that is older than {release.name} is recorded", hint="use --against torch-X.Y.Z")
     return max(older, key=lambda reader: Release(reader.release))
 
 

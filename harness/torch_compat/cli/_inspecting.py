@@ -122,13 +122,15 @@ def condition(given: str) -> str:
     if given in SIMPLE:
         return given
     if not given.startswith(RELEASE):
-        raise UsageError(f"--fail-on {given!r} is no condition", hint=f"expected {', '.join(SIMPLE)}, or release:2.6.0")
+        raise UsageError(f"--fail-on {given!r} is not a condition", hint=f"expected {', '.join(SIMPLE)}, or release:2.6.0")
     known = packaged_rules().known
     name = given.removeprefix(RELEASE)
     release = known.find(name)
     if release is None:
         near = ", ".join(known.near(name)[:3])
-        raise UsageError(f"--fail-on {given!r} names no release of the calendar", hint=f"did you mean {near}" if near else None)
+        raise UsageError(
+            f"--fail-on {given!r} names a release that is not in the calendar", hint=f"did you mean {near}" if near else None
+        )
     return f"{RELEASE}{release}"
 
 

@@ -138,7 +138,7 @@ def begun(place: Root, policy: Policy, operator: str) -> Begun:
     tensors = [one for one in arguments if one.type == "Tensor" and one.default is None]
     names = ["x", "y", "z", "u", "v", "w"]
     if not tensors or len(tensors) > len(names) or "Tensor" not in text.rpartition("->")[2]:
-        raise UsageError(f"{operator} takes or gives no tensor, so there is no proof of it", code="no-program")
+        raise UsageError(f"{operator} takes and returns no tensor, so it cannot be proven", code="no-program")
     texts = [names[tensors.index(one)] if one in tensors else _given(one, operator) for one in arguments if one.default is None]
     texts = [
         f"{one.name}={given}" if one.kwarg_only else given
@@ -178,7 +178,7 @@ def _annotation(kind: str) -> str:
     listed = re.fullmatch(r"(\w+)\[\d*\]", bare)
     word = ANNOTATIONS.get(listed[1] if listed else bare)
     if word is None:
-        raise UsageError(f"an argument of type {kind} has no form in an upgrader", code="no-program")
+        raise UsageError(f"an argument of type {kind} is not supported in an upgrader", code="no-program")
     text = f"List[{word}]" if listed else word
     return f"Optional[{text}]" if optional else text
 

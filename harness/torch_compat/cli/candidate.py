@@ -48,12 +48,12 @@ def _shard_of(_context: click.Context, _parameter: click.Parameter, value: str |
 @click.option(
     "--against",
     metavar="torch-X.Y.Z|python:PATH|wheel:FILE|nightly:DATE",
-    help="Release or build to compare with. A build is asked the same, now. Default: the newest recorded release that is not newer.",
+    help="Release or build to compare with. A build is run in the same way. Default: the newest recorded release that is not newer.",
 )
 @click.option(
     "--index-url",
     metavar="URL",
-    help="Index of nightlies; its page of torch is URL/torch/. Default: $TORCH_COMPAT_NIGHTLY_INDEX, or nightly_index of the policy.",
+    help="Index of nightlies, with torch at URL/torch/. Default: $TORCH_COMPAT_NIGHTLY_INDEX, or nightly_index of the policy.",
 )
 @click.option("--all", "everything", is_flag=True, help="Read every fixture, not a sample.")
 @click.option("--recipe", "recipes", multiple=True, metavar="NAME", help="Only this recipe and its fixtures. Can be repeated.")
@@ -68,7 +68,7 @@ def _shard_of(_context: click.Context, _parameter: click.Parameter, value: str |
     "--into",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Directory for what the build writes and does. Default: builds/ in the cache, where it is kept for --keep days.",
+    help="Directory for the archives and results of the build. Default: builds/ in the cache, where it is kept for --keep days.",
 )
 @click.option(
     "--earlier",
@@ -80,7 +80,9 @@ def _shard_of(_context: click.Context, _parameter: click.Parameter, value: str |
 @click.option(
     "--keep", type=click.IntRange(min=1), default=14, show_default=True, metavar="DAYS", help="How long an earlier build counts."
 )
-@click.option("--fail-on", type=click.Choice(["new"]), help="Exit status 1 for every new item, also if it breaks no promise.")
+@click.option(
+    "--fail-on", type=click.Choice(["new"]), help="Exit with status 1 for every new item, even if it breaks no promise."
+)
 @click.option("--full", is_flag=True, help="Print every item in full, not one screen.")
 @trust_option
 @root_option
@@ -106,12 +108,12 @@ def candidate(
 
     python:PATH is the Python executable that has the build, wheel:FILE a wheel of torch, and nightly:DATE the nightly of a day from an
     index. The build writes every recipe, reads fixtures (a sample that always holds
-    every recipe and the oldest writers), lists its operators, and uses deprecated features. The report says what is new, mended, known
-    and not asked. Nothing enters the corpus.
+    every recipe and the oldest writers), lists its operators, and uses deprecated features. The report lists what is new, fixed, already
+    known, and not checked. Nothing enters the corpus.
 
     A build executes code from archives. It runs without access to the network, your environment variables and your files.
 
-    Exit status: 0 nothing new breaks a promise; 1 something new does; 2 the build cannot be used; 4 something required was not asked.
+    Exit status: 0 nothing new breaks a promise; 1 something new does; 2 the build cannot be used; 4 a required check was not done.
     """
     from torch_compat.cli._candidate import asked_now, base_of, examined, recorded, shard_of  # noqa: PLC0415 - all of the harness
     from torch_compat.cli._candidate_items import Asking  # noqa: PLC0415
@@ -119,10 +121,10 @@ def candidate(
     from torch_compat.replay.trees import expire, open_tree  # noqa: PLC0415
 
     if not is_build_name(name):
-        hint = "give python:PATH, the Python executable that has the build" + (
+        hint = "use python:PATH, the Python executable that has the build" + (
             f", such as python:{name}" if "/" in name else "; a release is compared with `torch-compat replay --reader`"
         )
-        raise UsageError(f"{name!r} names no build", hint=hint, code="no-build")
+        raise UsageError(f"{name!r} is not a build", hint=hint, code="no-build")
     place = find_root(root)
     today = dt.datetime.now(dt.UTC).date()
     promises = place.policy()

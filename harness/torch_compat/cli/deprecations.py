@@ -59,10 +59,10 @@ def deprecations(
 ) -> int:
     """Show the state of each deprecation: what was removed too early, what is overdue, and what may happen next and when.
 
-    With IDs, such as floor-divide, only these are shown; the exit status is still that of all.
+    With IDs, such as floor-divide, only these are shown; the exit status still covers all deprecations.
 
-    Outside a checkout of torch-compat, the packaged policy is compared with the calendar alone. What releases did is then not checked,
-    and the exit status is 4 unless a promise is broken.
+    Outside a checkout of torch-compat, the packaged policy is compared with the calendar alone. In this case the behavior of releases is
+    not checked, and the exit status is 4 unless a promise is broken.
     """
     place = _tree(root)
     policy = under_profile(place.policy() if place is not None else find_policy(None), profile)
@@ -141,7 +141,7 @@ def _days(text: str | None) -> int | None:
         return None
     match = _NEXT.fullmatch(text)
     if match is None:
-        raise UsageError(f"{text!r} is not a number of days", hint="write 90-days or 90", code="bad-day")
+        raise UsageError(f"{text!r} is not a number of days", hint="use 90-days or 90", code="bad-day")
     return int(match[1])
 
 

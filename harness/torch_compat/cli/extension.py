@@ -100,19 +100,17 @@ def record(
     loads = library is not None or module is not None
     if not loads and listing is None:
         raise UsageError(
-            "nothing to record", hint="give --operators FILE --release X.Y.Z, or --library or --module with --reader torch-X.Y.Z"
+            "nothing to record", hint="use --operators FILE --release X.Y.Z, or --library or --module with --reader torch-X.Y.Z"
         )
     if library is not None and module is not None:
-        raise UsageError("--library and --module cannot be combined", hint="give only one of them")
+        raise UsageError("--library and --module cannot be combined", hint="use only one of them")
     asked = reader if loads else release
     if asked is None or (release is not None and reader is not None):
         if loads:
             raise UsageError(
-                "to load an extension, name a release that is built here", hint="give --reader torch-X.Y.Z instead of --release"
+                "to load an extension, name a release that is built here", hint="use --reader torch-X.Y.Z instead of --release"
             )
-        raise UsageError(
-            "--operators needs the release that the list belongs to", hint="give --release X.Y.Z instead of --reader"
-        )
+        raise UsageError("--operators needs the release that the list belongs to", hint="use --release X.Y.Z instead of --reader")
     version = known_release(asked, recorded.known)
     listed = None if listing is None else (_text(listing), str(listing))
     called = name or module or (library.stem if library is not None else listing.stem if listing is not None else "")
@@ -196,7 +194,7 @@ def check(manifest: Path, releases: tuple[str, ...], every: bool, verbose: bool,
     from torch_compat.operators.manifest import read_manifest  # noqa: PLC0415
 
     if bool(releases) == every:
-        raise UsageError("no releases were given", hint="give --release X.Y.Z or --all, not both")
+        raise UsageError("no releases were given", hint="use --release X.Y.Z or --all, not both")
     recorded = RecordedReleases()
     found = read_manifest(manifest)
     asked = recorded.releases if every else dict.fromkeys(known_release(release, recorded.known) for release in releases)
@@ -256,9 +254,9 @@ def dispatch(operators: tuple[str, ...], release: str | None, changes: tuple[str
     from torch_compat.operators.extensions import RecordedReleases, known_release  # noqa: PLC0415
 
     if (release is None) == (changes is None):
-        raise UsageError("no release was given", hint="give --release X.Y.Z or --changes OLD NEW, not both")
+        raise UsageError("no release was given", hint="use --release X.Y.Z or --changes OLD NEW, not both")
     if breaks and changes is None:
-        raise UsageError("--breaks requires --changes", hint="give --changes OLD NEW")
+        raise UsageError("--breaks requires --changes", hint="use --changes OLD NEW")
     recorded = RecordedReleases()
     if changes is not None:
         old, new = (known_release(one, recorded.known) for one in changes)

@@ -27,7 +27,7 @@ __all__ = ["inspect"]
     "--fail-on",
     multiple=True,
     metavar="CONDITION",
-    help="Exit with status 1 if a file meets the condition: danger (it names code that does harm), damage, changes (an operator computes "
+    help="Exit with status 1 if a file meets the condition: danger (it names harmful code), damage, changes (an operator computes "
     "something else in a release since it was written), or release:X (torch X does not load it with default arguments). May be given several times.",
 )
 @machine_outputs_option
@@ -35,10 +35,10 @@ __all__ = ["inspect"]
 def inspect(
     paths: tuple[str, ...], *, tree: bool, code: bool, fail_on: tuple[str, ...], outputs: tuple[str, ...], format_: str
 ) -> int:
-    """Identify archives, show their contents, and say which releases of torch can load them.
+    """Identify archives, show their contents, and list the releases of torch that can load them.
 
     Nothing in an archive is executed or imported, and torch is not needed. If PATH is a directory, every file below it is inspected,
-    whatever its name; links to directories are not followed, and a file that is no archive of PyTorch is listed as other. A single file is shown in full, several files as a table with one line
+    whatever its name; links to directories are not followed, and a file that is not a PyTorch archive is listed as other. A single file is shown in full, several files as a table with one line
     each, in the given order.
 
     Exit status: 0 every archive is sound; 1 a file meets a condition of --fail-on; 2 a file could not be read, is damaged, or was named

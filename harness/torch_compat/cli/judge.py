@@ -56,7 +56,7 @@ def full_option(command: click.decorators.FC) -> click.decorators.FC:
     type=click.Path(path_type=Path, file_okay=False, exists=True),
     multiple=True,
     metavar="DIR",
-    help="Also judge what a build wrote and did: a tree of `torch-compat candidate`, or a directory of trees. Can be repeated.",
+    help="Also judge the results of a build: a tree of `torch-compat candidate`, or a directory of trees. Can be repeated.",
 )
 @click.option(
     "--findings",
@@ -71,14 +71,14 @@ def full_option(command: click.decorators.FC) -> click.decorators.FC:
 @click.option(
     "--baseline",
     type=click.Path(path_type=Path),
-    help="Also list findings that are new, gone or changed since this JSON report, such as that of yesterday.",
+    help="Also list findings that are new, gone or changed since this JSON report, such as yesterday's.",
 )
 @click.option(
     "--upgrader",
     metavar="ID",
-    help="Only what the rule upgraders-proven says of this upgrader; the exit status follows it alone.",
+    help="Check only this upgrader, with the rule upgraders-proven.",
 )
-@click.option("--fail-on-new", is_flag=True, help="With --baseline: let the exit status follow new findings alone.")
+@click.option("--fail-on-new", is_flag=True, help="With --baseline: exit with status 1 only for new findings.")
 @outputs_option
 @full_option
 @format_option
@@ -104,7 +104,7 @@ def judge(
     if fail_on_new and baseline is None:
         raise UsageError("--fail-on-new needs --baseline FILE")
     if page is not None and upgrader is not None:
-        raise UsageError("--page shows what all rules found, and --upgrader asks some of them: give one of the two")
+        raise UsageError("--page needs the findings of all rules, so it cannot be combined with --upgrader")
     before = _baseline(baseline) if baseline is not None else None
     place = find_root(root)
     policy = under_profile(place.policy(), profile)

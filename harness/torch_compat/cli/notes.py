@@ -38,7 +38,7 @@ def notes(release: str, since: str | None, output: Path | None, root: Path | Non
     Each item has a snippet with its output in both releases, what to do, and its evidence. Text in reports/notes/RELEASE.toml is
     inserted under its item, and is never changed.
 
-    Exit status: 0 every item is explained by the policy; 1 an item is not; 2 text written by hand has no evidence any more.
+    Exit status: 0 every item is explained by the policy; 1 the policy does not explain an item; 2 hand-written text no longer has evidence.
     """
     place = find_root(root)
     found = reported(place, release, since)

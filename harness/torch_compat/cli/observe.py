@@ -66,13 +66,13 @@ def _share(_context: click.Context, _parameter: click.Parameter, value: str | No
 @click.option(
     "--everywhere",
     is_flag=True,
-    help="With --recipe: every release of the corpus runs the recipe, then every release reads what was written. Builds, asks and removes one "
-    "release after another, and goes on where an earlier run stopped.",
+    help="With --recipe: every release of the corpus runs the recipe, then every release reads what was written. Builds, runs and removes one "
+    "release after another, and continues where an earlier run stopped.",
 )
 @click.option("--yes", is_flag=True, help="With --everywhere: download more than 5 GB without asking for this option.")
-@click.option("--commands", is_flag=True, help="With --everywhere: do nothing; print the commands, a line for each CI shard.")
+@click.option("--commands", is_flag=True, help="With --everywhere: only print the commands, one line for each CI shard.")
 @click.option("--options", metavar="NAME", help="Only this set of load options from the policy.")
-@click.option("--missing", is_flag=True, help="Only what has no up-to-date recorded observation by this release.")
+@click.option("--missing", is_flag=True, help="Only cells without an up-to-date recorded observation by this release.")
 @click.option("--sample", callback=_share, metavar="SHARE", help="Only a random sample of the cells, such as 10%.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Random seed of --sample.")
 @click.option("--again", is_flag=True, help="Observe everything again, including what the last run observed.")
@@ -115,18 +115,18 @@ def observe(
     root: Path | None,
     format_: str,
 ) -> int:
-    """Load each fixture twice with real releases, and compare the results with the recorded ones.
+    """Load each fixture twice with real releases, and compare the results with the recorded results.
 
     Results of the reference reader are compared with what the writer of each fixture recorded when it read the fixture back.
 
     A release may execute code from archives, and executes probes. It runs without access to the network, your environment variables
     and your files. If this machine cannot isolate it, it loads only fixtures that are pinned in FROZEN. If any other fixture would
-    have to be observed, nothing is observed and the exit status is 4, unless you give --trust.
+    have to be observed, nothing is observed and the exit status is 4, unless you pass --trust.
 
     With --recipe NAME --everywhere, nothing is compared: a new recipe is run by every release and read by every release, and recorded.
-    Download, disk and time are stated first.
+    The command first prints the download size, disk space and time.
 
-    Exit status: 0 every outcome is as recorded, or --missing found nothing missing (no release runs for that); 1 an outcome differs
+    Exit status: 0 every outcome is as recorded, or --missing found nothing missing (in this case no release runs); 1 an outcome differs
     from the recorded one; 4 an outcome has no record to compare with, or the reference reader does not support something (the
     message names it).
     """
@@ -134,12 +134,12 @@ def observe(
         rest = (readers, fixtures, options, missing, sample, again, record, surveyed, deprecated, show, recorded)
         if recipe is None or any(rest) or format_ == "json":
             raise UsageError(
-                "--everywhere needs --recipe NAME, and takes only --yes, --commands, --trust and --root besides",
+                "--everywhere needs --recipe NAME, and can only be combined with --yes, --commands, --trust and --root",
                 code="everywhere",
             )
         return _everywhere(find_root(root), recipe, yes=yes, commands=commands, trust=trust)
     if yes or commands:
-        raise UsageError("--yes and --commands belong to --everywhere", code="everywhere")
+        raise UsageError("--yes and --commands require --everywhere", code="everywhere")
     if not readers:
         raise UsageError("Missing option '--reader'.", hint="torch-compat observe --reader torch-2.13.0", code="no-reader")
     if recipe is not None and (fixtures or missing):
@@ -153,7 +153,7 @@ def observe(
     if surveyed and not record:
         raise UsageError("--survey requires --record")
     if len(readers) > 1 and format_ == "json":
-        raise UsageError("--format json supports only one reader; give --reader once")
+        raise UsageError("--format json supports only one reader; use --reader once")
     reference = [reader for reader in readers if is_reference(reader)]
     if deprecated and (fixtures or options or missing or sample is not None or surveyed or recorded):
         raise UsageError(
@@ -241,7 +241,7 @@ def _everywhere(place: Root, recipe: str, *, yes: bool, commands: bool, trust: b
     if download > FREE_BYTES and not yes:
         raise UsageError(
             f"this downloads up to {download / 1e9:.0f} GB, more than {FREE_BYTES / 1e9:.0f} GB",
-            hint="give --yes to do it, or --commands for commands that CI runs in shards",
+            hint="use --yes to continue, or --commands to print commands for CI shards",
             code="needs-yes",
         )
     warn_unless_isolated()
@@ -258,7 +258,7 @@ def _check_reference(asked: list[str], *, wrong: bool) -> None:
         if reader != NAME:
             raise UsageError(
                 f"{reader}: the reference reader reads each fixture at the horizon of its own writer",
-                hint=f"give --reader {NAME}; for one file at another horizon: torch-compat run PATH --reader {reader}",
+                hint=f"use --reader {NAME}; for one file at another horizon: torch-compat run PATH --reader {reader}",
             )
 
 

@@ -32,12 +32,12 @@ def operators(context: click.Context, *, reference: bool, format_: str) -> int |
     """
     if context.invoked_subcommand is not None:
         if reference:
-            raise UsageError("--reference cannot be combined with a command", hint="give only one of them")
+            raise UsageError("--reference cannot be combined with a command", hint="use only one of them")
         return None
     if not reference:
         raise UsageError(
             "no command was given",
-            hint="give diff, history, check or dump, or --reference to list the operators of the reference reader",
+            hint="use diff, history, check or dump, or --reference to list the operators of the reference reader",
         )
     from torch_compat.runtime.registry import known  # noqa: PLC0415 - imports every family of operators
 
@@ -141,8 +141,8 @@ def check(
     """Check whether programs saved with OLD operators work with NEW.
 
     OLD and NEW are recorded releases, or files written by 'operators dump' or by PyTorch's dump_all_function_schemas.py, so that a
-    nightly build can be checked. A file holds what a process registers that has imported torch alone: operators that other imports
-    register are left out if the file has none of the same import. Breaks that are listed in policies/torch/operator_waivers are waived.
+    nightly build can be checked. A file lists the operators that are registered after `import torch` alone. Operators of other imports
+    are skipped if the file has none of the same import. Breaks that are listed in policies/torch/operator_waivers are waived.
     """
     from torch_compat.cli._operator_check import check_lines, check_operators, read_set  # noqa: PLC0415 - as late as it is needed
 
@@ -166,12 +166,12 @@ def check(
 
 @operators.command()
 @click.argument("build", metavar="RELEASE|python:PATH|wheel:FILE|nightly:DATE")
-@click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write there; else to standard output.")
+@click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write to this file. Default: standard output.")
 def dump(build: str, output: Path | None) -> int:
-    """Print the schemas of a build, one on each line, for 'operators check'.
+    """Print the schemas of a build, one per line, for 'operators check'.
 
-    RELEASE is built here (torch-compat readers build); python:PATH is a Python that has torch. The lines are those of PyTorch's own
-    test/forward_backward_compatibility/dump_all_function_schemas.py: of a process that has imported torch alone.
+    RELEASE is built here (torch-compat readers build); python:PATH is a Python that has torch. The output is that of PyTorch's own
+    test/forward_backward_compatibility/dump_all_function_schemas.py, after `import torch` alone.
     """
     from torch_compat.cli._readers import warn_unless_isolated  # noqa: PLC0415 - as late as it is needed
     from torch_compat.errors import EnvironmentUnavailable  # noqa: PLC0415
@@ -181,7 +181,7 @@ def dump(build: str, output: Path | None) -> int:
 
     kind, colon, path = build.partition(":")
     if not colon and "/" in build:
-        raise UsageError(f"{build!r} is no build", hint="give a release such as 2.13.0, or python:PATH")
+        raise UsageError(f"{build!r} is not a build", hint="use a release such as 2.13.0, or python:PATH")
     if kind == "python":
         environment = python_of(Path(path))
     elif colon:
@@ -193,7 +193,7 @@ def dump(build: str, output: Path | None) -> int:
         version = build.removeprefix("torch-")
         found = Environments().get(version)
         if found is None:
-            hint = f"torch-compat readers build torch-{version}; or give python:PATH, a Python that has torch"
+            hint = f"torch-compat readers build torch-{version}; or use python:PATH, a Python that has torch"
             raise EnvironmentUnavailable(f"torch-{version} is not built here", hint=hint, code="not-built")
         environment = found
         warn_unless_isolated()

@@ -319,7 +319,7 @@ def _write(root: Path | None, name: str, draft: str | None, alternative: str | N
             f"{name!r} is not a valid id", hint="use lower-case words joined by hyphens, such as 'lstsq-removed'", code="bad-name"
         )
     if not alternative:
-        raise UsageError("--write requires an alternative", hint="give --alternative TEXT")
+        raise UsageError("--write requires an alternative", hint="use --alternative TEXT")
     if not any(step.event and step.release for step in steps):
         raise UsageError("no step has a release in the calendar, so there is nothing to write yet", code="calendar-ends")
     place = find_root(root)

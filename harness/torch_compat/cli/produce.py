@@ -37,7 +37,7 @@ __all__ = ["produce"]
     "--into",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Of a build (python:PATH): directory for what it writes. Default: builds/ in the cache. A build never writes to the corpus.",
+    help="For a build (python:PATH): directory for its archives. Default: builds/ in the cache. A build never writes to the corpus.",
 )
 @root_option
 @format_option
@@ -55,7 +55,7 @@ def produce(writer: str, names: tuple[str, ...], into: Path | None, root: Path |
     """
     if into is not None and not is_build_name(writer):
         raise UsageError(
-            "--into is for builds: what a release writes belongs to the corpus", hint="give python:PATH|wheel:FILE|nightly:DATE"
+            "--into is for builds: what a release writes belongs to the corpus", hint="use python:PATH|wheel:FILE|nightly:DATE"
         )
     place = find_root(root)
     place.complete()

@@ -45,7 +45,7 @@ PROOFS = "reports/proofs"
     "readers",
     multiple=True,
     metavar="READER",
-    help="Also ask torch-X.Y.Z or a build (python:PATH, wheel:FILE, nightly:DATE): a release from before the change for the old "
+    help="Also run torch-X.Y.Z or a build (python:PATH, wheel:FILE, nightly:DATE): a release from before the change for the old "
     "result, one from after it or a build for the new result. Repeatable.",
 )
 @click.option(
@@ -69,7 +69,7 @@ PROOFS = "reports/proofs"
 @click.option(
     "--record",
     is_flag=True,
-    help="Write what releases answered to reports/proofs, which `judge` reads; what a build answered to the tree of that build.",
+    help="Record the results of releases in reports/proofs, which `judge` reads, and the results of a build in the tree of that build.",
 )
 @click.option("--mutate", is_flag=True, help="Instead, change the body in many ways and report which changes a proof notices.")
 @root_option
@@ -88,8 +88,8 @@ def prove(
 ) -> int:
     """Prove an upgrader, or find the smallest call that it does not preserve.
 
-    The same generated calls run in a program from before the operator's change and, through the upgrader, after it. The reference reader answers
-    on both sides, without torch; --reader asks real releases, which take precedence. Without real releases on both sides the verdict is
+    The same generated calls run in a program from before the operator's change and, through the upgrader, after it. By default, the
+    reference reader runs both, without torch; --reader uses real releases, which take precedence. Without real releases on both sides the verdict is
     marked as modelled.
 
     ID is an upgrader of policies/torch/upgraders.toml (such as div_Tensor_0_3), or a file with one or more [[upgrader]] tables.
@@ -109,7 +109,7 @@ def prove(
     if mutate:
         if readers or folder is not None or record:
             raise UsageError(
-                "--mutate asks the reference reader alone: leave out --reader, --counterexamples and --record", code="mutate"
+                "--mutate uses only the reference reader: remove --reader, --counterexamples and --record", code="mutate"
             )
         return _mutate(chosen, seed, format_)
     from torch_compat.proving.oracles import Real  # noqa: PLC0415 - brings every operator
@@ -194,7 +194,9 @@ def _readers(names: tuple[str, ...], place: Root | None) -> tuple[list[tuple[Env
     _, releases = resolved(find_policy(None if place is None else place.path), names)
     builds = [one.build for one in releases if isinstance(one, BuildRelease)]
     if len(builds) > 1:
-        raise UsageError("asks two builds; a proof is about one", hint="prove with one build at a time", code="two-builds")
+        raise UsageError(
+            "names two builds, but a proof covers only one", hint="prove with one build at a time", code="two-builds"
+        )
     return [(built(one), isinstance(one, BuildRelease)) for one in releases], builds[0] if builds else None
 
 
@@ -212,8 +214,8 @@ def _recordable(chosen: list[StatedUpgrader], build: Build | None, place: Root |
     for one in chosen:
         if known.get(one.id) != one:
             raise UsageError(
-                f"{one.id} is not an upgrader of {UPGRADERS} as it stands, so judge would not look at its proof",
-                hint=f"add its table to {UPGRADERS}, or prove it with a build, which has a tree of its own",
+                f"{one.id} is not an upgrader of {UPGRADERS} in this form, so judge would ignore its proof",
+                hint=f"add its table to {UPGRADERS}, or prove it with a build, which has its own tree",
                 code="upgrader",
             )
 

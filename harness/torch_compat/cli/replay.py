@@ -85,7 +85,7 @@ def replay(
 
     A release may execute code from archives, and executes probes. It runs without access to the network, your environment variables
     and your files. If this machine cannot isolate it, it loads only fixtures that are pinned in FROZEN. If any other fixture would
-    have to be observed, nothing is reported and the exit status is 4, unless you give --trust. The reference reader runs programs in
+    have to be observed, nothing is reported and the exit status is 4, unless you pass --trust. The reference reader runs programs in
     its own interpreter and executes no Python code from archives.
     """
     if recorded and (names or again):
@@ -94,7 +94,7 @@ def replay(
     if recorded and required:
         raise UsageError("--recorded observes nothing, so it cannot be combined with --require")
     if any(map(is_reference, required)):
-        raise UsageError("--require is about releases and builds", hint="for the reference reader: --reader reference")
+        raise UsageError("--require accepts only releases and builds", hint="for the reference reader: --reader reference")
     place = find_root(root)
     with changing(place.path):
         remove(place.latest / "report.json")  # whatever comes now, yesterday's result is not it
@@ -146,7 +146,7 @@ def _reference_chosen(policy: Policy, names: tuple[str, ...]) -> bool:
     for name in names:
         if is_reference(name) and name != NAME:
             raise UsageError(
-                f"{name}: the reference reader reads each fixture at the horizon of its own writer", hint=f"give --reader {NAME}"
+                f"{name}: the reference reader reads each fixture at the horizon of its own writer", hint=f"use --reader {NAME}"
             )
     return NAME in names if names else REFERENCE_BY_DEFAULT and any(rule.id == RULE for rule in policy.rules)
 

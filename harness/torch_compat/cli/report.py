@@ -46,12 +46,12 @@ __all__ = ["report", "reported"]
 @outputs_option
 @root_option
 def report(release: str, since: str | None, full: bool, format_: str, outputs: tuple[str, ...], root: Path | None) -> int:
-    """Show what begins with RELEASE: silent changes, refusals, crashes, operators, formats, deprecations, and what is mended.
+    """List what changed with RELEASE: silent changes, refusals, crashes, operators, formats, deprecations and fixes.
 
-    RELEASE is 2.13.0, torch-2.13.0, or 2.13 for its newest patch release. Nothing runs: the recorded observations of both releases
-    are compared. One fact is one item with one date; where records do not tell the exact release, the item names all candidates.
+    RELEASE is 2.13.0, torch-2.13.0, or 2.13 for its newest patch release. No release runs: the recorded observations of both releases are
+    compared. Each fact is one item with one date. If the records do not show the exact release, the item names all candidates.
 
-    Exit status: 0 every item is explained by the policy; 1 an item is not; 4 nothing is recorded of the release.
+    Exit status: 0 every item is explained by the policy; 1 the policy does not explain an item; 4 there are no records of the release.
     """
     asked = outputs_of(outputs)
     found = reported(find_root(root), release, since)

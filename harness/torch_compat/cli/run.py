@@ -67,7 +67,7 @@ def run(
 
     A real release may execute code from the archive. It runs without access to the network, your environment variables and your
     files. If this machine cannot isolate it, it loads only fixtures of the frozen corpus of the current tree; any other archive is
-    refused with the code `untrusted`, unless you give --trust.
+    refused with the code `untrusted`, unless you pass --trust.
 
     Exit status: 0 the call returned a value; 1 loading was refused, or the program raised, crashed or timed out; 2 invalid usage;
     3 internal error in torch-compat; 4 the reader does not support something (the message names it), is not available here, or

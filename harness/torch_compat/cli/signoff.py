@@ -57,13 +57,17 @@ LONGEST: Final = 400
 
 @click.command()
 @click.argument("release", metavar="RELEASE")
-@click.option("--by", metavar="NAME", help="Who signs, or withdraws.")
-@click.option("--date", metavar="DAY", help="The day of the signature, such as 2026-11-23. Default: today.")
+@click.option("--by", metavar="NAME", help="Name of the person who signs or withdraws.")
+@click.option("--date", metavar="DAY", help="Date of the sign-off, such as 2026-11-23. Default: today.")
 @click.option(
     "--accept", "accepted", multiple=True, metavar="ID", help="Accept this failure, for this sign-off only. Can be repeated."
 )
 @click.option(
-    "--because", "reasons", multiple=True, metavar="TEXT", help="Why; one for each --accept, in order, or for --withdraw."
+    "--because",
+    "reasons",
+    multiple=True,
+    metavar="TEXT",
+    help="Reason; one for each --accept, in the same order, or for --withdraw.",
 )
 @click.option("--verify", is_flag=True, help="Instead, list everything that has changed since the sign-off.")
 @click.option("--signers", type=click.Path(path_type=Path), help="With --verify: the allowed signers file for ssh-keygen.")
@@ -82,11 +86,11 @@ def signoff(
     withdraw: bool,
     root: Path | None,
 ) -> int:
-    """Sign for RELEASE on the recorded evidence, in reports/signoffs/RELEASE.
+    """Sign off RELEASE on the recorded evidence, in reports/signoffs/RELEASE.
 
-    Broken promises, required checks that could not be done, and judgements that rest on the reference reader alone refuse the
-    signature, and are all named. --accept ID --because TEXT accepts one, but never a check that was not done. What is waived, expected,
-    continues or was promised to nobody is listed.
+    The sign-off is refused if a promise is broken, a required check could not be done, or a verdict rests on the reference reader alone.
+    The message lists all of these. --accept ID --because TEXT accepts one of them, but never a missing check. Findings that are waived,
+    expected, continue or break no promise are listed.
 
     To sign with a key: `ssh-keygen -Y sign -f KEY -n torch-compat signoff.json`, then --attach signoff.json.sig.
 
@@ -94,9 +98,9 @@ def signoff(
     """
     place = find_root(root)
     if sum((verify, withdraw, attach is not None)) > 1:
-        raise UsageError("--verify, --withdraw and --attach exclude each other")
+        raise UsageError("--verify, --withdraw and --attach cannot be combined")
     if signers is not None and not verify:
-        raise UsageError("--signers belongs to --verify")
+        raise UsageError("--signers requires --verify")
     if not verify:
         place.complete()  # else a signature that was killed while it was written would be taken for one
     if verify or attach is not None:  # what is signed has a name, whatever has become of the policy
@@ -136,7 +140,7 @@ def _sign(place: Root, version: str, by: str, day: str, accepted: dict[str, str]
     older = signoffs_of(place.path, version)
     if older and not _file(place, older[-1], WITHDRAWN).is_file():
         raise UsageError(
-            f"{version} is signed already, in {FOLDER}/{older[-1]}", hint="--verify it, or --withdraw it first", code="signed"
+            f"{version} is already signed, in {FOLDER}/{older[-1]}", hint="use --verify, or --withdraw it first", code="signed"
         )
     with changing(place.path):
         with uncollected():
@@ -179,7 +183,7 @@ def _accepted(held: list[Blocker], accepted: dict[str, str]) -> list[tuple[Block
         if name not in known:
             nearest = get_close_matches(name, known, n=1, cutoff=0.3)
             hint = f"nearest: {nearest[0]}" if nearest else "nothing has to be accepted" if not known else None
-            raise UsageError(f"{escaped(name)} is nothing that can be accepted", hint=hint, code="unknown-id")
+            raise UsageError(f"{escaped(name)} cannot be accepted", hint=hint, code="unknown-id")
         taken.append((known[name], why))
     return taken
 
@@ -257,7 +261,9 @@ def _attach(place: Root, version: str, signature: Path) -> int:
     data = read_whole(signature, 1 << 16)
     if not data.startswith(b"-----BEGIN SSH SIGNATURE-----"):
         raise UsageError(
-            "is no signature by ssh-keygen", where=str(signature), hint=f"ssh-keygen -Y sign -f KEY -n {NAMESPACE} {STATEMENT}"
+            "is not a signature made by ssh-keygen",
+            where=str(signature),
+            hint=f"ssh-keygen -Y sign -f KEY -n {NAMESPACE} {STATEMENT}",
         )
     with changing(place.path):
         put(_file(place, name, SIGNATURE), data)
@@ -267,10 +273,10 @@ def _attach(place: Root, version: str, signature: Path) -> int:
 
 def _withdraw(place: Root, version: str, by: str, day: str, reasons: tuple[str, ...]) -> int:
     if len(reasons) != 1:
-        raise UsageError(f"{len(reasons)} --because, expected one: why it is withdrawn")
+        raise UsageError(f"{len(reasons)} --because, expected one, with the reason for the withdrawal")
     name = _newest(place, version)
     if _file(place, name, WITHDRAWN).is_file():
-        raise UsageError(f"{FOLDER}/{name} is withdrawn already", code="withdrawn")
+        raise UsageError(f"{FOLDER}/{name} is already withdrawn", code="withdrawn")
     mark = {"by": by, "date": day, "because": _text(reasons[0], "--because", "")}
     with changing(place.path):
         put(_file(place, name, WITHDRAWN), json.dumps(mark, sort_keys=True) + "\n")

@@ -284,7 +284,7 @@ def _check_release(release: str, where: str) -> None:
     if stated(release) is None:
         raise CorpusError(f"is the manifest of {release!r}, expected a release such as '1.5.1'", where=where)
     if not is_plain(release):
-        raise CorpusError(f"is the manifest of {release!r}, which can name no folder", where=where, code="outside")
+        raise CorpusError(f"is the manifest of {release!r}, which is not a valid folder name", where=where, code="outside")
 
 
 def _check_identity(identity: Any) -> None:
@@ -301,7 +301,7 @@ def _check_entry(entry: dict[str, Any], where: str) -> None:
         (name for name, text in entry.items() if text.__class__ is str and not text.isascii() and not _is_whole(text)), None
     )
     if odd is not None:
-        raise CorpusError(f"holds half a character in {odd}, expected whole ones", where=where, code="bad-line")
+        raise CorpusError(f"holds an unpaired surrogate in {odd}", where=where, code="bad-line")
     recipe = entry["recipe"]
     if not is_plain(recipe):
         what = f"names the recipe {recipe[:80]!a}, expected the plain name of a file: letters, digits and _ . + -"

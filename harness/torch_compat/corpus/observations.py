@@ -213,7 +213,7 @@ def parse_probe(name: str, entry: dict[str, Any]) -> Probe:
     if not all(holds is None or holds.__class__ is bool for _, holds, _ in checks):
         raise ValueError(f"probe {name!r:.60} has a check that is neither true nor false nor null")
     if entry["key"].__class__ is not str:
-        raise ValueError("the key of a probe is no text")
+        raise ValueError("the key of a probe is not a string")
     if error is not None and not all(error[part].__class__ is str for part in ("type", "message")):
         raise ValueError(f"probe {name!r:.60} has an error without the texts type and message")
     return Probe(name, entry["key"], checks, error)
@@ -484,12 +484,12 @@ def _check_types(body: dict[str, Any]) -> None:
         raise ValueError(f"count is {body['count']!r:.60}, expected a number, 0 or more")
     for name in ("errors", "warnings"):
         if not all(part.__class__ is str for pair in body.get(name, ()) for part in pair):
-            raise ValueError(f"{name} holds what is no text, expected pairs of texts")
+            raise ValueError(f"{name} holds values that are not strings, expected pairs of strings")
     if body.get("heard", False).__class__ is not bool:
         raise ValueError(f"heard is {body['heard']!r:.60}, expected true or false")
     for where, warnings in body.get("said", ()):
         if not all(part.__class__ is str for part in (where, *(part for pair in warnings for part in pair))):
-            raise ValueError("said holds what is no text, expected places and pairs of texts")
+            raise ValueError("said holds values that are not strings, expected places and pairs of strings")
     for difference in body.get("differences", ()):
         if not all(difference[name].__class__ is str for name in ("kind", "where")):
             raise ValueError("a difference has no text for kind or where")
@@ -507,7 +507,7 @@ def _check_types(body: dict[str, Any]) -> None:
                 _distance(steps)
     for paths, _ in body.get("departures", ()):
         if not all(path.__class__ is str for path in paths):
-            raise ValueError("departures hold a path that is no text")
+            raise ValueError("departures hold a path that is not a string")
 
 
 def _distance(value: Any) -> None:

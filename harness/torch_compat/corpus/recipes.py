@@ -117,7 +117,7 @@ def read_recipe(path: Path) -> Recipe:
         _releases(lacking, path)
     for claim, said in (("UNTIL", until), ("EXCEPT", lacking)):
         if said is not None and not why:
-            raise CorpusError(f"says {claim}, but not WHY", where=str(path))
+            raise CorpusError(f"has {claim}, but no WHY", where=str(path))
     return Recipe(path.stem, path, sha256, summary, family, tuple(operators), since, until, why, lacking)
 
 
@@ -186,7 +186,7 @@ def _constants(path: Path) -> tuple[dict[str, Any], str, str]:
                 constants[name] = _literal(node.value, path)
     summary = (ast.get_docstring(tree) or "").strip()
     if not summary:
-        raise CorpusError("has no docstring that says its one idea", where=f"{path}:1")
+        raise CorpusError("has no docstring that states what it tests", where=f"{path}:1")
     return constants, summary, _program_hash(source, tree)
 
 

@@ -49,7 +49,7 @@ def weights_only_policy(fixtures: Path) -> str:
     spans: dict[tuple[int, int], dict[str, Any]] = {}
     having = [release for release in recorded.releases if recorded.value("default", release) is not None]
     if not having or having != list(recorded.releases[-len(having) :]):
-        raise CorpusError("weights_only comes and goes between the releases", where=str(recorded.path))
+        raise CorpusError("weights_only is missing in a release between two that have it", where=str(recorded.path))
     for key, named in LISTS.items():
         for value, bits in recorded.values(named).items():
             for span in _runs([json.loads(value) if bits & recorded.bit(release) else None for release in recorded.releases]):
@@ -103,7 +103,7 @@ def _objects(answers: _Answers) -> str:
         if taken == {True}:
             return kind
         if len(taken) == 2:
-            raise CorpusError(f"{answers.release} takes one of NEWOBJ and BUILD of classes that are {kind}, and not the other")
+            raise CorpusError(f"{answers.release} accepts only one of NEWOBJ and BUILD for classes that are {kind}")
     return "none"
 
 

@@ -61,7 +61,7 @@ def parsed(data: bytes, allowance: Allowance, where: str) -> dict[str, Any]:
     try:
         found = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise Corrupt(f"is no JSON: {cut(str(error), 200)}", where=where, code="bad-json") from error
+        raise Corrupt(f"is not JSON: {cut(str(error), 200)}", where=where, code="bad-json") from error
     if not isinstance(found, dict):
         raise Corrupt(f"holds a {type(found).__name__}, expected an object", where=where, code="bad-json")
     return found

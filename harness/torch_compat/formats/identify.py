@@ -133,7 +133,7 @@ def recognised(archive: Archive) -> tuple[Facts, ZipFormat | OtherFormat]:
         first = next((one for one in archive.damage if one.code not in FOLDERS), None)
         if first is not None:
             where = f"{archive.path}, record {first.record!r}" if first.record else archive.path
-            raise Corrupt(f"holds no whole record that tells its format: {first.detail}", where=where, code=first.code)
+            raise Corrupt(f"has no complete record that states its format: {first.detail}", where=where, code=first.code)
         held = ", ".join(sorted(records)[:5])[:200] or "nothing"
         raise NoArchive(f"a zip archive of other files ({held})", where=archive.path, code="no-format")
     facts.family, facts.layout = found.FAMILY, found.LAYOUT

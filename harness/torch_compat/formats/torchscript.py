@@ -105,7 +105,7 @@ def read_sources(archive: ZipArchive, facts: Facts) -> None:
             source = str(archive.view(record), "utf-8")
         except UnicodeDecodeError as error:
             where = f"{archive.path}, record {record!r}"
-            raise Corrupt(f"is no text: {error}", where=where, code="bad-text") from error
+            raise Corrupt(f"is not text: {error}", where=where, code="bad-text") from error
         if len(source) < SHORT:
             archive.allowance.spend(2 * SOURCE * len(source))  # more than it can take: counting takes longer
         else:

@@ -16,7 +16,7 @@ def _parsed(body: str) -> ast.Module:
     try:
         return ast.parse(body)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise UsageError(f"the body is no TorchScript: {error}", code="upgrader") from None
+        raise UsageError(f"the body is not TorchScript: {error}", code="upgrader") from None
 
 
 def is_call_itself(body: str, operator: str) -> bool:

@@ -312,7 +312,7 @@ def known_operator(operator: str, release: str, recorded: RecordedReleases) -> s
     if len(known) > 1:
         raise UsageError(
             f"{release} has {len(known)} operators {name!r}",
-            hint=f"give the schema of one: {'; '.join(known)}",
+            hint=f"use the schema of one: {'; '.join(known)}",
             code="unknown-operator",
         )
     if not known:
@@ -335,7 +335,7 @@ def _nearest(operator: str, release: str, recorded: RecordedReleases) -> str:
     names = sorted(recorded.schemas.names(release))
     asked = operator.partition(".")[0]
     near = difflib.get_close_matches(asked if "::" in asked else f"aten::{asked}", names, 3, 0.6)
-    return f"did you mean {' or '.join(near)}?" if near else "give a name such as aten::add.Tensor"
+    return f"did you mean {' or '.join(near)}?" if near else "use a name such as aten::add.Tensor"
 
 
 def from_list(

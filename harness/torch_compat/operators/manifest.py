@@ -157,9 +157,9 @@ def read_manifest(path: Path) -> ExtensionManifest:
     try:
         document = json.loads(text)
     except json.JSONDecodeError as error:
-        raise ManifestError([Problem(where, error.lineno, "", f"is no JSON: {error.msg}, column {error.colno}")]) from error
+        raise ManifestError([Problem(where, error.lineno, "", f"is not JSON: {error.msg}, column {error.colno}")]) from error
     except (ValueError, RecursionError) as error:
-        raise ManifestError([Problem(where, 0, "", f"is no JSON: {error}")]) from error
+        raise ManifestError([Problem(where, 0, "", f"is not JSON: {error}")]) from error
     return _Reading(where, text).manifest(document)
 
 

@@ -101,7 +101,7 @@ def _encode(target: Global, args: tuple[Any, ...], budget: UnpicklingBudget) -> 
     try:
         return args[0].encode(*args[1:])
     except UnicodeEncodeError as error:
-        raise Corrupt(f"cannot be encoded as it says: {error.reason}", code="bad-text") from error
+        raise Corrupt(f"cannot be encoded as stated: {error.reason}", code="bad-text") from error
 
 
 def _bytes(target: Global, args: tuple[Any, ...], budget: UnpicklingBudget) -> Any:
@@ -455,14 +455,14 @@ def _build_array(array: NumpyArray, state: Any) -> None:
         if found is not None and dtype.__class__ is NumpyDtype:
             array.shape, array.dtype, array.fortran, array.data = found, dtype, fortran is True, data
             return
-    raise Corrupt("has an array of numpy whose state is none", code="bad-build")
+    raise Corrupt("has a NumPy array with an invalid state", code="bad-build")
 
 
 def _build_dtype(dtype: NumpyDtype, state: Any) -> None:
     if state.__class__ is tuple and len(state) > 2 and state[1].__class__ is str and len(state[1]) == 1:
         dtype.order, dtype.state = state[1], state[2:]
         return
-    raise Corrupt("has a dtype of numpy whose state is none", code="bad-build")
+    raise Corrupt("has a NumPy dtype with an invalid state", code="bad-build")
 
 
 def build(made: Any, state: Any) -> None:

@@ -627,7 +627,7 @@ def _run(
                     if func.__class__ is ModuleSource:
                         func = func.type
                     if func.__class__ not in CLASSLIKE:
-                        raise Corrupt("makes an instance of what is no class", code="bad-call")
+                        raise Corrupt("makes an instance of something that is not a class", code="bad-call")
                     stack.append(Described("instance", func, tuple(items[1:])))
             elif op == 48:  # POP
                 if stack:
@@ -639,7 +639,7 @@ def _run(
             elif op in {130, 131, 132}:  # EXT1, EXT2, EXT4
                 width = 1 << (op - 130)
                 n = int.from_bytes(data[i : i + width], "little")
-                raise Unsafe(f"asks for extension {n}, which only the reading process could know", code="extension")
+                raise Unsafe(f"asks for extension {n}, which only the reading process knows", code="extension")
             else:  # NEXT_BUFFER, READONLY_BUFFER
                 raise Corrupt(f"has {name}: its buffers were kept apart from it, and are not in a file", code="out-of-band")
     except HarnessError:

@@ -158,7 +158,7 @@ def _forget() -> None:
 
 def _named(added: Iterable[Any]) -> dict[str, tuple[str, Any]]:
     if isinstance(added, str):
-        raise UsageError(f"{added!r} is one name; expected a list of names, classes or functions")
+        raise UsageError(f"{added!r} is a single name; expected a list of names, classes or functions")
     found = {}
     for given in added:
         one, name = given if isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], str) else (given, "")

@@ -248,7 +248,9 @@ def read_accepted(folder: Path) -> Accepted | None:
         try:
             one = _parse(line, known)
         except (ValueError, UsageError) as error:
-            problems.append(Problem(file, number, "", f"is no line of this file: {error}; found {found(line)}: {ACCEPT}"))
+            problems.append(
+                Problem(file, number, "", f"is not a valid line of this file: {error}; found {found(line)}: {ACCEPT}")
+            )
             continue
         if line <= before:
             problems.append(Problem(file, number, "", f"does not come after the line before it: {ACCEPT}"))

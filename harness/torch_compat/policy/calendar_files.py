@@ -74,7 +74,7 @@ def written_calendar(policies: Path) -> Calendar[CalendarRelease]:
         try:
             releases.append(CalendarRelease.model_validate(parsed(part.body, str(path))["release"][0]))
         except ValidationError as error:
-            raise CorpusError(f"has a [[release]] that is none: {error}", where=str(path), hint=_HINT) from error
+            raise CorpusError(f"has an invalid [[release]]: {error}", where=str(path), hint=_HINT) from error
     return Calendar(releases)
 
 

@@ -105,7 +105,7 @@ def format_writers(entries: list[Entry]) -> Iterator[Problem]:
         elif len(given) == 2:
             yield entry.problem("has both 'written_from' and 'no_writer'; only one can be true", "no_writer")
         if "no_writer" in entry.raw and "pending" in entry.raw:
-            yield entry.problem("is 'pending' though it has 'no_writer': what nobody writes, nobody waits for", "pending")
+            yield entry.problem("is 'pending' and has 'no_writer'; only one can be true", "pending")
 
 
 def format_versions(entries: list[Entry]) -> Iterator[Problem]:
@@ -157,13 +157,13 @@ def waiver_covers(entries: list[Entry]) -> Iterator[Problem]:
     for entry in _of(entries, "waiver"):
         parts = entry.get("covers")
         if parts is None and "findings" not in entry.raw:
-            yield entry.problem("needs 'covers', or 'findings': it would be for nothing")
+            yield entry.problem("needs 'covers' or 'findings': otherwise it covers nothing")
         for index in range(len(parts)) if isinstance(parts, list) else ():
             part = entry.get("covers", index)
             if not isinstance(part, dict):
                 continue
             if "recipes" not in part and "says" not in part:
-                yield entry.problem("needs 'recipes', or 'says': it would be for every archive", "covers", index)
+                yield entry.problem("needs 'recipes' or 'says': otherwise it covers every archive", "covers", index)
             if ("writers" in part) is ("synthetic" in part):
                 yield entry.problem("needs either 'writers' or 'synthetic', and not both", "covers", index)
             for key in ("writers", "readers"):
@@ -197,7 +197,7 @@ def weights_only_says(entries: list[Entry]) -> Iterator[Problem]:
     """A table that says nothing of its releases."""
     for entry in _of(entries, "weights_only"):
         if not entry.raw.keys() - {"readers"}:
-            yield entry.problem("says nothing of these releases")
+            yield entry.problem("has no text for these releases")
 
 
 def wording_phrases(entries: list[Entry]) -> Iterator[Problem]:
@@ -207,7 +207,7 @@ def wording_phrases(entries: list[Entry]) -> Iterator[Problem]:
         phrases = _tables_in(entry, "says")
         texts = [(one.get("type"), one.get("text")) for one in phrases]
         if len(phrases) == 1:
-            yield entry.problem("needs two texts at least: one alone explains nothing", "says")
+            yield entry.problem("needs at least two texts", "says")
         for at, phrase in enumerate(phrases):
             if texts[at] in texts[:at]:
                 message = f"{found(texts[at][1])} stands here already: one text has one set of releases"
@@ -224,7 +224,7 @@ def takers_said_once(entries: list[Entry]) -> Iterator[Problem]:
         if ("readers" in entry.raw) is ("python" in entry.raw):
             yield entry.problem("needs either 'readers' or 'python', and not both")
         if not entry.raw.keys() & {"all", "any"}:
-            yield entry.problem("needs 'all' or 'any': it would hold of every archive")
+            yield entry.problem("needs 'all' or 'any': otherwise it applies to every archive")
 
 
 def corpus_said_once(entries: list[Entry]) -> Iterator[Problem]:
@@ -327,7 +327,9 @@ def deprecation_events(entries: list[Entry]) -> Iterator[Problem]:
         for at, event in enumerate(events):
             what, version = event.get("what"), stated(event.get("release"))
             if version and newest and version < newest:
-                yield entry.problem(f"stands after an event of {newest}: oldest first; found {version}", "events", at, "release")
+                yield entry.problem(
+                    f"comes after an event of {newest}, expected the oldest first; found {version}", "events", at, "release"
+                )
             newest = version or newest
             if allowed is not None and isinstance(what, str) and what in _WHATS and what not in allowed:
                 which = _kind(entry.get("kind"), bool(entry.get("silent")))
@@ -342,9 +344,9 @@ def deprecation_events(entries: list[Entry]) -> Iterator[Problem]:
             active.add(what)
         warns = any(event.get("what") == "warned" for event in events)
         if warns and "warning" not in entry.raw:
-            yield entry.problem("key 'warning' is missing: an event says that it warned")
+            yield entry.problem("key 'warning' is missing, but an event has a warning")
         if events and not warns and "warning" in entry.raw:
-            yield entry.problem("gives the text of a warning, but no event says that it warned", "warning")
+            yield entry.problem("has the text of a warning, but no event with a warning", "warning")
 
 
 def deprecation_statements(entries: list[Entry]) -> Iterator[Problem]:
@@ -354,7 +356,9 @@ def deprecation_statements(entries: list[Entry]) -> Iterator[Problem]:
         for at, statement in enumerate(_tables_in(entry, "docs")):
             version = stated(statement.get("release"))
             if version and newest and version <= newest:
-                yield entry.problem(f"stands after a statement of {newest}: oldest first; found {version}", "docs", at, "release")
+                yield entry.problem(
+                    f"comes after a statement of {newest}, expected the oldest first; found {version}", "docs", at, "release"
+                )
             newest = version or newest
             if ("holds" in statement) is ("absent" in statement):
                 yield entry.problem("needs either 'holds' or 'absent', and not both", "docs", at)
@@ -371,7 +375,7 @@ def deprecation_alternatives(entries: list[Entry]) -> Iterator[Problem]:
                 f"there is no other deprecation {found(name)}{suggestion(name, others)}", "alternative_deprecation"
             )
         if name is not None and "alternative_package" in entry.raw:
-            yield entry.problem("says of another package what a deprecation of torch cannot say", "alternative_package")
+            yield entry.problem("names another package, which a deprecation of torch cannot do", "alternative_package")
 
 
 def linked_waivers(entries: list[Entry]) -> Iterator[Problem]:

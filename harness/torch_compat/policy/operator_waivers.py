@@ -231,7 +231,7 @@ def operator_waiver_lists(entries: list[Entry]) -> Iterator[Problem]:
             names = [name for name in operators if isinstance(name, str)] if isinstance(operators, list) else []
             for name in names:
                 if name in seen:
-                    yield entry.problem(f"{found(name)} stands in another table of this waiver, too", "covers", at, "operators")
+                    yield entry.problem(f"{found(name)} is also in another table of this waiver", "covers", at, "operators")
             seen.update(names)
 
 

@@ -178,6 +178,6 @@ class _Scanner:
     def take(self, pattern: re.Pattern[str]) -> str:
         match = pattern.match(self.text, self.position)
         if match is None:
-            raise ValueError(f"line {self.line()}: found {self.text[self.position : self.position + 20]!r}, which is no TOML")
+            raise ValueError(f"line {self.line()}: found {self.text[self.position : self.position + 20]!r}, which is not TOML")
         self.position = match.end()
         return match.group()

@@ -58,18 +58,18 @@ def slip_conditions(entries: list[Entry]) -> Iterator[Problem]:
         if entry.get("readers") == "none":
             yield entry.problem("must name at least one", "readers")
         if not entry.raw.keys() & {"all", "any"}:
-            yield entry.problem("needs 'all' or 'any': it would hold of every archive")
+            yield entry.problem("needs 'all' or 'any': otherwise it applies to every archive")
         signs = [sign for key in ("all", "any") for sign in _texts(entry.get(key))]
         stage, outcome = entry.get("stage"), entry.get("outcome")
         met = [sign for sign in signs if sign.startswith(RUNS)]
         if stage == "load" and met:
-            yield entry.problem(f"is of loading, but {found(met[0])} is met only while a program runs", "stage")
+            yield entry.problem(f"applies to loading, but {found(met[0])} is met only while a program runs", "stage")
         elif stage == "call" and signs and not met:
-            yield entry.problem(f"is of a call, but asks for no sign that begins with {RUNS!r}", "stage")
+            yield entry.problem(f"applies to a call, but names no sign that begins with {RUNS!r}", "stage")
         if stage == "load" and outcome in {"raised", "value", "unstable"}:
             yield entry.problem(f"while loading it can be 'crashed' or 'timed-out'; found {found(outcome)}", "outcome")
         if outcome in DEADLY and "signal" not in entry.raw:
-            yield entry.problem("needs 'signal': what it dies of", "outcome")
+            yield entry.problem("needs 'signal', the signal that ends the process", "outcome")
         elif isinstance(outcome, str) and outcome not in DEADLY and "signal" in entry.raw:
             yield entry.problem(f"nothing dies of what is {found(outcome)}", "signal")
 

@@ -180,9 +180,9 @@ def unchanged(build: Build) -> None:
     """
     if _stamps(build.folder) != build._stamps and _digest(build.folder) != build.digest:  # noqa: SLF001 - a function of the same module
         raise BuildError(
-            f"{build.reader} changed while it was used: nothing that it said is kept",
+            f"{build.reader} changed while it was used: its results are discarded",
             where=build.name,
-            hint=f"let nothing install or compile in {build.folder} meanwhile, and run the same command again",
+            hint=f"do not install or compile in {build.folder} during the run, and run the same command again",
             code="build-changed",
         )
 
@@ -279,7 +279,9 @@ def _asked(environment: Environment, name: str) -> dict[str, Any]:
             raise BuildError(f"does not start: {launched}", where=name)
         try:
             if target.stat().st_size > MOST_SAID:
-                raise BuildError(f"its torch says {target.stat().st_size} bytes of itself, expected a few hundred", where=name)
+                raise BuildError(
+                    f"its torch printed {target.stat().st_size} bytes about itself, expected a few hundred", where=name
+                )
             said: dict[str, Any] = json.loads(target.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             words = done.stderr.strip().splitlines()[-1:] or [f"it ended with status {done.returncode}"]
@@ -289,7 +291,7 @@ def _asked(environment: Environment, name: str) -> dict[str, Any]:
             raise BuildError(f"its torch does not state {key!r}", where=name)
     if said.get("numpy") is not True:
         raise BuildError(
-            "this Python has no numpy, by which tensors and archives are looked into",
+            "this Python has no numpy, which is needed to read tensors and archives",
             where=name,
             hint=f"{environment.python} -m pip install numpy",
             code="build-without-numpy",
@@ -353,7 +355,7 @@ def _files(folder: Path) -> Iterator[tuple[str, Path]]:
             if path.is_file():
                 count += 1
                 if count > MOST_FILES:
-                    raise BuildError(f"has more than {MOST_FILES} files: this is not a torch", where=str(folder))
+                    raise BuildError(f"has more than {MOST_FILES} files: this is not a torch package", where=str(folder))
                 yield path.relative_to(folder).as_posix(), path
 
 

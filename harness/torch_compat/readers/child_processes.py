@@ -141,9 +141,7 @@ class Workshop:
                     self.ahead(spec)
             except (Gone, OSError) as error:
                 self._stack.close()
-                raise ReaderError(
-                    f"the process that makes processes for programs is gone: {error}", code="does-not-start"
-                ) from error
+                raise ReaderError(f"the process that starts program processes is gone: {error}", code="does-not-start") from error
 
     def ahead(self, spec: Spec) -> None:
         """Have a child made, and do not wait for it."""
@@ -311,7 +309,7 @@ class ChildProcess:
         why = f": {end['said']}" if end["said"] else ""
         return ReaderError(
             f"the process that runs the program died while it was to {self.stage}: {how}{why}",
-            hint="nothing outside of it was changed; load the archive again to go on",
+            hint="nothing outside of it was changed; load the archive again to continue",
             code="died",
         )
 

@@ -83,7 +83,7 @@ class _Pip:
                 )
             except Failed as error:
                 raise EnvironmentUnavailable(
-                    f"the index cannot be asked without pip: python -m venv failed: {last_words(error.output)}", code="no-pip"
+                    f"the index cannot be queried without pip: python -m venv failed: {last_words(error.output)}", code="no-pip"
                 ) from error
             return scratch / "venv" / "bin" / "python"
         return own
@@ -182,7 +182,7 @@ def offered_release(
         if found is None:
             raise EnvironmentUnavailable(
                 f"the package index does not offer torch {version} for Linux on x86-64",
-                hint="torch-compat readers available names what it offers",
+                hint="torch-compat readers available lists what it offers",
                 code="not-offered",
             )
         return found, _uploaded(calendar, found, today, pip)
@@ -251,7 +251,7 @@ def _refuse_unreached(said: str) -> None:
 
 def _unavailable(why: str) -> EnvironmentUnavailable:
     return EnvironmentUnavailable(
-        f"the package index could not be asked for releases of torch: {why}",
+        f"the package index could not be queried for releases of torch: {why}",
         hint="see `pip config list` for the index, proxy and certificates that pip uses",
         code="index-unavailable",
     )

@@ -229,7 +229,7 @@ def _close(child: ChildProcess, owner: int) -> None:
 
 def _integers(numbers: list[int]) -> list[int]:
     if any(number.__class__ is not int for number in numbers):
-        raise TypeError("a number of a tensor is no integer")
+        raise TypeError("a number of a tensor is not an integer")
     return numbers
 
 

@@ -186,5 +186,5 @@ def refuse_unless_trusted(path: Path, fence: Isolation, trust: Trust) -> None:
         raise Untrusted(
             f"a release would run code that this archive chose, and is not isolated here: {fence}",
             where=str(path),
-            hint="run it on a machine that can isolate, or give --trust if you trust whoever made it",
+            hint="run it on a machine that can isolate, or use --trust if you trust its author",
         )

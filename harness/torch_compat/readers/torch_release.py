@@ -245,9 +245,7 @@ class TorchRelease:
             raise self._died() from error
         reply = self._reply(seconds)
         if reply.pop("id", None) != self._sent:
-            raise ReaderError(
-                f"the worker of {self.environment.version} answered another request than it was asked", code="protocol"
-            )
+            raise ReaderError(f"the worker of {self.environment.version} answered a different request", code="protocol")
         self._refuse_fault(do, reply)
         return reply
 
@@ -300,7 +298,7 @@ class TorchRelease:
         identity = reply.get("identity")
         if not isinstance(identity, dict) or identity.get("protocol") != PROTOCOL or not isinstance(identity.get("torch"), str):
             raise ReaderError(
-                f"the worker of torch {self.environment.version} does not introduce itself as protocol {PROTOCOL} asks",
+                f"the worker of torch {self.environment.version} does not identify itself as protocol {PROTOCOL} requires",
                 code="protocol",
             )
         answered = stated(identity["torch"])
@@ -310,7 +308,7 @@ class TorchRelease:
                 raise BuildError(
                     f"torch {identity['torch']} answered, but {described['torch']} was there a moment ago",
                     where=str(self.environment.python),
-                    hint="let nothing install or compile there meanwhile",
+                    hint="do not install or compile there during the run",
                     code="build-changed",
                 )
         elif answered is None or answered.public != self.environment.version:

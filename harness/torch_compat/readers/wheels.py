@@ -109,7 +109,7 @@ def wheel_build(
     """
     name = name or f"wheel:{file}"
     if not file.is_file():
-        raise UsageError("there is no such file", where=str(file), hint="give wheel:FILE, a wheel of torch", code="no-wheel")
+        raise UsageError("there is no such file", where=str(file), hint="use wheel:FILE, a wheel of torch", code="no-wheel")
     wheel = _named(file.name, str(file))
     built = _packed(file)
     with file.open("rb") as stream:
@@ -151,7 +151,7 @@ def _packed(file: Path) -> dt.date | None:
             member = archive.getinfo("torch/version.py" if "torch/version.py" in names else "torch/__init__.py")
             day = dt.date(*member.date_time[:3])
     except (zipfile.BadZipFile, OSError, ValueError) as error:
-        raise BuildError(f"is no wheel: {error}", where=str(file), code="no-wheel") from error
+        raise BuildError(f"is not a wheel: {error}", where=str(file), code="no-wheel") from error
     return day if day >= EARLIEST else None
 
 
@@ -259,11 +259,11 @@ def nightly_build(
     except ValueError:
         day = None
     if found is None or day is None:
-        raise UsageError(f"{text!r} is not a day", hint="give nightly:2026-11-20, or nightly:2026-11-20+cu132", code="bad-day")
+        raise UsageError(f"{text!r} is not a day", hint="use nightly:2026-11-20, or nightly:2026-11-20+cu132", code="bad-day")
     if not index:
         raise UsageError(
-            "no index of nightlies is named",
-            hint=f"give --index-url URL, set {INDEX}, or state nightly_index in [policy]; its page of torch is URL/torch/",
+            "no index of nightlies is configured",
+            hint=f"use --index-url URL, set {INDEX}, or state nightly_index in [policy]; its page of torch is URL/torch/",
             code="no-index",
         )
     link = _chosen(index, day, found[4] or "cpu")
@@ -310,7 +310,7 @@ def _links(page: str) -> Iterator[_Link]:
     with _opened(page) as stream:
         content = stream.read(PAGE_BYTES + 1)
     if len(content) > PAGE_BYTES:
-        raise EnvironmentUnavailable(f"is longer than {PAGE_BYTES} bytes", where=_shown(page), code="index-unavailable")
+        raise EnvironmentUnavailable(f"has more than {PAGE_BYTES} bytes", where=_shown(page), code="index-unavailable")
     parser.feed(content.decode("utf-8", "replace"))
     for href in parser.found:
         url, _, fragment = urllib.parse.urljoin(page, href).partition("#")
@@ -367,12 +367,12 @@ def _download(link: _Link, file: Path) -> None:
         while block := stream.read(AT_ONCE):
             size += len(block)
             if size > WHEEL_BYTES:
-                raise BuildError(f"is longer than {WHEEL_BYTES} bytes", where=link.file)
+                raise BuildError(f"has more than {WHEEL_BYTES} bytes", where=link.file)
             found.update(block)
             target.write(block)
     if found.hexdigest() != link.sha256:
         raise BuildError(
-            f"has SHA-256 {found.hexdigest()[:12]}…, and the index states {link.sha256[:12]}…: nothing of it was run",
+            f"has SHA-256 {found.hexdigest()[:12]}…, and the index states {link.sha256[:12]}…: it was not run",
             where=link.file,
             hint="the download was cut off, or the file was replaced: fetch the page of the index again",
             code="wrong-hash",

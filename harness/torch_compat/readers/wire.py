@@ -65,7 +65,7 @@ class Gone(Exception):  # noqa: N818 - no error: the other side has closed the c
 
 def bad(said: str) -> ReaderError:
     """The error of a message that is none."""
-    return ReaderError(f"the process that runs the program sent what is no reply: {said}", code="bad-reply")
+    return ReaderError(f"the process that runs the program sent an invalid reply: {said}", code="bad-reply")
 
 
 def rounded(size: int) -> int:
@@ -439,7 +439,7 @@ class Reading:
                 return self._named(body[0])
             number, said = body
             if number.__class__ is not int or said.__class__ is not str:
-                raise TypeError("something kept has a number and a kind")
+                raise TypeError("a kept value needs a number and a kind")
             return Kept(number, said[:1000])
         if key == "o" and body.__class__ is str:
             return type(body, (), {})()

@@ -109,8 +109,8 @@ def _no_twins(trees: Iterable[BuildTree]) -> None:
         twin = seen.setdefault(tree.release.public, tree)
         if twin.digest != tree.digest:
             raise UsageError(
-                f"{twin.path} and {tree.path} are of two builds that both state {tree.release.public}",
-                hint="judge them one by one",
+                f"{twin.path} and {tree.path} are of two builds with the same version, {tree.release.public}",
+                hint="judge one at a time",
                 code="twin-builds",
             )
 
@@ -173,16 +173,16 @@ def _one(one: ObservedReader, other: ObservedReader, tree: BuildTree) -> Observe
     """
     if one.identity_digest != other.identity_digest or one.protocol != other.protocol:
         raise UsageError(
-            f"{one.name} was observed as two readers: by another Python, processor or version of torch-compat",
+            f"{one.name} was observed as two readers: with different Pythons, processors or versions of torch-compat",
             where=str(tree.path),
-            hint="observe all shards on machines of one kind",
+            hint="observe all shards on machines of the same kind",
             code="trees-differ",
         )
     for place, cell in other.cells.items():
         before = one.cells.get(place)
         if before is not None and before.key == cell.key and before != cell:
             raise UsageError(
-                f"{one.name} did two things with {' under '.join(place)}", where=str(tree.path), code="trees-differ",
+                f"{one.name} behaved in two ways with {' under '.join(place)}", where=str(tree.path), code="trees-differ",
                 hint="remove the older tree, or observe again",
             )  # fmt: skip
     return replace(

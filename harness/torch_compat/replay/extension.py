@@ -78,7 +78,7 @@ def ask_extension(
         what = end.get("signal") or next(iter(reply))
         raise UsageError(
             f"loading the extension in torch {environment.version} ended the process: {what}",
-            hint="a kernel that does not fit its operator does that; load it by hand to see what it says",
+            hint="a kernel that does not fit its operator does that; load it by hand to see its message",
             where=str(library or module),
             code="does-not-load",
         )

@@ -113,7 +113,7 @@ def observe(
         first, second = pool.map(stack.enter_context, pair)
         identity, name = first.identity, first.name
         if second.identity != identity:
-            raise ReaderError(f"two workers of {name} do not introduce themselves alike", code="unstable-identity")
+            raise ReaderError(f"two workers of {name} identify themselves differently", code="unstable-identity")
         seal = digest(identity)[:16]
         earlier = known if known is not None and known.identity == identity and known.protocol == PROTOCOL else None
         missing = [task for task in tasks if not _is_known(earlier, task)]
@@ -132,11 +132,11 @@ def observe(
     settled = {cell: _settle(cells[cell], again[cell]) for cell in cells}
     for probe in probed:
         if probed[probe] != probed_again[probe]:
-            raise ReaderError(f"probe {probe} says one thing and then another in {name}", code="unstable-probe")
+            raise ReaderError(f"probe {probe} gives different results in {name}", code="unstable-probe")
     for probe, one in used.items():
         if one != used_again[probe]:
             raise ReaderError(
-                f"the probe of the deprecation {probe} says one thing and then another in {name}: {one}; {used_again[probe]}",
+                f"the probe of the deprecation {probe} gives different results in {name}: {one}; {used_again[probe]}",
                 code="unstable-probe",
             )
     base = earlier or ObservedReader(name, identity, "", PROTOCOL, {}, {})

@@ -71,7 +71,7 @@ def _predicted(evidence: Evidence, reader: ObservedReader, given: Sequence[Task]
     for task in tasks:
         real = evidence.valid(reader, task.fixture, task.options)
         if real is None:
-            raise CorpusError(f"{task.fixture.id} is not recorded of {reader.name}", hint="judging names what was not observed")
+            raise CorpusError(f"{task.fixture.id} is not recorded for {reader.name}", hint="judging lists what was not observed")
         cell = observed.cells[task.fixture.id, task.options.id]
         verdict, what, text = agreement(evidence, task.fixture, real, cell)
         if verdict == "pass":

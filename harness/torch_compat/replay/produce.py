@@ -133,7 +133,7 @@ def _refuse_to_replace(root: Path, folder: Path, new: list[Recipe]) -> None:
             )
         if (folder / recipe.file).exists():
             raise CorpusError(
-                f"lies where {recipe.name!r} is to be written, and {MANIFEST} does not list it",
+                f"is in the place where {recipe.name!r} would be written, and {MANIFEST} does not list it",
                 where=str(folder / recipe.file),
                 hint="remove it, or restore the manifest from version control",
                 code="orphan-file",
@@ -163,7 +163,7 @@ def _produce_one(recipe: Recipe, reader: TorchRelease, scratch: Path, writer: st
     name = f"torch-{release}/{recipe.name}"
     reply = reader.request("produce", recipe=str(recipe.path), name=recipe.name, path=str(path), timeout_s=120)
     if "result" not in reply:
-        raise ReaderError(f"{name} was not written: {reply}", code="not-written", hint="mend the recipe: writing must not crash")
+        raise ReaderError(f"{name} was not written: {reply}", code="not-written", hint="fix the recipe: writing must not crash")
     made = reply["result"]
     common = {
         "release": release,

@@ -96,7 +96,7 @@ def draw(
         for reader, cell in zip(readers, cells, strict=True):
             if cell is None:
                 raise CorpusError(
-                    f"{task.fixture.id} is not recorded of {reader.name}", hint="judging names what was not observed"
+                    f"{task.fixture.id} is not recorded for {reader.name}", hint="judging lists what was not observed"
                 )
         recorded[task.fixture.id] = [cell for cell in cells if cell is not None]
     reasons = _reasons(tasks, recorded, releases, loading, rules, each=each, seed=seed)

@@ -90,7 +90,9 @@ class BuildTree:
         except (OSError, ValueError) as error:
             raise CorpusError(f"cannot be read: {error}", where=str(path), hint="remove the tree", code="bad-tree") from error
         if not isinstance(report, dict) or not isinstance(report.get("new"), list):
-            raise CorpusError("is no report of torch-compat candidate", where=str(path), hint="remove the tree", code="bad-tree")
+            raise CorpusError(
+                "is not a report of torch-compat candidate", where=str(path), hint="remove the tree", code="bad-tree"
+            )
         return report
 
 
@@ -109,13 +111,13 @@ def open_tree(folder: Path, build: Build, today: dt.date, shard: tuple[int, int]
     for parent in (folder.absolute(), *folder.absolute().parents):
         if (parent / "policies").is_dir() and (parent / "fixtures" / "FROZEN").is_file():
             raise BuildError(
-                "what a build writes never enters the corpus, and this folder is in one",
+                "files of a build never enter a corpus, and this folder is in one",
                 where=str(folder),
-                hint=f"give --into a folder outside {parent}",
+                hint=f"use --into a folder outside {parent}",
                 code="build-in-corpus",
             )
     if (path / STATE).is_file() and (there := _read(path)).digest != build.digest:
-        raise BuildError(f"holds what another build of {there.name} did", where=str(path), code="twin-builds")
+        raise BuildError(f"holds the results of another build of {there.name}", where=str(path), code="twin-builds")
     state = {
         "schema_version": SCHEMA_VERSION,
         "torch": str(build.release),
@@ -151,7 +153,7 @@ def trees_at(folder: Path) -> list[BuildTree]:
         raise UsageError(
             "holds no tree of a build",
             where=str(folder),
-            hint=f"give a directory with {STATE}, or the --into of `torch-compat candidate`",
+            hint=f"use a directory with {STATE}, or the --into of `torch-compat candidate`",
             code="no-tree",
         )
     return found

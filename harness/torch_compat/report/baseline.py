@@ -69,7 +69,7 @@ def read_baseline(data: bytes, where: str) -> dict[str, tuple[Told, ...]]:
     except (ValueError, KeyError, TypeError, RecursionError):
         good = False
     if not good:
-        raise UsageError("is no report of torch-compat judge", where=where, hint=hint, code="baseline")
+        raise UsageError("is not a report of torch-compat judge", where=where, hint=hint, code="baseline")
     return _grouped(told)
 
 

@@ -71,7 +71,7 @@ def _wrong(evidence: Evidence, recipe: Recipe, release: CalendarRelease, subject
     lacking = ReleaseSet.parse(recipe.lacking).ends if recipe.lacking is not None else frozenset()
     for bound in (recipe.since, recipe.until, *sorted(lacking)):
         if bound is not None and bound not in calendar:
-            return "bad bound", f"the recipe names {bound}, which is no release of the calendar"
+            return "bad bound", f"the recipe names {bound}, which is not a release of the calendar"
     writable = release.parsed in recipe.writers
     entry = evidence.corpus.fixtures.get(subject) or evidence.corpus.not_writable.get(subject)
     if entry is None:

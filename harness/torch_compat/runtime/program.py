@@ -205,7 +205,7 @@ class Program:
                     self._open.view("constants.pkl"), where=f"{self.path}, record 'constants.pkl'", allowance=self._allowance
                 ).value
                 if found.__class__ not in {tuple, list}:
-                    raise Corrupt("constants.pkl is no tuple", where=self.path, code="constants")
+                    raise Corrupt("constants.pkl is not a tuple", where=self.path, code="constants")
                 self._constants = [self._value(item, "constants/") for item in found]
             else:
                 self._constants = self._table
@@ -286,7 +286,7 @@ class Program:
     def _made(self, name: str, attributes: dict[str, Any] | None, state: Any, by_state: bool) -> Any:
         info = self.info(name)
         if info is None or info.python is None or not issubclass(info.python, ScriptObject):
-            raise Refused(f"names {name}, which is no class of the source", where=self.path, code="source")
+            raise Refused(f"names {name}, which is not a class of the source", where=self.path, code="source")
         made = info.python()
         if by_state:
             self._set_state(made, info, state)
@@ -389,14 +389,14 @@ class Program:
     def _described(self, value: Described, folder: str) -> Any:
         target = value.target
         if target.__class__ is not Global:
-            raise Refused("calls what is no name", where=self.path, code="pickle")
+            raise Refused("calls something that is not a name", where=self.path, code="pickle")
         if target.module == "torch.jit._pickle":
             if target.name == "build_tensor_from_id":
                 return self._table_entry(self._argument(value))
             if target.name in BUILDERS:
                 return self._value(self._argument(value), folder)
         if not target.module.startswith("__torch__"):
-            raise Refused(f"names {target.path}, which is no class of the program", where=self.path, code="pickle")
+            raise Refused(f"names {target.path}, which is not a class of the program", where=self.path, code="pickle")
         info = self.info(target.path)
         if info is None:
             self.reference(target.path)  # says why
@@ -423,7 +423,7 @@ class Program:
         elif isinstance(state, dict):
             self._set_attributes(made, info, state)
         elif state is not None:
-            raise Refused(f"an object of {target.path} has a state that is no dictionary", where=self.path, code="pickle")
+            raise Refused(f"an object of {target.path} has a state that is not a dictionary", where=self.path, code="pickle")
         return made
 
     def _argument(self, value: Described) -> Any:
@@ -497,7 +497,7 @@ class Program:
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             if isinstance(error, HarnessError):
                 raise
-            raise Corrupt(f"model.json is not as its format says: {error!r}", where=self.path, code="bad-json") from error
+            raise Corrupt(f"model.json does not follow its format: {error!r}", where=self.path, code="bad-json") from error
 
     def _table_entry(self, index: Any) -> Any:
         if index.__class__ is not int or not 0 <= index < len(self._table):

@@ -233,7 +233,7 @@ class Converter:
         order: Literal["F", "C"] = "F" if value.fortran else "C"
         if value.dtype is not None and value.dtype.code in {"O", "O8"}:
             if value.data.__class__ is not list or len(value.data) != count:
-                raise Corrupt(f"does not hold the {count} objects that it says", where=where, code="bad-array")
+                raise Corrupt(f"does not hold the {count} objects that it states", where=where, code="bad-array")
             objects = np.empty(count, object)
 
             def fill() -> None:
@@ -288,7 +288,7 @@ def _check_texts(array: np.ndarray[Any, Any], where: str) -> None:
     if array.dtype.kind == "U" and array.size:
         numbers = np.ascontiguousarray(array).reshape(-1).view(sized_dtype(array.dtype.byteorder, "u4"))
         if int(numbers.max()) > LAST_CHARACTER:
-            raise Corrupt("has a text with a number that is no character", where=where, code="bad-text")
+            raise Corrupt("has a text with a number that is not a character", where=where, code="bad-text")
 
 
 def _raw(data: Any, where: str) -> Any:

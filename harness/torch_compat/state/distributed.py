@@ -127,7 +127,7 @@ class _Reader:
         for shard, part in zip(entry.shards, parts, strict=True):
             self._check(entry, shard, part)
             if not isinstance(part, np.ndarray) or part.dtype != parts[0].dtype:
-                raise Unsupported(f"{shown(entry.name)} has parts that are no plain arrays of one dtype", where=self.folder)
+                raise Unsupported(f"{shown(entry.name)} has parts that are not plain arrays of one dtype", where=self.folder)
         assert entry.shape is not None  # noqa: S101 - of a tensor
         whole: Array = np.empty(entry.shape, parts[0].dtype)  # as many elements as its parts have together
         filled = np.zeros(entry.shape, np.bool_)

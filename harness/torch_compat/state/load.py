@@ -81,7 +81,7 @@ def objects_of(archive: Archive) -> Facts:
     if facts.layout not in OBJECTS:
         hint = "torch-compat inspect says what it holds"
         raise Unsupported(
-            f"is of the family {facts.family}, not what torch.save writes",
+            f"is of the family {facts.family}, not one that torch.save writes",
             where=archive.path,
             hint=hint,
             code="not-torch-save",

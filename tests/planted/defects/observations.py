@@ -299,7 +299,7 @@ def observations_of_a_reader_that_lies(tree: Tree, random: Random) -> tuple[str,
     edit_lines(path, lambda lines: [line.replace(f"\t{reader}\t", "\ttorch-1.7.1\t") for line in lines])
     edit_lines(path, lambda lines: [f"{lines[0].partition(chr(9))[0]}\ttorch-1.7.1", *lines[1:]])
     path.rename(path.with_name("torch-1.7.1.txt"))
-    return "is said to be of torch-1.7.1, but what answered was", "no observations of this reader"
+    return "is said to be of torch-1.7.1, but the answer came from", "no observations of this reader"
 
 
 @defect(4, 1)
@@ -325,7 +325,7 @@ def identity_changed_in_one_file(tree: Tree, random: Random) -> str:
 @defect()
 def day_of_observations_is_nonsense(tree: Tree, random: Random) -> str:
     edit_json(*any_line(tree, random, "reader"), lambda facts: facts.update(observed="yesterday"))
-    return "was observed on 'yesterday', which is no day"
+    return "was observed on 'yesterday', which is not a date"
 
 
 @defect(4)

@@ -181,7 +181,7 @@ def lock_of_waivers_left_in_conflict(tree: Tree, random: Random) -> str:
     at = random.randrange(4, len(head))
     text = "".join([*head[:at], "<<<<<<< HEAD\n", *head[at:], last])
     (tree.policy / WAIVERS_LOCK).write_text(text, encoding="utf-8")
-    return f"waivers.lock:{at + 1}: is no line of this file"
+    return f"waivers.lock:{at + 1}: is not a valid line of this file"
 
 
 # ---------------------------------------------------------------------------------- other differences where one is accepted

@@ -122,7 +122,7 @@ def _whole(path: Path) -> tuple[list[str], int, str]:
             code="bad-header",
         )
     if not _is_label(path.stem):
-        raise CorpusError(f"is named after {path.stem!r}, which is no release", where=str(path), code="bad-header")
+        raise CorpusError(f"is named after {path.stem!r}, which is not a release", where=str(path), code="bad-header")
     last = lines[-2].split("\t") if len(lines) > 1 and not lines[-1] else [""]
     if last[0] != "end":
         raise CorpusError(
@@ -161,7 +161,7 @@ def _reader(file: RecordedFile, number: int, name: str, text: str) -> None:
     identity, observed, protocol = facts["identity"], facts["observed"], facts["protocol"]
     _new(file.readers, name, "tells of the reader")
     if not isinstance(identity, dict) or name not in {f"torch-{identity.get('torch')}", identity.get("reader")}:
-        raise CorpusError(f"is said to be of {name[:80]}, but what answered was {identity!r:.300}", code="wrong-reader")
+        raise CorpusError(f"is said to be of {name[:80]}, but the answer came from {identity!r:.300}", code="wrong-reader")
     if file_of(name) != file.label:
         raise CorpusError(f"holds the observations of {name[:80]!r}, but is named {file.path.name!r}", code="wrong-reader")
     if any(value is not None and value.__class__ not in {str, int, float, bool} for value in identity.values()):
@@ -196,7 +196,7 @@ def _text(file: RecordedFile, number: int, name: str, text: str) -> None:
 def _asked(kind: str) -> Callable[[RecordedFile, int, str, str], None]:
     def parse(file: RecordedFile, number: int, name: str, said: str) -> None:
         if name not in file.readers:
-            raise ValueError(f"is of {name[:80]!r}, a reader that no line above tells")
+            raise ValueError(f"is of {name[:80]!r}, a reader that no line above declares")
         file.asked.append((number, kind, name, _pairs(said, "PROBE:KEY:ID")))
 
     return parse
@@ -227,7 +227,7 @@ def _pairs(text: str, form: str, order: Callable[[str], Any] = str) -> dict[str,
 
 def _sorted(names: list[str], order: Callable[[str], Any] = str) -> None:
     if sorted(names, key=order) != names:
-        raise ValueError(f"lists {' '.join(names)!r:.80} in another order than the recorded one")
+        raise ValueError(f"lists {' '.join(names)!r:.80} in the wrong order")
 
 
 def _shown(file: RecordedFile, number: int, day: str, seals: str) -> None:
@@ -248,7 +248,7 @@ def _writers(file: RecordedFile, number: int, name: str, labels: str) -> None:
     if len(names) > MOST_NAMES:
         raise CorpusError(f"lists more than {MOST_NAMES:,} writers", code="too-large")
     if name not in file.readers or not all(map(is_plain, names)):
-        raise ValueError(f"lists writers of {name[:80]!r}, a reader that no line above tells, or one that can be no release")
+        raise ValueError(f"lists writers of {name[:80]!r}, a reader that no line above declares, or one that can be no release")
     if sorted(names, key=place_of) != names or rank(names[-1]) > rank(name):
         raise ValueError(f"lists writers that are newer than {name[:80]}, or not from the oldest to the newest")
     file.writers[name] = Labels(names)
@@ -318,4 +318,4 @@ def _day(text: Any) -> str:
     try:
         return dt.date.fromisoformat(text).isoformat()
     except (TypeError, ValueError):
-        raise ValueError(f"was observed on {text!r:.40}, which is no day") from None
+        raise ValueError(f"was observed on {text!r:.40}, which is not a date") from None

@@ -110,7 +110,9 @@ def read_published(data: bytes, where: str) -> tuple[Published, ...]:
     for number, entry in enumerate(releases, 1):
         _check(entry, {"version": str, "notes": str, "whole": bool, "why": str}, f"release {number}", where)
         if not _address(entry["notes"]) or entry["version"] in found:
-            raise UsageError(f"release {number} has no https address, or stands twice", where=where, hint=HINT, code="published")
+            raise UsageError(
+                f"release {number} has no https address, or is listed twice", where=where, hint=HINT, code="published"
+            )
         found[str(Release(entry["version"]))] = []
     for number, entry in enumerate(items, 1):
         name = f"item {number}"
@@ -159,7 +161,7 @@ def compared(published: Published, report: ReleaseReport, where: str) -> Publish
             raise UsageError(
                 f"{escaped(one.title)}: the report of {report.release} has no {escaped(gone[0])}",
                 where=where,
-                hint=f"torch-compat report {report.release} --full lists what it has",
+                hint=f"torch-compat report {report.release} --full lists its items",
                 code="published-gone",
             )
         if one.found:

@@ -177,7 +177,9 @@ def read_statement(data: bytes, where: str) -> dict[str, Any]:
         files = document["files"]
         good = texts and isinstance(files, dict) and all(isinstance(one, str) for one in files.values())
     if not good:
-        raise UsageError(f"is no sign-off of version {VERSION}", where=where, hint="take it from version control", code="signoff")
+        raise UsageError(
+            f"is not a sign-off of version {VERSION}", where=where, hint="take it from version control", code="signoff"
+        )
     return dict(document)
 
 

@@ -271,7 +271,7 @@ class ExpressionCompiler:
             func.value = self.expr(func.value)
             func.attr = "m_" + func.attr
             return self._arguments(node, prefixed=True)
-        raise self.unit.fail(node, "calls what is no name")
+        raise self.unit.fail(node, "calls something that is not a name")
 
     def _callee(self, func: ast.Name) -> ast.expr:
         """A variable that is called. Only what is a function by the source itself can be: no value of a program is callable."""
