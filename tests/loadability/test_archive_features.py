@@ -15,6 +15,7 @@ from torch_compat.loadability import integer_constants
 from torch_compat.loadability.archive_features import KINDS, _holds_none, not_looked_at, signs_of
 from torch_compat.pickles import Tensor, unpickle
 
+FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 ASKED = {
     "record": frozenset({"model.json", "data/", "none/"}),
     "field": frozenset({"attributes", "isQuantized"}),
@@ -61,6 +62,25 @@ def test_the_dtypes_that_a_model_states() -> None:
 @pytest.mark.parametrize(("version", "newer"), [("8.2", False), ("8.1", False), ("7", False), ("8.10", True), ("9", True)])
 def test_schema_versions_are_compared_as_numbers(version: str, newer: bool) -> None:
     assert ("newer:export-schema:8.2" in signs(export_schema=version)) is newer
+
+
+@pytest.mark.parametrize(
+    ("fixture", "expected"),
+    [
+        ("torch-2.3.1/export_dynamic_batch", {"range-from:2"}),
+        ("torch-2.4.1/export_dynamic_batch", {"range-from:0"}),
+        ("torch-2.4.1/export_indexing", {"argument:as_optional_tensors"}),
+        (
+            "torch-2.1.2/export_indexing",
+            {"argument:as_optional_tensors"},
+        ),  # it states every kind of argument, and null for all but one
+        ("torch-2.4.1/export_without_inputs", set()),
+    ],
+)
+def test_arguments_and_ranges_of_exported_programs(fixture: str, expected: set[str]) -> None:
+    asked = {"argument": frozenset({"as_optional_tensors"}), "range-from": frozenset({"0", "2"})}
+    found, _ = signs_of(read_facts(FIXTURES / f"{fixture}.pt2"), asked)
+    assert {sign for sign in found if sign.partition(":")[0] in asked} == expected
 
 
 def test_source_counts_where_it_is_compiled() -> None:
