@@ -44,6 +44,9 @@ def small_survey() -> dict[str, Any]:
             }
         ),
         "halves": section({"layer_norm(m, [3])": {"float16": 'RuntimeError: "x" not implemented', "bfloat16": "computes"}}),
+        "dtypes": section(
+            {"layer_norm(m, [3])": {"RuntimeError: \"x\" not implemented for '{}'": "int16 int8", "computes": "int32"}}
+        ),
         "global_names": section(
             {
                 "names": {"torch": ["Size", "float32"], "torch.nn": ["Linear"]},

@@ -53,6 +53,7 @@ FILES: Final = {
     "constants": ("operators/constants.txt", "facts"),
     "weights_only": ("operators/weights_only.txt", "facts"),
     "halves": ("operators/halves.txt", "facts"),
+    "dtypes": ("operators/dtypes.txt", "facts"),
     "global_names": ("globals/names.txt", "sets"),
     "renamed_modules": ("globals/renamed_modules.txt", "facts"),
 }

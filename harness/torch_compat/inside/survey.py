@@ -1268,6 +1268,89 @@ def halves(torch):
     )
 
 
+# ---------------------------------------------------------------------------------------------------------------------
+# Other dtypes on the CPU
+
+ASKED_BESIDES = """
+igamma(m, n)|igammac(m, n)|special_gammainc(m, n)|special_gammaincc(m, n)|special_erfcx(m)|special_ndtri(m)|special_i0e(m)|special_i1(m)|special_i1e(m)
+special_ndtr(m)|special_log_ndtr(m)|special_zeta(m, n)|log_sigmoid_forward(m)|_weight_norm(m, m)|norm_except_dim(m, 2, 0)|_safe_softmax(m, 1)
+_prelu_kernel(m, n)|linalg_svdvals(m)|tensordot(m, p, [1], [0])|special_logsumexp(m, [1])|special_softmax(m, 1)|special_log_softmax(m, 1)
+linalg_lstsq(m, s2)|linalg_lu_factor(s)|linalg_ldl_factor(s)|linalg_tensorinv(s, 1)|linalg_matrix_exp(s)|lu_solve(p, s, r)|gcd(m, n)|lcm(m, n)
+bitwise_and(m, n)|bitwise_or(m, n)|bitwise_xor(m, n)|bitwise_not(m)|bitwise_and_(m, n)|bitwise_or_(m, n)|bitwise_xor_(m, n)|bitwise_not_(m)
+__and__(m, n)|__or__(m, n)|__xor__(m, n)|__lshift__(m, n)|__rshift__(m, n)|__lshift__(m, 1)|__rshift__(m, 1)|bitwise_left_shift(m, n)
+bitwise_right_shift(m, n)|logical_and_(m, n)|logical_or_(m, n)|logical_xor_(m, n)|_index_put_impl_(m, [k], n)|_s_where(h, m, n)|addcmul_(m, n, m)
+addcdiv_(m, n, m)|addmm_(s, p, m)|addr_(s, v, w)|baddbmm_(c, b, d)|addbmm_(s, b, d)|addmv_(v, s, w)|nll_loss_forward(m, k, None, 1, -100)
+unique_dim_consecutive(m, 0)|_adaptive_avg_pool3d(o, [2, 2, 2])|fft_ifft(m)|fft_fft2(m)|fft_fftn(m)|rsub(m, n)|digamma_(m)|lerp_(m, n, m)|polygamma_(m, 1)
+"""  # of `dtypes` alone, of which floats of 16 bits are asked as well
+HALF = {"bfloat16": "BFloat16", "float16": "Half"}
+TAKEN = ("bool", "complex128", "complex64", "int16", "int32", "int64", "int8", "uint8")
+CALLED = {
+    "bool": "Bool", "complex128": "ComplexDouble", "complex64": "ComplexFloat", "int16": "Short", "int32": "Int", "int64": "Long", "int8": "Char",
+    "uint8": "Byte",
+}  # fmt: skip
+TYPE = "{}"  # stands in a message for the name of the dtype, so that an answer to several dtypes is one
+
+
+def dtypes_given(torch, dtype):
+    """All tensors that a question may name: ones of a dtype; None if there are no such tensors."""
+    given = {}
+    try:
+        for name, shape in SHAPES.items():
+            values = torch.ones(shape)
+            if shape == (3, 3):
+                values = values + 2 * torch.eye(3)
+            given[name] = values.to(getattr(torch, dtype))
+        if not (given["m"] == given["n"]).all():  # 1.5 names complex types that it does not compute with at all
+            return None
+    except (AttributeError, RuntimeError, TypeError):
+        return None
+    for name, values in WHOLE.items():
+        given[name] = torch.tensor(values)
+    given["h"] = torch.tensor([[1, 0, 1], [0, 1, 0]]) > 0
+    return given
+
+
+def dtypes_answer(torch, call, dtype, given):
+    """What a call comes to with tensors that are given: "computes", or the error without the name of the dtype."""
+    names = sorted(set(re.findall(r"\w+", call)) & set(given))
+    code = "def f(%s):\n    return %s\n" % (", ".join(names), call)
+    try:
+        torch.jit.CompilationUnit(code).f(*[given[name].clone() for name in names])
+    except Exception as error:
+        said = "%s: %s" % (type(error).__name__, halves_said(error))
+        called = HALF.get(dtype) or CALLED.get(dtype)
+        return re.sub(r"\b%s\b" % called, TYPE, said) if called else said
+    return "computes"
+
+
+def dtypes(torch):
+    """Which operators take which dtypes on the CPU, by the calls of ``halves`` and some besides: what it says, and the dtypes to which it says so."""
+    spelled = {}
+    given = {dtype: dtypes_given(torch, dtype) for dtype in ("float32", "float64", *HALF, *TAKEN)}
+
+    def ask(asked):
+        question, dtype = asked
+        if given[dtype] is None:
+            return None
+        control = "int32" if re.match("gcd|lcm|.*bitwise|.*shift|__", question) else "float32"
+        if question not in spelled:
+            spelled[question] = next((one for one in halves_spelled(question) if dtypes_answer(torch, one, control, given[control]) == "computes"), None)
+        return None if spelled[question] is None else dtypes_answer(torch, spelled[question], dtype, given[dtype])
+
+    besides = [one.strip() for line in ASKED_BESIDES.strip().split("\n") for one in line.split("|")]
+    asked = [(question, dtype) for question in halves_asked() for dtype in TAKEN]
+    asked += [(question, dtype) for question in sorted(set(besides) - set(halves_asked())) for dtype in ("float32", "float64", *HALF, *TAKEN)]
+    entries = {}
+    for (question, dtype), answer, died in map_in_forks(ask, asked):
+        answer = "died: " + died if died else answer
+        if answer is not None:
+            entries.setdefault(question, {}).setdefault(answer.replace(" > ", " gt "), []).append(dtype)
+    return section(
+        "Each call was compiled as TorchScript and run with tensors of ones of each dtype, where float32 computes; what is of integers alone, where int32 does.",
+        {question: {said: " ".join(kinds) for said, kinds in answers.items()} for question, answers in entries.items()},
+    )
+
+
 SECTIONS = (
     schemas,
     imported,
@@ -1282,6 +1365,7 @@ SECTIONS = (
     accepts,
     constants,
     halves,
+    dtypes,
 )
 
 

@@ -25,7 +25,21 @@ from torch_compat.releases.release import Release
 if TYPE_CHECKING:
     from torch_compat.releases.known import Known
 
-__all__ = ["COMPUTES", "DTYPES", "EMPTY", "FILE", "RANKS", "changed", "computed_by", "refuses", "said"]
+__all__ = [
+    "COMPUTES",
+    "DTYPES",
+    "EMPTY",
+    "FILE",
+    "RANKS",
+    "Question",
+    "as_asked",
+    "changed",
+    "computed_by",
+    "nearest",
+    "question",
+    "refuses",
+    "said",
+]
 
 FILE = "halves.txt"
 COMPUTES = "computes"
@@ -46,17 +60,31 @@ MATRIX, BATCH = 2, 3
 BY_VECTOR: Final = Release("1.12.0")
 
 
-class _Asked(NamedTuple):
-    """One question, of one dtype, with or without elements.
+class Question(NamedTuple):
+    """A call that was asked.
 
     Attributes:
         ranks: the numbers of dimensions of the tensors of floats that it gives.
         given: how many arguments it gives by position.
-        said: what was said, with the releases as bits.
+        places: the positions of the arguments that are floats, or lists of them.
+        words: the names of arguments that are texts and given by name, as ``rounding_mode``.
     """
 
     ranks: tuple[int, ...]
     given: int
+    places: frozenset[int]
+    words: frozenset[str]
+
+
+class _Asked(NamedTuple):
+    """One question, of one dtype, with or without elements.
+
+    Attributes:
+        question: what was asked.
+        said: what was said, with the releases as bits.
+    """
+
+    question: Question
     said: tuple[tuple[str, int], ...]
 
 
@@ -78,17 +106,27 @@ def _asked(name: str) -> dict[str, list[_Asked]]:
         by_key.setdefault(key, []).append((json.loads(value), history.bits(spans)))
     found: dict[str, list[_Asked]] = {}
     for key, told in by_key.items():
-        question, _, dtype = key.rpartition(" > ")
-        found.setdefault(dtype, []).append(_Asked(*_shape(question), tuple(told)))
+        spelled, _, dtype = key.rpartition(" > ")
+        found.setdefault(dtype, []).append(_Asked(question(spelled), tuple(told)))
     return found
 
 
-def _shape(question: str) -> tuple[tuple[int, ...], int]:
-    """Of a question the numbers of dimensions of its floats, and how many arguments it gives by position."""
-    call = ast.parse(question, mode="eval").body
+def question(spelled: str) -> Question:
+    """What a call as it is spelled in the file asks."""
+    call = ast.parse(spelled, mode="eval").body
     assert isinstance(call, ast.Call)  # noqa: S101 - our own file
-    named = (node for one in call.args for node in ast.walk(one) if isinstance(node, ast.Name))
-    return tuple(RANKS[node.id] for node in named if node.id in RANKS), len(call.args)
+    named = [
+        (place, node.id)
+        for place, one in enumerate(call.args)
+        for node in ast.walk(one)
+        if isinstance(node, ast.Name) and node.id in RANKS
+    ]
+    words = frozenset(
+        one.arg
+        for one in call.keywords
+        if one.arg is not None and isinstance(one.value, ast.Constant) and isinstance(one.value.value, str)
+    )
+    return Question(tuple(RANKS[name] for _, name in named), len(call.args), frozenset(place for place, _ in named), words)
 
 
 def _of(name: str, dtype: str) -> list[_Asked]:
@@ -117,20 +155,36 @@ def _place(horizon: Release) -> int:
 def said(name: str, dtype: str, ranks: tuple[int, ...], count: int, horizon: Release) -> str | None:
     """What the release says to such a call; None where that is not known."""
     place = _place(horizon)
-    if name in MATMUL:
-        ranks = _as_one_product(ranks, horizon)
-    asked = [(one, told) for one in _of(name, dtype) for told, bits in one.said if bits >> place & 1]
+    asked = [(one.question, told) for one in _of(name, dtype) for told, bits in one.said if bits >> place & 1]
+    return nearest(asked, as_asked(name, ranks, horizon), count)
+
+
+def nearest(asked: list[tuple[Question, str]], ranks: tuple[int, ...], count: int, *, tensors: bool = False) -> str | None:
+    """What was said to the questions that are nearest to a call; None where they disagree, or there are none.
+
+    Parameters:
+        tensors: whether none is near that has another number of tensors, and questions agree that all raise something.
+        asked: the questions of an operator, each with what was said.
+        ranks: the numbers of dimensions of the tensors of the call.
+        count: how many arguments it has.
+    """
     for near in (
         [told for one, told in asked if one.ranks == ranks and one.given == count],
         [told for one, told in asked if one.ranks == ranks],
         [told for one, told in asked if len(one.ranks) == len(ranks) and one.ranks[:1] == ranks[:1]],
         [told for one, told in asked if len(one.ranks) == len(ranks)],
-        [told for one, told in asked if one.ranks[:1] == ranks[:1]],
-        [told for _, told in asked],
+        [told for one, told in asked if one.ranks[:1] == ranks[:1] and not tensors],
+        [told for _, told in asked if not tensors],
     ):
         if near:
-            return near[0] if len(set(near)) == 1 else None
+            agreed = len(set(near)) == 1 or (tensors and COMPUTES not in near)
+            return near[0] if agreed else None
     return None
+
+
+def as_asked(name: str, ranks: tuple[int, ...], horizon: Release) -> tuple[int, ...]:
+    """The numbers of dimensions by which the questions of an operator are looked up: of matmul, those of the product that it makes."""
+    return _as_one_product(ranks, horizon) if name in MATMUL else ranks
 
 
 def _as_one_product(ranks: tuple[int, ...], horizon: Release) -> tuple[int, ...]:

@@ -1,46 +1,78 @@
-"""Operators that refuse floats of 16 bits where the release of the horizon does (:mod:`torch_compat.operators.halves`)."""
+"""Operators that refuse tensors of a dtype where the release of the horizon does: floats of 16 bits (:mod:`torch_compat.operators.halves`)
+and every other (:mod:`torch_compat.operators.dtypes`).
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from torch_compat.operators.dtypes import CALLED, taken
 from torch_compat.operators.halves import COMPUTES, EMPTY, refuses, said
-from torch_compat.runtime.dtypes import BFLOAT16, FLOAT16, as_dtype
+from torch_compat.releases.sets import ReleaseSet
+from torch_compat.runtime.dtypes import BFLOAT16, DTYPES, FLOAT16, as_dtype
+from torch_compat.runtime.registration import OUTS
 from torch_compat.runtime.tensor import Tensor
 from torch_compat.runtime.values import raised
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from torch_compat.errors import Raised
+    from torch_compat.operators.dtypes import Taken
     from torch_compat.releases.release import Release
 
 __all__ = ["guarded"]
 
 DIED = "died: "
-BY_PLACE = {"aten::softmax": 2, "aten::log_softmax": 2}
+BY_PLACE = dict.fromkeys(
+    (f"aten::{name}" for name in ("softmax", "log_softmax", "special_softmax", "special_log_softmax", "_safe_softmax")), 2
+)
 """Where the dtype of a call stands that is not given by name."""
 NAMES = {FLOAT16.array: "float16", BFLOAT16.array: "bfloat16"}
+BY_BOUNDS = frozenset({"aten::clamp_max", "aten::clamp_min", "aten::clip"})
+BOUNDED = (2, 2, 2)
+"""Operators that were asked with numbers for bounds; with tensors they are the clamp that was asked with tensors of so many dimensions."""
+UNLESS = {"aten::kl_div": "log_target"}
+"""Flags of operators that take a call past the kernel which was asked."""
+INTO_OUT = {"aten::adaptive_avg_pool2d": "aten::_adaptive_avg_pool2d"}
+"""Operators that reach their kernel another way where ``out`` is given."""
+ALONE = {
+    f"aten::{name}": ReleaseSet.parse(releases)
+    for releases, names in {
+        "..": ("mode", "max", "min"), "1.2.0..": ("kthvalue",), "1.6.0..": ("sort", "argmin", "argmax"), "1.9.0..": ("cumsum", "cumprod"),
+        "1.2.0..<1.8.0": ("median", "nanmedian"),
+    }.items()
+    for name in names
+}  # fmt: skip
+"""Operators that copy the only element of a tensor without dimensions, of whichever type, with the releases that do."""
+OTHERS = {DTYPES[name].array: name for name in CALLED if DTYPES[name].numpy is not None}
 
 
 def guarded(name: str, call: Callable[..., Any], horizon: Release, *, lists: bool = False) -> Callable[..., Any]:
-    """An operator that refuses floats of 16 bits where the release of the horizon does; the same where it refuses none.
+    """An operator that refuses the dtypes which the release of the horizon refuses; the same where it refuses none.
 
     Parameters:
         lists: whether the operator is one of lists as well, which moves tensors and does not compute with them.
     """
-    if not refuses(name, horizon):
+    floats, others = refuses(name, horizon), taken(name, horizon)
+    if not floats and others is None:
         return call
     writes = name.endswith("_")
+    refused = frozenset(NAMES if floats else ()) | {
+        dtype for dtype, called in OTHERS.items() if others and called in others.refused
+    }
+    by_first = name not in BY_PLACE and (others is None or 0 in others.places)
 
     def guard(*args: Any, **keywords: Any) -> Any:
         first = args[0] if args else None
-        plain = first.__class__ is Tensor and first.array.dtype not in NAMES and first.array.dtype.kind != "b"
-        if plain and "dtype" not in keywords and name not in BY_PLACE:  # nearly every call
+        plain = first.__class__ is Tensor and first.array.dtype not in refused and first.array.dtype.kind != "b"
+        if plain and by_first and "dtype" not in keywords:  # nearly every call
             return call(*args, **keywords)
         if lists and (first.__class__ is list or (len(args) > 1 and args[1].__class__ is list)):
             return call(*args, **keywords)
-        error = _refusal(name, args, keywords, horizon)
+        error = _refusal(name, args, keywords, horizon) if floats else None
+        if error is None and others is not None:
+            error = _refusal_of_others(others, args, keywords)
         if error is None:
             return call(*args, **keywords)
         if not writes and "out" not in keywords:
@@ -50,16 +82,47 @@ def guarded(name: str, call: Callable[..., Any], horizon: Release, *, lists: boo
     return guard
 
 
+def _refusal_of_others(others: Taken, args: tuple[Any, ...], keywords: dict[str, Any]) -> Raised | None:
+    """The error of a call whose data are all of one dtype, which is no float, and have elements."""
+    computed = _computed(others.name, args, keywords)
+    if computed is not None and others.name not in BY_PLACE:
+        return None  # it was not asked what becomes of a dtype that is named
+    given = [
+        *_tensors(args[place] for place in others.places if place < len(args)),
+        *_tensors(value for word, value in keywords.items() if word not in OUTS),
+    ]
+    kinds = {computed or one.array.dtype for one in given}
+    if len(kinds) != 1 or (dtype := OTHERS.get(kinds.pop())) is None or any(not one.array.size for one in given):
+        return None
+    words = frozenset(word for word, value in keywords.items() if value.__class__ is str)
+    told = others.said(dtype, tuple(one.array.ndim for one in given), len(args), words)
+    if told is None:
+        return None
+    kind, _, message = told.partition(": ")
+    return raised(kind, message)
+
+
 def _refusal(name: str, args: tuple[Any, ...], keywords: dict[str, Any], horizon: Release) -> Raised | None:
     computed = _computed(name, args, keywords)
+    if name == "aten::nansum" and args and args[0].__class__ is Tensor and args[0].dtype.category < FLOAT16.category:
+        return None  # the sum of integers, in whichever type
+    if name in UNLESS and keywords.get(UNLESS[name]):
+        return None
+    if name in INTO_OUT and "out" in keywords:
+        name = INTO_OUT[name]
     given = [
         one for one in _tensors((*args, *keywords.values())) if computed is not None or one.dtype.category >= FLOAT16.category
     ]
+    if name in ALONE and len(given) == 1 and not given[0].array.ndim and horizon in ALONE[name]:
+        return None
     kinds = {computed or one.array.dtype for one in given}
     if len(kinds) != 1 or (dtype := NAMES.get(kinds.pop())) is None:
         return None  # of several dtypes, releases compute in the one that they have together, or refuse them for that
     empty = EMPTY if any(one.array.size == 0 for one in given) else ""
-    told = said(name, dtype + empty, tuple(one.array.ndim for one in given), len(args), horizon)
+    ranks = tuple(one.array.ndim for one in given)
+    if len(given) > 1 and name.rstrip("_") in BY_BOUNDS:
+        name, ranks = "aten::clamp", BOUNDED
+    told = said(name, dtype + empty, ranks, len(args), horizon)
     if told is None or told == COMPUTES or told.startswith(DIED):
         return None
     kind, _, message = told.partition(": ")
@@ -75,7 +138,7 @@ def _computed(name: str, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any
     return None if found is None else found.array
 
 
-def _tensors(values: tuple[Any, ...]) -> Iterator[Tensor]:
+def _tensors(values: Iterable[Any]) -> Iterator[Tensor]:
     for value in values:
         if value.__class__ is Tensor:
             yield value

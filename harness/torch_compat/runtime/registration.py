@@ -17,7 +17,7 @@ Function = TypeVar("Function", bound="Callable[..., Any]")
 OUTS = frozenset(
     {"out", "out0", "out1", "out2", "out3", "output", "total_weight", "save_mean", "save_invstd", "sign", "logabsdet", "eigenvalues",
      "eigenvectors", "eigvals", "eigvecs", "values", "indices", "min", "max", "min_indices", "max_values", "U", "S", "V", "Vh", "Q", "R", "X", "M",
-     "L", "buffer", "mantissa", "exponent"}
+     "L", "buffer", "mantissa", "exponent", "solution", "lu", "e"}
 )  # fmt: skip
 
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import numpy as np
+
 from torch_compat.errors import Unsupported
 from torch_compat.releases.sets import ReleaseSet
-from torch_compat.runtime.dtypes import BFLOAT16, FLOAT16, as_dtype
+from torch_compat.runtime.dtypes import BFLOAT16, DTYPES, FLOAT16, as_dtype
 from torch_compat.runtime.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
 __all__ = ["ENTRIES", "UnmodelledCalls", "checked", "entries_of"]
 
 Calls = tuple[Any, ...]
+MULTIPLIED: Final = (0, 1, 2, 3)
+"""Powers that are products."""
+CODES: Final = frozenset(one.code for one in DTYPES.values())
 
 
 class UnmodelledCalls(NamedTuple):
@@ -75,12 +80,8 @@ def _gaps_in_weight(args: Calls, keywords: dict[str, Any]) -> bool:
     return _gaps(keywords.get("weight", args[4] if len(args) > 4 else None))
 
 
-def _reduced_into(args: Calls, keywords: dict[str, Any]) -> bool:
-    return "out" in keywords and keywords.get("reduction", args[2] if len(args) > 2 else 1) != 0
-
-
 def _codes(args: Calls, _keywords: dict[str, Any]) -> bool:
-    return any(one.__class__ is int and one < 0 for one in args)
+    return any(one.__class__ is int and one not in CODES for one in args)
 
 
 def _negative_count(args: Calls, _keywords: dict[str, Any]) -> bool:
@@ -93,6 +94,73 @@ def _negative_count(args: Calls, _keywords: dict[str, Any]) -> bool:
 
 def _points_by_cubes(args: Calls, keywords: dict[str, Any]) -> bool:
     return keywords.get("interpolation_mode", args[2] if len(args) > 2 else 0) == 2
+
+
+def _integers_beyond(args: Calls, _keywords: dict[str, Any]) -> bool:
+    """A power of integers of one or two bytes that as a double does not fit, or is none."""
+    base, exponent = (args[0], args[1]) if len(args) > 1 else (None, None)
+    if base.__class__ is not Tensor or base.array.dtype.kind not in "iu" or base.array.dtype.itemsize > 2:
+        return False
+    by = exponent.array if exponent.__class__ is Tensor else np.asarray(exponent)
+    if by.dtype.kind == "c" or (not by.ndim and by in MULTIPLIED):
+        return False
+    limits = np.iinfo(base.array.dtype)
+    try:
+        with np.errstate(all="ignore"):
+            power = np.power(base.array.astype(np.float64), by.astype(np.float64))
+    except ValueError:  # they cannot be broadcast
+        return False
+    return bool(power.size and not ((power >= limits.min) & (power <= limits.max)).all())
+
+
+def _along_one(args: Calls, keywords: dict[str, Any]) -> bool:
+    array, dim = _first(args), keywords.get("dim", args[1] if len(args) > 1 else None)
+    return (
+        "out" in keywords
+        and array is not None
+        and dim.__class__ is int
+        and -array.ndim <= dim < array.ndim
+        and array.shape[dim] == 1
+    )
+
+
+def _into_another_type(args: Calls, keywords: dict[str, Any]) -> bool:
+    """Computed in a dtype that is not that of ``out``, or over no dimensions that are named."""
+    out, dtype = keywords.get("out"), as_dtype(keywords.get("dtype"))
+    return isinstance(out, Tensor) and dtype is not None and (dtype.array != out.array.dtype or (len(args) > 2 and args[2] == []))
+
+
+def _points_of_other_dimensions(args: Calls, _keywords: dict[str, Any]) -> bool:
+    image, grid = _first(args), _first(args[1:2])
+    return image is not None and grid is not None and grid.ndim > 0 and grid.shape[-1] != image.ndim - 2
+
+
+def _not_square(args: Calls, keywords: dict[str, Any]) -> bool:
+    matrix = _first(args[1:2])
+    return "out" in keywords and matrix is not None and matrix.ndim > 1 and matrix.shape[-1] != matrix.shape[-2]
+
+
+def _halves(_args: Calls, keywords: dict[str, Any]) -> bool:
+    dtype = as_dtype(keywords.get("dtype"))
+    out = keywords.get("out")
+    found = out.array.dtype if isinstance(out, Tensor) else None if dtype is None else dtype.array
+    return found in {BFLOAT16.array, FLOAT16.array}
+
+
+def _one_size(args: Calls, _keywords: dict[str, Any]) -> bool:
+    return len(args) > 1 and args[1].__class__ is list and len(args[1]) == 1
+
+
+def _imaginary(args: Calls, _keywords: dict[str, Any]) -> bool:
+    """Of complex numbers, some of which have no real part."""
+    array = _first(args)
+    return array is not None and array.dtype.kind == "c" and bool(((array.real == 0) & (array.imag != 0)).any())
+
+
+def _byte_along(args: Calls, _keywords: dict[str, Any]) -> bool:
+    """Of a byte without dimensions that is no truth, along a dimension."""
+    array = _first(args)
+    return array is not None and array.dtype == np.uint8 and not array.ndim and len(args) > 1 and bool(array > 1)
 
 
 def _below_zero(args: Calls, keywords: dict[str, Any]) -> bool:
@@ -113,12 +181,6 @@ def _any_whole(args: Calls, _keywords: dict[str, Any]) -> bool:
     return any(one.__class__ is Tensor and one.array.dtype.kind in "iub" for one in args)
 
 
-def _bytes_below_zero(args: Calls, keywords: dict[str, Any]) -> bool:
-    array = _first(args)
-    bounds = (*args[1:3], keywords.get("min"), keywords.get("max"))
-    return array is not None and array.dtype.kind == "u" and any(one.__class__ in {int, float} and one < 0 for one in bounds)
-
-
 def _entry(operators: str, releases: str, applies: Any, reason: str) -> UnmodelledCalls:
     return UnmodelledCalls(operators, ReleaseSet.parse(releases), applies, reason)
 
@@ -132,7 +194,7 @@ ENTRIES: Final = (
     _entry("addr_?", "1.7.0..<1.8.0", lambda _, keywords: keywords.get("beta", 1) == 0, "takes no account of the shape of what it adds nothing of"),
     _entry("amax|amin", "1.9.0..<1.12.0", _empty_whole, "gives the largest of nothing: memory that nobody wrote"),
     _entry("tensordot", "1.8.0..<1.9.0", lambda _, keywords: "out" in keywords, "gives nothing in out="),
-    _entry("norm_except_dim", "1.6.0..", _is_complex, "takes the norm of complex numbers in a type that varies with the release"),
+    _entry("norm_except_dim", "1.6.0..<1.8.0", _is_complex, "takes the norm of complex numbers in a type that varies with the release"),
     _entry("not_equal_|ne_|eq_", "1.6.0..<2.1.0", _is_complex, "overwrites complex numbers with what compares them"),
     _entry("grid_sampler(_2d)?", "..<1.8.0", _points_by_cubes, "samples by cubic polynomials, which came with 1.8: memory that nobody wrote"),
     _entry("isclose|allclose", "..<1.5.0", _below_zero, "takes a tolerance below zero"),
@@ -142,25 +204,38 @@ ENTRIES: Final = (
     _entry("index_put", "1.6.0..<1.13.0", lambda args, _: bool(args) and _gaps(args[0]), "writes into the tensor that is to stay as it is, where it is a view with gaps"),
     _entry("norm", "1.8.0..<2.1.0", lambda args, keywords: _is_complex(args, keywords) and keywords.get("dtype") is not None,
            "takes the norm of complex numbers in another type: memory that nobody wrote"),
-    _entry("aminmax", "1.10.0..<2.6.0", _kept_of_one, "keeps a dimension of a tensor without dimensions"),
+    _entry("norm", "1.8.0..<2.1.0", _into_another_type, "writes a norm in one type into out= of another: memory that nobody wrote, or other roundings"),
+    _entry("aminmax", "1.10.0..<2.1.0", _kept_of_one, "keeps a dimension of a tensor without dimensions"),
     _entry("nanmean", "1.10.0..<2.13.0", _whole_dtype, "takes a mean in a type of integers"),
     _entry("cosine_similarity", "1.12.0..<2.1.0", _any_whole, "divides integers by their length in their own type"),
-    _entry("native_dropout", "1.11.0..<1.12.0", lambda args, _: len(args) > 2 and args[2] is False, "gives a mask of floats where nothing is dropped"),
+    _entry("native_dropout", "1.11.0..<1.12.0", lambda args, _: len(args) > 2 and (args[2] is False or args[1] in {0, 1}),
+           "gives a mask of floats where nothing is dropped, or everything"),
+    _entry("sym_size", "1.13.0..<2.1.0", lambda args, _: len(args) > 1 and args[1].__class__ is int and args[1] < 0,
+           "counts a dimension from the end, and reads memory in front of the sizes"),
+    _entry("view_copy", "1.13.0..<2.0.0", lambda _, keywords: "out" in keywords, "leaves out= as it was where its type is another"),
+    _entry("scatter_reduce", "1.11.0..<1.12.0", lambda args, _: len(args) > 3 and args[3].__class__ is str, "reduces a tensor by itself, a form that only 1.11 has"),
     _entry("ScalarImplicit", "1.6.0..<1.8.0", _is_complex, "gives the real part of a complex number"),
-    _entry("bin", "..<2.13.0", lambda args, _: args[:1] == (-(1 << 63),), "writes the least integer, which has no absolute value"),
-    _entry("baddbmm", "2.0.0..<2.1.0", lambda _, keywords: keywords.get("beta", 1) == 0, "adds nothing of memory that nobody wrote, which may be NaN"),
-    _entry("(clamp|clip|clamp_min)_?", "2.14.0..", _bytes_below_zero, "cuts bytes below a negative number, which changes between 2.13 and 2.15"),
+    _entry("bin", "1.13.0..<2.8.0", lambda args, _: args[:1] == (-(1 << 63),), "writes the least integer, which has no absolute value"),
+    _entry("baddbmm", "1.11.0..<2.1.0", lambda _, keywords: keywords.get("beta", 1) == 0, "adds nothing of memory that nobody wrote, which may be NaN"),
+    _entry("pow_?", "1.3.0..<1.6.0", _integers_beyond, "takes a power of integers that they cannot hold, of which C++ defines nothing"),
+    _entry("argmin|argmax", "1.7.0..<1.10.0", _along_one, "looks along a dimension of one element, and leaves out= as it was"),
+    _entry("grid_sampler_2d|grid_sampler_3d", "..<1.12.0", _points_of_other_dimensions, "reads as many coordinates of a point as there are dimensions, whatever the point has"),
+    _entry("cholesky_solve", "..<1.7.0", _not_square, "solves by a matrix that is not square, where out= is given"),
+    _entry("kaiser_window", "1.10.0..<2.2.0", _halves, "computes in 16 bits step by step"),
+    _entry("adaptive_avg_pool2d|adaptive_avg_pool3d|adaptive_max_pool2d|adaptive_max_pool3d", "..<2.1.0", _one_size, "takes a list of one size, and reads the next beyond it"),
     _entry("_local_scalar_dense", "..", _empty, "gives the number of a tensor without elements: memory of somebody else"),
     _entry("_unique|_unique2", "..<2.2.0", _unsorted, "lists distinct elements without sorting them, in the order of a hash table"),
     _entry("_cat", "..<1.8.0", lambda args, _: len(args) > 1 and args[1].__class__ is int and args[1] < 0,
            "joins along a negative dimension, which is read as a large one"),
-    _entry("multi_margin_loss", "1.4.0..<2.6.0", _gaps_in_weight, "reads the gaps of a weight that is a view"),
-    _entry("smooth_l1_loss", "1.3.0..<1.7.0", _reduced_into, "reduces into out=, whose shape stays as it was"),
+    _entry("multi_margin_loss", "1.4.0..<2.1.0", _gaps_in_weight, "reads the gaps of a weight that is a view"),
     _entry("can_cast|promote_types", "1.3.0..", _codes, "takes a number for a dtype that none has"),
     _entry("norm|dist|std|var|std_mean|var_mean|frobenius_norm|nuclear_norm|logsumexp", "1.6.0..<1.9.0", _is_complex,
            "reduces complex numbers, of which 1.6 to 1.8 make numbers of other types from release to release"),
     _entry("abs_|absolute_", "1.6.0..<1.8.0", _is_complex, "overwrites complex numbers with their absolute values"),
-    _entry("(arc|a)(sin|cos)_?", "1.6.0..<2.13.0", _is_complex, "takes an arc of complex numbers, which releases up to 2.12 round in a way of their own"),
+    _entry("(arc|a)(sin|cos)_?", "1.6.0..<2.7.0", _is_complex, "takes an arc of complex numbers, which releases up to 2.6 round in a way of their own"),
+    _entry("(arc|a)tan_?", "1.6.0..<2.7.0", _imaginary, "takes an arc of imaginary numbers, on the cut of which it was on the other side"),
+    _entry("all|any", "1.8.0..<2.4.0", _imaginary, "takes complex numbers without a real part for zero"),
+    _entry("all|any", "1.2.0..<1.10.0", _byte_along, "gives a byte without dimensions as it is"),
     _entry("erfinv_?", "1.6.0..<1.7.0", lambda args, _: _first(args) is not None and _first(args).dtype == BFLOAT16.array, "gives nothing but zeros of bfloat16"),
 )  # fmt: skip
 

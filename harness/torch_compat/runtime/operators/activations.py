@@ -30,6 +30,7 @@ from torch_compat.runtime.operators._common import (
 )
 from torch_compat.runtime.operators._sums import lanes_sum
 from torch_compat.runtime.operators.pointwise import erf_of, erfc_of, sigmoid_of
+from torch_compat.runtime.operators.rounding import BOUNDS_CUT, whole_bound
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
 
@@ -118,6 +119,20 @@ def hardtanh(self: Tensor, min_val: Scalar = -1, max_val: Scalar = 1) -> Tensor:
     return hardtanh_1_8(self, min_val, max_val)
 
 
+@functional("hardtanh", inplace=True, since=BOUNDS_CUT)
+def hardtanh_2_15(self: Tensor, min_val: Scalar = -1, max_val: Scalar = 1) -> Tensor:
+    """Of integers between two bounds as those of clamp are, which may be negative also of bytes."""
+    array = self.array
+    if array.dtype.kind not in "iu":
+        return hardtanh(self, min_val, max_val)
+    low, high = (
+        whole_bound(int(checked_scalar(one, INT64)), array.dtype, lower=lower)
+        for one, lower in ((min_val, True), (max_val, False))
+    )
+    above = np.where(array < low, low, array)
+    return Tensor(np.where(above > high, high, above))
+
+
 @functional("threshold", inplace=True)
 def threshold(self: Tensor, threshold: Scalar, value: Scalar) -> Tensor:
     """What is not above a threshold becomes a value; NaN stays."""
@@ -204,6 +219,12 @@ def rrelu(
 
 
 @functional("prelu", out=False)
+def prelu_1_0(self: Tensor, weight: Tensor) -> Tensor:
+    """Up to 1.11 slopes may have any dimensions."""
+    return prelu(self, Tensor(weight.array.reshape(-1)))
+
+
+@functional("prelu", out=False, since="1.12.0")
 def prelu(self: Tensor, weight: Tensor) -> Tensor:
     """A slope for every channel, or one for all."""
     array, slope = self.array, weight.array

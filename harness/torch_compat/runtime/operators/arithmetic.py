@@ -563,8 +563,10 @@ _divisions(("div", "divide"))
 
 @functional("true_divide", inplace=True)
 def true_divide_1_5(self: Operand, other: Operand) -> Tensor:
-    """Integers as floats."""
-    _refused_1_5(self, other)
+    """Integers and bools as floats."""
+    _promoted_1_6(self, other)
+    if dtypes.result_type((self, other)).array == FLOAT16:
+        raise not_implemented("div_cpu", FLOAT16)
     return true_divide_1_7(self, other)
 
 

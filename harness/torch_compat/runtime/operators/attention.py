@@ -7,6 +7,7 @@ gives zeros for a query all of whose scores are NaN, since 2.5; since 2.14 it ta
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +17,9 @@ from torch_compat.runtime.operators._products import exact, multiplied
 from torch_compat.runtime.operators.activations import gelu_of
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def _weights(scores: Array, era: int, *, flash: bool = False) -> Array:
@@ -79,8 +83,19 @@ def _versions() -> None:
             found = _checked(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa, era)
             return Tensor(found[0]), Tensor(found[1])
 
+        def both_1_13(
+            query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0,
+            need_attn_weights: bool = False, is_causal: bool = False, *, both: Callable[..., tuple[Tensor, Tensor]] = both,
+        ) -> tuple[Tensor, Tensor]:  # fmt: skip
+            """In 1.13 whether weights are wanted stands before whether rows see what comes after them; they are given anyway."""
+            del need_attn_weights
+            found: tuple[Tensor, Tensor] = both(query, key, value, attn_mask, dropout_p, is_causal)
+            return found
+
         operator("aten::scaled_dot_product_attention", since=since)(call)
-        operator("aten::_scaled_dot_product_attention_math", since=since)(both)
+        if since == "1.0.0":
+            operator("aten::_scaled_dot_product_attention_math", since=since)(both_1_13)
+        operator("aten::_scaled_dot_product_attention_math", since=max(since, "2.0.0"))(both)
 
 
 def laid_out(found: Array, query: Array, era: int) -> Array:

@@ -122,11 +122,21 @@ def overwrite(self: Tensor, value: Array) -> Tensor:
 
 
 @operator("aten::copy_")
+def copy_1_0(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
+    """Up to 2.7 a number must fit."""
+    return _copied(self, src, checked_filler, non_blocking)
+
+
+@operator("aten::copy_", since="2.8.0")
 def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     """The other's elements."""
+    return _copied(self, src, filled_scalar, non_blocking)
+
+
+def _copied(self: Tensor, src: Any, element: Element, non_blocking: bool) -> Tensor:
     del non_blocking
     if src.__class__ is not Tensor:
-        return _fill(self, src, checked_filler)
+        return _fill(self, src, element)
     if broadcast(self.array, src.array) != self.array.shape:
         raise fail(
             f"output with shape {list(self.array.shape)} doesn't match the broadcast shape {list(broadcast(self.array, src.array))}"

@@ -348,7 +348,7 @@ def _order(values: list[Any], *, reverse: bool = False) -> list[Any]:
 
 
 def _no_texts(values: list[Any]) -> None:
-    if values and values[0].__class__ is str:
+    if len(values) > 1 and values[0].__class__ is str:
         raise raised(
             "RuntimeError",
             "To sort a list of str must be of Tensors, ints, floats, bools or a User Defined Class that defines the __lt__ compare method, "
@@ -394,6 +394,8 @@ def list_(a: Any) -> list[Any]:
 @operator("aten::list_with_default", of="list")
 def list_with_default(out_size: list[Any], defaults: list[int]) -> list[int]:
     """Sizes, with what is None taken from the end of the defaults."""
+    if not out_size:
+        return []
     if len(defaults) <= len(out_size):
         raise raised("RuntimeError", f"Input dimension should be at least {len(out_size) + 1}")
     return [d if v is None else v for v, d in zip(out_size, defaults[-len(out_size) :], strict=True)]

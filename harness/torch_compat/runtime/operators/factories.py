@@ -494,9 +494,9 @@ def _log_spaced(start: Scalar, end: Scalar, steps: int, base: float, kind: np.dt
     """Powers at equal distances. Eras: 0 for 1.0, 1 up to 1.4, 2 for 1.5, 3 since 1.6 (the second half is counted from the end)."""
     if not steps:
         return np.empty(0, kind)
-    if kind.kind == "b":
+    if kind.kind == "b" and steps > 1:
         raise not_implemented("logspace_cpu", kind)
-    whole = kind.kind in "iu"
+    whole = kind.kind in "iub"
     if era < 2 and whole and (not era or steps > 1):
         raise not_implemented("logspace_cpu", kind)
     unit = FLOAT64 if whole else kind
@@ -553,6 +553,15 @@ LONG = 4  # the number of int64
 
 
 def _triangle(name: str, keep: Any) -> None:
+    def call_1_0(self: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tensor:
+        """Up to 1.13 nothing is asked of a tensor without elements."""
+        if self.array.size:
+            return call(self, diagonal, out=out)
+        return Tensor(self.array.copy()) if out is None else into(out, self.array)
+
+    def in_place_1_0(self: Tensor, diagonal: int = 0) -> Tensor:
+        return in_place(self, diagonal) if self.array.size else self
+
     def call(self: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tensor:
         if self.array.ndim < 2:
             raise fail(f"{name}: input tensor must have at least 2 dimensions")
@@ -578,8 +587,10 @@ def _triangle(name: str, keep: Any) -> None:
         rows, columns = np.nonzero(keep(np.ones((row, col), BOOL), offset))
         return _out(np.stack([rows, columns]).astype(any_dtype(dtype, INT64)), out)
 
-    operator(f"aten::{name}")(call)
-    operator(f"aten::{name}_")(in_place)
+    operator(f"aten::{name}")(call_1_0)
+    operator(f"aten::{name}_")(in_place_1_0)
+    operator(f"aten::{name}", since="2.0.0")(call)
+    operator(f"aten::{name}_", since="2.0.0")(in_place)
     operator(f"aten::{name}_indices", gradient=False)(indices_1_0)
     operator(f"aten::{name}_indices", gradient=False, since="1.9.0")(indices)
 

@@ -400,14 +400,19 @@ def constant_pad_nd(self: Tensor, pad: list[int], value: Any = 0) -> Tensor:
     return Tensor(np.pad(array, widths, constant_values=checked_scalar(value, array.dtype)))
 
 
-def _padding(mode: str, *, whole: bool = True) -> Any:
-    """Padding with elements of the tensor. Up to 2.0 not of whole numbers."""
+def _padding(mode: str, *, whole: bool = True, count: int = 0) -> Any:
+    """Padding with elements of the tensor. Up to 2.0 not of whole numbers, and only the first ones of more widths than ``count`` are read.
+
+    Parameters:
+        count: how many widths are read; 0 where all are.
+    """
     how: dict[str, Any] = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 
     def compute(self: Tensor, padding: list[int]) -> Tensor:
         array = self.array
         if array.dtype.kind in ("b" if whole else "biu") and mode != "circular":
             raise not_implemented(f"{mode}_padding", array.dtype)
+        padding = padding[:count] if count else padding
         widths = _widths(array, list(padding))
         if array.ndim - len(padding) // 2 not in {1, 2}:
             raise fail(
@@ -434,7 +439,8 @@ for _mode, _names in {
     "replicate": ("replication_pad1d", "replication_pad2d", "replication_pad3d"),
     "circular": ("_pad_circular",),
 }.items():
-    functional(*_names)(_padding(_mode, whole=False))
+    for _dims, _name in enumerate(_names, 1):
+        functional(_name)(_padding(_mode, whole=False, count=2 * _dims if _mode != "circular" else 0))
     if _mode != "circular":
         functional(*_names, since="2.1.0")(_padding(_mode))
 

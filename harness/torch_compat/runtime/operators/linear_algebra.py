@@ -460,8 +460,10 @@ def kron(self: Tensor, other: Tensor) -> Tensor:
     return Tensor(np.kron(self.array.astype(kind), other.array.astype(kind)))
 
 
-def _cross(self: Tensor, other: Tensor, dim: int | None) -> Tensor:
+def _cross(self: Tensor, other: Tensor, dim: int | None, *, broadcasts: bool = False) -> Tensor:
     a, b = self.array, other.array
+    if broadcasts and a.ndim != b.ndim:
+        a, b = np.broadcast_arrays(a, b) if broadcast(a, b) else (a, b)
     if dim is None:
         found = [one for one, size in enumerate(a.shape) if size == 3]
         if not found:
@@ -477,6 +479,10 @@ def _cross(self: Tensor, other: Tensor, dim: int | None) -> Tensor:
 
 
 functional("cross")(lambda self, other, dim=None: _cross(self, other, dim))
+functional("cross", since="1.11.0")(
+    lambda self, other, dim=None: _cross(self, other, dim, broadcasts=True)
+)  # also other numbers of dimensions
+functional("cross", since="1.13.0")(lambda self, other, dim=None: _cross(self, other, dim))
 functional("linalg_cross")(lambda self, other, *, dim=-1: _cross(self, other, dim))
 
 
@@ -877,12 +883,12 @@ def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:  # noqa: A
     if not array.size:
         raise Unsupported("the reference reader has no norm_except_dim of nothing", code="operator")
     if dim == -1:
-        return Tensor(norm_of(array, float(pow), tuple(range(array.ndim)), keepdims=False).astype(array.dtype))
+        return Tensor(norm_of(array, float(pow), tuple(range(array.ndim)), keepdims=False).astype(_real(array.dtype)))
     if not array.ndim:
         raise raised("IndexError", f"Dimension specified as {dim} but tensor has no dimensions")
     at = axis(dim, array.ndim)
     others = tuple(one for one in range(array.ndim) if one != at)
-    return Tensor(norm_of(array, float(pow), others, keepdims=True).astype(array.dtype))
+    return Tensor(norm_of(array, float(pow), others, keepdims=True).astype(_real(array.dtype)))
 
 
 @operator("aten::_weight_norm")
@@ -923,8 +929,9 @@ def cov(self: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aw
     kind = array.dtype if array.dtype.kind in "fcV" else np.dtype(np.float32)
     rows = exact(array.astype(kind)).reshape((1, -1) if array.ndim < 2 else array.shape)
     count = rows.shape[1]
-    with np.errstate(all="ignore"):
-        apart = rows - (rows.sum(axis=1) / np.float64(count))[:, None]
+    with np.errstate(all="ignore"):  # integers are summed as such, which may overflow
+        sums = (array.reshape(rows.shape) if array.dtype.kind in "iu" else rows).sum(axis=1)
+        apart = rows - (sums / np.float64(count))[:, None]
         found = multiplied(apart, np.conj(apart).T) / np.float64(max(count - correction, 0))
     return Tensor(np.asarray(found.reshape(()) if found.size == 1 else found).astype(kind))
 

@@ -121,6 +121,21 @@ def smooth_l1_loss(self: Tensor, target: Tensor, reduction: int = MEAN, beta: fl
     return _reduce(gap if not beta else np.where(gap < beta, 0.5 * gap * gap / beta, gap - 0.5 * beta), reduction, kind)
 
 
+@operator("aten::smooth_l1_loss", since="1.4.0")
+def smooth_l1_loss_1_4(self: Tensor, target: Tensor, reduction: int = MEAN, *, out: Tensor | None = None) -> Tensor:
+    """1.4 does not reduce into ``out``."""
+    if out is not None and reduction:
+        raise fail("out__storage_saved.value().is_alias_of(out_.storage()) INTERNAL ASSERT FAILED")
+    return smooth_l1_loss_1_5(self, target, reduction, out=out)
+
+
+@operator("aten::smooth_l1_loss", since="1.5.0")
+def smooth_l1_loss_1_5(self: Tensor, target: Tensor, reduction: int = MEAN, *, out: Tensor | None = None) -> Tensor:
+    """1.5 and 1.6 reduce beside ``out``, which stays as it was."""
+    found = smooth_l1_loss(self, target, reduction)
+    return found if out is None or reduction else into(out, found.array)
+
+
 _into_first("smooth_l1_loss", smooth_l1_loss, "1.7.0", "1.11.0")
 
 

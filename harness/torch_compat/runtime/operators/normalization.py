@@ -32,10 +32,20 @@ def _batch_norm(
     training: bool,
     momentum: float,
     eps: float,
+    *,
+    asks: bool = False,
 ) -> tuple[Tensor, Tensor, Tensor]:
+    """Normalized, with the statistics used.
+
+    Parameters:
+        asks: whether something is asked of the statistics of nothing, as up to 1.3.
+    """
     x = input.array
     if x.dtype.kind in "iub":
         raise not_implemented("batch_norm", x.dtype)
+    if not x.size and not training and not asks:
+        nothing = np.zeros(0, x.dtype)
+        return Tensor(np.zeros(x.shape, x.dtype)), Tensor(nothing), Tensor(nothing)
     if x.ndim < 2:
         raise raised(
             "IndexError",
@@ -70,6 +80,16 @@ def _batch_norm(
 
 
 @operator("aten::batch_norm")
+def batch_norm_1_0(
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: bool,  # noqa: A002
+    momentum: float, eps: float, cudnn_enabled: bool = False,
+) -> Tensor:  # fmt: skip
+    """Up to 1.3 as many statistics as channels are needed also where nothing is normalized."""
+    del cudnn_enabled
+    return _batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, asks=True)[0]
+
+
+@operator("aten::batch_norm", since="1.4.0")
 def batch_norm(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: bool,  # noqa: A002
     momentum: float, eps: float, cudnn_enabled: bool = False,

@@ -677,8 +677,16 @@ def sum_to_size(self: Tensor, size: list[int]) -> Tensor:
 
 
 @functional("diff", out=True)
+def diff_1_0(self: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None) -> Tensor:
+    """Up to 2.0 less than no differences are none."""
+    return diff(self, max(n, 0), dim, prepend, append)
+
+
+@functional("diff", out=True, since="2.1.0")
 def diff(self: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None) -> Tensor:
     """Differences of neighbours."""
+    if n < 0:
+        raise fail(f"order must be non-negative but got {n}")
     if not n and prepend is None and append is None:
         return Tensor(self.array.copy())
     at = axis(dim, self.array.ndim)
@@ -712,7 +720,9 @@ def trapz_1_3(y: Tensor, x: Tensor | None = None, dx: Scalar = 1, dim: int = -1)
 @operator("aten::trapz", "aten::trapezoid", since="1.10.0")
 def trapz(y: Tensor, x: Tensor | None = None, dx: Scalar = 1, dim: int = -1) -> Tensor:
     """The integral of a line through points, at even distances or at places that are given."""
-    axis(dim, y.array.ndim)
+    at = axis(dim, y.array.ndim)
+    if not y.array.shape[at]:
+        return _trapz(y, x, dx, dim)
     for name, one in (("y", y), ("x", x)):
         if one.__class__ is Tensor and one.array.dtype.kind == "b":
             raise fail(f"trapezoid: received a bool input for `{name}`, but bool is not supported")

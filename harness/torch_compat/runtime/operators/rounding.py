@@ -1,9 +1,9 @@
-"""Whole parts, signs and bounds. ``clamp`` changed in 1.8 (which bound wins) and in 1.12 (bounds promote)."""
+"""Whole parts, signs and bounds. ``clamp`` changed in 1.8 (which bound wins), in 1.12 (bounds promote) and in 2.15 (bounds beyond a type)."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -126,6 +126,38 @@ def sign(self: Tensor) -> Tensor:
 # -------------------------------------------------------------------------------------------------------------------- clamp
 
 
+BOUNDS_CUT = "2.15.0"
+
+
+class Element(Protocol):
+    """Makes an element of a bound that is a number."""
+
+    def __call__(self, value: Any, dtype: Any, *, lower: bool) -> Array:
+        """The element, of this dtype; ``lower`` says which bound it is."""
+
+
+def checked_bound(value: Any, dtype: Any, *, lower: bool) -> Array:
+    """A bound as an element, which must fit."""
+    del lower
+    return checked_scalar(value, dtype)
+
+
+def whole_bound(value: Any, dtype: Any, *, lower: bool) -> Array:
+    """A bound as an element; of integers a lower one below all numbers of the type is the least of them, an upper one above all the greatest.
+
+    Raises:
+        Raised: no number of the type is within the bound.
+    """
+    if dtype.kind not in "iu" or value.__class__ is complex or not math.isfinite(value):
+        return checked_scalar(value, dtype)
+    limits = np.iinfo(dtype)
+    if limits.min <= int(value) <= limits.max:
+        return checked_scalar(value, dtype)
+    if (int(value) < limits.min) is not lower:
+        raise fail(f"Clamp {'min' if lower else 'max'} value {value:g} is outside the representable range of {words(dtype)}")
+    return scalar_as(int(limits.min if lower else limits.max), dtype)
+
+
 def _nothing(low: Bound, high: Bound) -> None:
     if low is None and high is None:
         raise fail("torch.clamp: At least one of 'min' or 'max' must not be None")
@@ -157,8 +189,12 @@ def _clamp_old(low_wins: bool, self: Tensor, low: Bound, high: Bound) -> Tensor:
     return Tensor(_cut(array, *bounds, low_wins=low_wins))
 
 
-def _clamp(self: Tensor, low: Bound, high: Bound) -> Tensor:
-    """The upper bound wins where they are reversed; a bound that is NaN makes everything NaN; both take part in promotion."""
+def _clamp(self: Tensor, low: Bound, high: Bound, element: Element = checked_bound) -> Tensor:
+    """The upper bound wins where they are reversed; a bound that is NaN makes everything NaN; both take part in promotion.
+
+    Parameters:
+        element: makes an element of a bound that is a number.
+    """
     _nothing(low, high)
     parts = [one for one in (self, low, high) if one is not None]
     if self.array.dtype.kind == "c":
@@ -173,8 +209,8 @@ def _clamp(self: Tensor, low: Bound, high: Bound) -> Tensor:
             if bound is not None and math.isnan(bound.real):
                 return Tensor(np.full(array.shape, np.nan, dtype))
     a, b = (
-        None if one is None else (cast(one.array, dtype) if one.__class__ is Tensor else checked_scalar(one, dtype))
-        for one in (low, high)
+        None if one is None else (cast(one.array, dtype) if one.__class__ is Tensor else element(one, dtype, lower=lower))
+        for one, lower in ((low, True), (high, False))
     )
     broadcast(*(one for one in (array, a, b) if one is not None))
     if tensors:
@@ -193,18 +229,26 @@ def clamp_1_8(self: Tensor, min: Bound = None, max: Bound = None) -> Tensor:  # 
     return _clamp_old(False, self, min, max)
 
 
-def clamp(self: Tensor, min: Bound = None, max: Bound = None) -> Tensor:  # noqa: A002
-    """Between two bounds."""
+def clamp_1_12(self: Tensor, min: Bound = None, max: Bound = None) -> Tensor:  # noqa: A002
+    """1.12 to 2.14: a bound must be a number of the type; bytes take a negative one for what its bits are."""
     return _clamp(self, min, max)
+
+
+def clamp(self: Tensor, min: Bound = None, max: Bound = None) -> Tensor:  # noqa: A002
+    """Between two bounds, of which one beyond the numbers of a type of integers bounds nothing, or is refused."""
+    return _clamp(self, min, max, whole_bound)
 
 
 functional("clamp", "clip", inplace=True)(clamp_1_0)
 functional("clamp", "clip", inplace=True, since="1.8.0")(clamp_1_8)
-functional("clamp", "clip", inplace=True, since="1.12.0")(clamp)
+functional("clamp", "clip", inplace=True, since="1.12.0")(clamp_1_12)
+functional("clamp", "clip", inplace=True, since=BOUNDS_CUT)(clamp)
 functional("clamp_min", inplace=True)(lambda self, min: _clamp_old(False, self, min, None))  # noqa: A006
 functional("clamp_min", inplace=True, since="1.12.0")(lambda self, min: _clamp(self, min, None))  # noqa: A006
+functional("clamp_min", inplace=True, since=BOUNDS_CUT)(lambda self, min: _clamp(self, min, None, whole_bound))  # noqa: A006
 functional("clamp_max", inplace=True)(lambda self, max: _clamp_old(False, self, None, max))  # noqa: A006
 functional("clamp_max", inplace=True, since="1.12.0")(lambda self, max: _clamp(self, None, max))  # noqa: A006
+functional("clamp_max", inplace=True, since=BOUNDS_CUT)(lambda self, max: _clamp(self, None, max, whole_bound))  # noqa: A006
 
 
 @functional("copysign", inplace=True)

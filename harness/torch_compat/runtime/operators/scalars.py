@@ -766,8 +766,7 @@ def min_(a: Any, b: Any = None) -> Any:
     if b is None:
         return _extreme(a, min_)
     if a.__class__ is list:
-        measured(a)
-        measured(b)
+        return _first_list(a, b, lambda one, other: one < other)
     return _mixed(a, b, a if a < b else b)  # noqa: FURB136 - as C does it, where one is not a number
 
 
@@ -777,9 +776,18 @@ def max_(a: Any, b: Any = None) -> Any:
     if b is None:
         return _extreme(a, max_)
     if a.__class__ is list:
-        measured(a)
-        measured(b)
+        return _first_list(a, b, lambda one, other: one > other)
     return _mixed(a, b, a if a > b else b)  # noqa: FURB136 - as C does it
+
+
+def _first_list(a: list[Any], b: list[Any], precedes: Callable[[Any, Any], bool]) -> list[Any]:
+    """The list that precedes the other by its first item that is another; the first list where none of the two does, as with NaN."""
+    measured(a)
+    measured(b)
+    for one, other in zip(a, b, strict=False):
+        if one != other:
+            return b if precedes(other, one) else a
+    return b if precedes(len(b), len(a)) else a
 
 
 def _extreme(values: Any, choose: Any) -> Any:

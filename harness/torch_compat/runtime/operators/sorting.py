@@ -316,6 +316,17 @@ def unique_2(self: Tensor, sorted: bool = True, return_inverse: bool = False) ->
 
 
 @operator("aten::_unique2", gradient=False)
+def unique_1_0(
+    self: Tensor,
+    sorted: bool = True,  # noqa: A002
+    return_inverse: bool = False,
+    return_counts: bool = False,
+) -> tuple[Tensor, ...]:
+    """Up to 2.1 where elements went is told also where only their counts are asked for."""
+    return unique(self, sorted, return_inverse or return_counts, return_counts)
+
+
+@operator("aten::_unique2", gradient=False, since="2.2.0")
 def unique(self: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> tuple[Tensor, ...]:  # noqa: A002
     """Distinct values in order, where each element went, and how often each occurs."""
     del sorted
