@@ -8,9 +8,11 @@ A recipe is a Python 3.6 file of the standard library and torch. Its constants:
 * ``OPERATORS``  qualified operator names it exercises; tolerances and version bumps are looked up by them
 * ``SINCE``      the earliest release known to write it; ``UNTIL`` the last one (optional)
 * ``WHY``        why not before or after, where SINCE is not the beginning
+* ``WRITERS``    ``reduced`` where not every release has to write it: :func:`torch_compat.corpus.grid.asked_writers` says which do (optional)
+* ``BESIDES``    with ``WRITERS``, the releases in which a form begins that the recipe walks through: these write it, too (optional)
 
-What a recipe is known by, its ``sha256``, leaves SINCE, UNTIL and WHY out: they are claims about releases, which later
-evidence corrects; the rest is the program that was run.
+What a recipe is known by, its ``sha256``, leaves these claims about releases out (all but FAMILY and OPERATORS): later evidence
+corrects them; the rest is the program that was run.
 """
 
 from __future__ import annotations
@@ -36,12 +38,18 @@ UNFINISHED = "<replace this: "
 """Stands wherever a new recipe still lacks what only its author knows. While one is left, nothing takes it for a recipe."""
 
 
-CLAIMS = frozenset({"SINCE", "UNTIL", "WHY"})
+CLAIMS = frozenset({"SINCE", "UNTIL", "WHY", "WRITERS", "BESIDES"})
+REDUCED = "reduced"
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a recipe says of itself."""
+    """What a recipe says of itself.
+
+    Attributes:
+        reduced: whether only some of the releases that can write it have to.
+        besides: versions of releases that have to, besides those of every reduced grid.
+    """
 
     name: str
     path: Path
@@ -52,6 +60,8 @@ class Recipe:
     since: str
     until: str | None
     why: str
+    reduced: bool = False
+    besides: tuple[str, ...] = ()
 
     @cached_property
     def writers(self) -> ReleaseSet:
@@ -107,7 +117,22 @@ def read_recipe(path: Path) -> Recipe:
     why = _text(constants, "WHY", path) if "WHY" in constants else ""
     if until is not None and not why:
         raise CorpusError("says UNTIL, but not WHY", where=str(path))
-    return Recipe(path.stem, path, sha256, summary, family, tuple(operators), since, until, why)
+    reduced, besides = _grid(constants, path)
+    return Recipe(path.stem, path, sha256, summary, family, tuple(operators), since, until, why, reduced, besides)
+
+
+def _grid(constants: dict[str, Any], path: Path) -> tuple[bool, tuple[str, ...]]:
+    """Whether a recipe has a reduced grid of writers, and the releases that it adds to it."""
+    writers, besides = constants.get("WRITERS"), constants.get("BESIDES", [])
+    if writers not in (None, REDUCED):
+        raise CorpusError(f"WRITERS is {writers!r}, expected {REDUCED!r}, or no such constant", where=str(path))
+    if not isinstance(besides, list) or not all(isinstance(version, str) for version in besides):
+        raise CorpusError(f"BESIDES is {besides!r}, expected a list of releases", where=str(path))
+    if besides and writers is None:
+        raise CorpusError(
+            f"says BESIDES, but not WRITERS = {REDUCED!r}", where=str(path), hint="without it, every release writes it"
+        )
+    return writers is not None, tuple(besides)
 
 
 def read_probe(path: Path) -> ProbeFile:

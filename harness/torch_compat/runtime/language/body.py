@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from torch_compat.runtime.language.names import ClassInfo, FunctionInfo, Names
 
-__all__ = ["Body"]
+__all__ = ["BINARY", "CALLS", "COMPARE", "EXPRESSIONS", "SPECIAL", "STATEMENTS", "Body"]
 
 ITEMS = 16  # of a list that is written out, which count as a call
 CALLS_PAID = 64  # calls that stand between two payments for them
@@ -200,7 +200,7 @@ class Body:
             raise self.unit.fail(body[0], f"is nested deeper than {DEPTH}")
         made: list[ast.stmt] = []
         for node in body:
-            handler = _STATEMENTS.get(node.__class__)
+            handler = STATEMENTS.get(node.__class__)
             if handler is None:
                 raise self.unit.fail(node, f"has {node.__class__.__name__}, which TorchScript does not have")
             before = self.calls
@@ -420,7 +420,7 @@ class Body:
 
     def expr(self, node: ast.expr) -> ast.expr:
         """Any expression."""
-        handler = _EXPRESSIONS.get(node.__class__)
+        handler = EXPRESSIONS.get(node.__class__)
         if handler is None:
             raise self.unit.fail(node, f"has {node.__class__.__name__}, which TorchScript does not have")
         self.depth += 1
@@ -487,7 +487,7 @@ class Body:
             if self.known(func.id):
                 node.func = self._callee(func)
                 return self._arguments(node, prefixed=True)
-            special = _SPECIAL.get(func.id)
+            special = SPECIAL.get(func.id)
             if special is not None:
                 return special(self, node)
             operator = CALLS.get(func.id)
@@ -847,18 +847,18 @@ def _not(body: Body, node: ast.Call) -> ast.expr:
     return ast.UnaryOp(ast.Not(), body.expr(node.args[0]), lineno=node.lineno, col_offset=0)
 
 
-_STATEMENTS: dict[type, Callable[[Body, Any], ast.stmt | None]] = {
+STATEMENTS: dict[type, Callable[[Body, Any], ast.stmt | None]] = {
     ast.Assign: Body.assign, ast.AnnAssign: Body.annotated, ast.Expr: Body.statement, ast.If: Body.if_, ast.While: Body.while_,
     ast.For: Body.for_, ast.Return: Body.return_, ast.Assert: Body.assert_, ast.Raise: Body.raise_, ast.Pass: Body.plain,
     ast.Break: Body.plain, ast.Continue: Body.plain, ast.With: Body.with_, ast.FunctionDef: Body.nested,
 }  # fmt: skip
 _BLOCKS = frozenset({ast.If, ast.While, ast.For, ast.With, ast.FunctionDef})  # statements that hold others
-_EXPRESSIONS: dict[type, Callable[[Body, Any], ast.expr]] = {
+EXPRESSIONS: dict[type, Callable[[Body, Any], ast.expr]] = {
     ast.Constant: Body.constant, ast.Name: Body.name, ast.Attribute: Body.attribute, ast.Call: Body.call,
     ast.Subscript: Body.subscript, ast.Tuple: Body.items, ast.List: Body.items, ast.Dict: Body.dict_, ast.UnaryOp: Body.unary,
     ast.BinOp: Body.binary, ast.Compare: Body.compare, ast.BoolOp: Body.boolean, ast.IfExp: Body.choice,
 }  # fmt: skip
-_SPECIAL: dict[str, Callable[[Body, ast.Call], ast.expr]] = {
+SPECIAL: dict[str, Callable[[Body, ast.Call], ast.expr]] = {
     "annotate": Body.annotate, "unchecked_cast": Body.unchecked, "uninitialized": Body.uninitialized,
     "isinstance": Body.isinstance_, "getattr": Body.getattr_, "fork": Body.fork_,
 }  # fmt: skip
