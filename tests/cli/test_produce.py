@@ -42,6 +42,13 @@ def test_what_is_there_is_reproduced(command: Callable[..., Any], tree: Tree) ->
     assert tree.everything() == before
 
 
+def test_a_release_outside_a_reduced_grid_writes_a_recipe_only_if_it_is_named(command: Callable[..., Any], tree: Tree) -> None:
+    write_recipe(tree.root, "double", DOUBLE.replace("\n\n\ndef build", '\nWRITERS = "reduced"\nUNTIL = "1.6.0"\n\n\ndef build'))
+    assert command("produce", "torch-1.6.0").out == "added         torch-1.6.0/double\nreproduced    3 as recorded\n"
+    assert command("produce", "torch-1.5.1").out == "reproduced    3 as recorded\n"
+    assert "torch-1.5.1/double" in command("produce", "torch-1.5.1", "--recipe", "double").out
+
+
 def test_what_is_new_is_added(command: Callable[..., Any], tree: Tree) -> None:
     write_recipe(tree.root, "double", DOUBLE)
     ended = command("produce", "torch-1.6.0", "--recipe", "double")

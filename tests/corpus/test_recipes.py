@@ -51,9 +51,19 @@ def test_releases_in_between_may_be_left_out(tmp_path: Path) -> None:
     assert found.sha256 == plain.sha256, "it is a claim about releases, not the program"
 
 
+def test_a_reduced_grid_is_a_claim_and_no_part_of_the_program(tmp_path: Path) -> None:
+    whole = read_recipe(recipe(tmp_path, GOOD))
+    found = read_recipe(recipe(tmp_path, GOOD.replace("\ndef", 'WRITERS = "reduced"\nBESIDES = ["1.4.0"]\n\ndef')))
+    assert (whole.reduced, whole.besides, found.reduced, found.besides) == (False, (), True, ("1.4.0",))
+    assert found.sha256 == whole.sha256
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
+        ("\ndef", 'WRITERS = "few"\n\ndef', "WRITERS is 'few', expected 'reduced'"),
+        ("\ndef", 'BESIDES = ["1.4.0"]\n\ndef', "has BESIDES, but no WRITERS"),
+        ("\ndef", 'WRITERS = "reduced"\nBESIDES = "1.4.0"\n\ndef', "BESIDES is '1.4.0', expected a list of releases"),
         ('"""Division."""', "", "has no docstring that states what it tests"),
         ('FAMILY = "torchscript"', "", "has no constant FAMILY"),
         ('"torchscript"', '"onnx"', "FAMILY is 'onnx', expected one of torch-save, torchscript"),

@@ -25,6 +25,7 @@ ASKED = {
     "none-in": frozenset({"attributes.pkl"}),
     "no-tensor-in": frozenset({"constants.pkl"}),
     "dtype": frozenset({"UNDEFINED"}),
+    "storage": frozenset({"quint4x2"}),
 }
 
 
@@ -136,6 +137,20 @@ def rebuilt(path: Path, function: bytes, arguments: bytes) -> set[str]:
 def test_how_many_arguments_rebuild_a_tensor(tmp_path: Path) -> None:
     found = rebuilt(tmp_path / "a.pt", b"torch._utils._rebuild_tensor_v2", b"NNNNNNN")
     assert "args:torch._utils._rebuild_tensor_v2/7" in found
+
+
+@pytest.mark.parametrize(("family", "counted"), [("torch-save", True), ("package", True), ("torchscript", False)])
+def test_how_many_arguments_rebuild_a_tensor_matters_where_python_does_it(family: str, counted: bool) -> None:
+    unpickled = unpickle(b"\x80\x02ctorch._utils\n_rebuild_tensor_v3\n(NNNNNNNtR.", where="o.pkl")
+    found = signs(family=family, pickles={"o.pkl": unpickled})
+    assert ("args:torch._utils._rebuild_tensor_v3/7" in found) is counted
+
+
+@pytest.mark.parametrize(("name", "sign"), [(b"QUInt4x2Storage", True), (b"QUInt8Storage", False)])
+def test_the_dtypes_of_storages(name: bytes, sign: bool) -> None:
+    data = b"\x80\x02(X\x07\x00\x00\x00storagectorch\n" + name + b"\nX\x01\x00\x00\x000X\x03\x00\x00\x00cpuK\x04tQ."
+    unpickled = unpickle(data, where="data.pkl")
+    assert ("storage:quint4x2" in signs(family="torchscript", pickles={"data.pkl": unpickled})) is sign
 
 
 def test_layout_of_a_sparse_tensor(tmp_path: Path) -> None:

@@ -164,6 +164,36 @@ def test_torch_load_opens_no_packages() -> None:
     assert found.reasons[0].needs == "module mine.own: no release of torch"
 
 
+def packaged(data: bytes) -> Needs:
+    names = (".data/extern_modules", ".data/version")
+    pickles = {"model/object.pkl": unpickle(data, where="model/object.pkl")}
+    facts = Facts(
+        "a.pt", 1, "package", "zip", versions={"file-format": 6}, names=names, records=frozenset(names), pickles=pickles
+    )
+    facts.extra = {"extern_modules": ["torch"]}
+    return of(facts)
+
+
+def test_a_package_takes_the_names_of_torch_from_the_release() -> None:
+    """As 2.1.2 refuses uint16 of 2.15.0: module 'torch._utils' has no attribute '_rebuild_tensor_v3'."""
+    found = packaged(b"\x80\x02ctorch._utils\n_rebuild_tensor_v3\n.")
+    assert "global torch._utils._rebuild_tensor_v3: torch 2.2.0 and newer" in {reason.needs for reason in found.reasons}
+    assert not any("global" in reason.needs for reason in packaged(b"\x80\x02cmine\nModel\n.").reasons)
+
+
+def test_several_numbers_in_a_byte_of_a_program() -> None:
+    """As 2.13.0 and newer refuse quint4x2 of any release, and their own: they count a byte for each element."""
+    data = b"\x80\x02(X\x07\x00\x00\x00storagectorch\nQUInt4x2Storage\nX\x01\x00\x00\x000X\x03\x00\x00\x00cpuK\x04tQ."
+    found = program("def f(x: Tensor) -> Tensor:\n  return x\n", pickles={"data.pkl": unpickle(data, where="data.pkl")})
+    assert found.readable_by == (("1.8.0", "2.12.1"),)
+
+
+def test_a_dtype_without_a_storage_class_in_a_package() -> None:
+    """As 2.2.2 to 2.6.0 refuse it: type object 'torch.storage.UntypedStorage' has no attribute 'dtype'."""
+    found = packaged(b"\x80\x02ctorch._utils\n_rebuild_tensor_v3\n(NNNNNNNtR.")
+    assert found.readable_by[0][0] == "2.7.0"
+
+
 def test_what_is_kept_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("torch_compat.loadability.loading_releases.KEPT", 3)
     judge = Judge(packaged_rules())

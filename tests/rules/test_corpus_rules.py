@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -217,3 +218,28 @@ def test_an_end_that_has_passed(world: World) -> None:
     assert world.verdicts("recipes-written") == {"torch-2.0.0/add": "pass"}
     world.recipe(until="2.0.0")
     assert world.verdicts("recipes-written") == {"torch-2.0.0/add": "fail: not writable"}
+
+
+def test_a_reduced_grid_asks_for_itself_alone(world: World) -> None:
+    everyone = ("1.0.0", "1.1.1", "2.0.0")
+    world.promise(corpus=world.policy.corpus.model_copy(update={"writers": everyone}))
+    recipe = replace(world.recipe(), reduced=True)
+    world.recipes["add"] = recipe
+    world.fixture("1.0.0")
+    assert world.verdicts("recipes-written") == {"torch-1.0.0/add": "pass", "torch-2.0.0/add": "fail: not produced"}
+    world.recipes["add"] = replace(recipe, besides=("1.1.1",))
+    assert world.verdicts("recipes-written")["torch-1.1.1/add"] == "fail: not produced"
+    world.recipes["add"] = replace(recipe, besides=("1.1.9",))
+    assert world.verdicts("recipes-written")["torch-1.0.0/add"] == "fail: bad bound"
+
+
+def test_what_a_release_outside_the_grid_wrote_is_judged_as_well(world: World) -> None:
+    world.promise(corpus=world.policy.corpus.model_copy(update={"writers": ("1.0.0", "1.1.1", "2.0.0")}))
+    world.recipes["add"] = replace(world.recipe(), reduced=True)
+    for version in ("1.0.0", "1.1.1", "2.0.0"):
+        world.fixture(version, recipe_sha256="0" * 64 if version == "1.1.1" else world.recipes["add"].sha256)
+    assert world.verdicts("recipes-written") == {
+        "torch-1.0.0/add": "pass",
+        "torch-1.1.1/add": "fail: recipe changed",
+        "torch-2.0.0/add": "pass",
+    }

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from torch_compat.cli._observing import Asked, is_missing, observe_reader, record_survey
 from torch_compat.cli._output import Progress, stderr
 from torch_compat.cli._readers import built, trusted, warn_unless_isolated
+from torch_compat.corpus.grid import asked_writers
 from torch_compat.corpus.surveys import surveyed_releases
 from torch_compat.errors import EnvironmentUnavailable, HarnessError, NothingSelected
 from torch_compat.judging.counting import LOCK_FILE
@@ -256,9 +257,10 @@ class Admission:
         return self._evidence
 
     def _unwritten(self, evidence: Evidence) -> list[Any]:
-        """The recipes of which the manifest says neither what this release wrote nor why not."""
+        """The recipes of this release's grid of which the manifest says neither what it wrote nor why not."""
         known = {entry.recipe for entry in evidence.corpus.entries if entry.release == self.version}
-        return [recipe for recipe in evidence.corpus.recipes if recipe.name not in known]
+        left = [recipe for recipe in evidence.corpus.recipes if recipe.name not in known]
+        return [recipe for recipe in left if self.version in asked_writers(evidence.policy, recipe)]
 
     def readers_to_ask(self) -> list[CalendarRelease]:
         """The other readers of the policy of which something is not recorded, oldest first."""

@@ -1,6 +1,6 @@
 """``torch-compat observe --recipe NAME --everywhere``: every release runs one recipe, and every release reads what was written.
 
-Releases are taken one after another, so that one environment is needed at a time: first each writes its fixture, then each reads all of them. What is
+Releases are taken one after another, so that one environment is needed at a time: first each that has to writes its fixture, then each reads all of them. What is
 left is told by the tree itself, so a run that was stopped goes on where it stopped.
 """
 
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from torch_compat.cli._observing import Asked, observe_reader
 from torch_compat.cli._readers import trusted
 from torch_compat.corpus.corpus import load_corpus
+from torch_compat.corpus.grid import asked_writers
 from torch_compat.corpus.recipes import read_recipe
 from torch_compat.errors import UsageError
 from torch_compat.judging.gathering import gather, uncollected
@@ -90,7 +91,7 @@ class Everywhere:
         evidence = self._gathered()
         calendar, scope = evidence.policy.calendar, evidence.policy.corpus
         written = {entry.id for entry in evidence.corpus.entries}
-        writers = [calendar[one] for one in scope.writers]
+        writers = [calendar[one] for one in asked_writers(evidence.policy, self.recipe)]
         left = [Job("write", one) for one in writers if f"{one.name}/{self.recipe.name}" not in written]
         readers = [calendar[one] for one in scope.readers]
         return left + [Job("read", one) for one in readers if left or self._unread(evidence, one)]

@@ -14,6 +14,7 @@ from torch_compat.cli._output import format_option, print_json, stderr, stdout
 from torch_compat.cli._readers import built, warn_unless_isolated
 from torch_compat.cli._root import root_option
 from torch_compat.corpus.corpus import load_corpus
+from torch_compat.corpus.grid import asked_writers
 from torch_compat.corpus.manifest import Fixture
 from torch_compat.errors import NothingSelected, UsageError
 from torch_compat.readers.builds import unchanged
@@ -31,7 +32,11 @@ __all__ = ["produce"]
 @click.command()
 @click.argument("writer", metavar="torch-X.Y.Z|python:PATH|wheel:FILE|nightly:DATE")
 @click.option(
-    "--recipe", "names", multiple=True, metavar="NAME", help="Run only this recipe. Can be repeated. Default: all recipes."
+    "--recipe",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help="Run only this recipe. Can be repeated. Default: all recipes that the release has to write.",
 )
 @click.option(
     "--into",
@@ -59,7 +64,8 @@ def produce(writer: str, names: tuple[str, ...], into: Path | None, root: Path |
         )
     place = find_root(root)
     place.complete()
-    _, (release,) = resolved(place.policy(), [writer])
+    policy = place.policy()
+    _, (release,) = resolved(policy, [writer])
     corpus = load_corpus(place.fixtures)
     wanted = {f"recipes/{name}.py" for name in names}
     unreadable = [
@@ -74,6 +80,11 @@ def produce(writer: str, names: tuple[str, ...], into: Path | None, root: Path |
         if name not in known:
             raise UsageError(f"there is no recipe {name!r} in fixtures/recipes", code="unknown-recipe")
     recipes = [known[name] for name in dict.fromkeys(names)] if names else list(corpus.recipes)
+    if not names and not isinstance(release, BuildRelease):
+        written = {entry.recipe for entry in corpus.entries if entry.release == release.version}
+        recipes = [
+            one for one in recipes if not one.reduced or one.name in written or release.version in asked_writers(policy, one)
+        ]
     if not recipes:
         raise NothingSelected("there are no recipes", where=str(place.fixtures / "recipes"))
     console = stderr()

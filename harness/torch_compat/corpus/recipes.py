@@ -9,9 +9,11 @@ A recipe is a Python 3.6 file of the standard library and torch. Its constants:
 * ``SINCE``      the earliest release known to write it; ``UNTIL`` the last one (optional)
 * ``EXCEPT``     releases in between that cannot write it, a set as ``"2.2.2"`` (optional)
 * ``WHY``        why not before, after or in between, where SINCE is not the beginning
+* ``WRITERS``    ``reduced`` where not every release has to write it: :func:`torch_compat.corpus.grid.asked_writers` says which do (optional)
+* ``BESIDES``    with ``WRITERS``, the releases in which a form begins that the recipe walks through: these write it, too (optional)
 
-What a recipe is known by, its ``sha256``, leaves SINCE, UNTIL, EXCEPT and WHY out: they are claims about releases, which later
-evidence corrects; the rest is the program that was run.
+What a recipe is known by, its ``sha256``, leaves these claims about releases out (all but FAMILY and OPERATORS): later evidence
+corrects them; the rest is the program that was run.
 """
 
 from __future__ import annotations
@@ -37,7 +39,8 @@ UNFINISHED = "<replace this: "
 """Stands wherever a new recipe still lacks what only its author knows. While one is left, nothing takes it for a recipe."""
 
 
-CLAIMS = frozenset({"SINCE", "UNTIL", "EXCEPT", "WHY"})
+CLAIMS = frozenset({"SINCE", "UNTIL", "EXCEPT", "WHY", "WRITERS", "BESIDES"})
+REDUCED = "reduced"
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,8 @@ class Recipe:
 
     Attributes:
         lacking: the releases between ``since`` and ``until`` that cannot write it, a set as text.
+        reduced: whether only some of the releases that can write it have to.
+        besides: versions of releases that have to, besides those of every reduced grid.
     """
 
     name: str
@@ -58,6 +63,8 @@ class Recipe:
     until: str | None
     why: str
     lacking: str | None = None
+    reduced: bool = False
+    besides: tuple[str, ...] = ()
 
     @cached_property
     def writers(self) -> ReleaseSet:
@@ -118,7 +125,7 @@ def read_recipe(path: Path) -> Recipe:
     for claim, said in (("UNTIL", until), ("EXCEPT", lacking)):
         if said is not None and not why:
             raise CorpusError(f"has {claim}, but no WHY", where=str(path))
-    return Recipe(path.stem, path, sha256, summary, family, tuple(operators), since, until, why, lacking)
+    return Recipe(path.stem, path, sha256, summary, family, tuple(operators), since, until, why, lacking, *_grid(constants, path))
 
 
 def _releases(said: Any, path: Path) -> ReleaseSet:
@@ -130,6 +137,20 @@ def _releases(said: Any, path: Path) -> ReleaseSet:
     if not found:
         raise CorpusError(f"EXCEPT is {said!r}, expected a set of releases such as '2.2.2'", where=str(path))
     return found
+
+
+def _grid(constants: dict[str, Any], path: Path) -> tuple[bool, tuple[str, ...]]:
+    """Whether a recipe has a reduced grid of writers, and the releases that it adds to it."""
+    writers, besides = constants.get("WRITERS"), constants.get("BESIDES", [])
+    if writers not in (None, REDUCED):
+        raise CorpusError(f"WRITERS is {writers!r}, expected {REDUCED!r}, or no such constant", where=str(path))
+    if not isinstance(besides, list) or not all(isinstance(version, str) for version in besides):
+        raise CorpusError(f"BESIDES is {besides!r}, expected a list of releases", where=str(path))
+    if besides and writers is None:
+        raise CorpusError(
+            f"has BESIDES, but no WRITERS = {REDUCED!r}", where=str(path), hint="without it, every release writes it"
+        )
+    return writers is not None, tuple(besides)
 
 
 def read_probe(path: Path) -> ProbeFile:

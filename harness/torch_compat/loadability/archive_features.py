@@ -10,6 +10,7 @@
     no-tensor-in:constants.pkl         the pickle in this record is a tuple that has an item which is no tensor
     protocol:5                         a pickle is of this protocol
     args:torch._utils._rebuild_qtensor/7   this function is called with so many arguments to rebuild a tensor
+    storage:quint4x2                   a storage has elements of this dtype
     sparse:csr                         a sparse tensor has this layout; sparse:coalesced: it says whether it is coalesced;
                                        sparse:indices: it has some
     nested:none                        a nested tensor holds no tensor
@@ -57,13 +58,15 @@ if TYPE_CHECKING:
 __all__ = ["COMPILED", "KINDS", "not_looked_at", "signs_of"]
 
 KINDS = frozenset({
-    "args", "argument", "attribute", "base", "call", "calls", "class-sets", "container", "debug", "declares", "dtype", "family", "field", "function", "ill-formed-octal", "integer-parameter", "mixed-items", "name", "nested", "newer", "no-tensor-in", "none-in", "none-listed", "own-name", "protocol", "range-from", "record", "result", "sparse", "tree", "type", "version", "whole-floats",
+    "args", "argument", "attribute", "base", "call", "calls", "class-sets", "container", "debug", "declares", "dtype", "family", "field", "function", "ill-formed-octal", "integer-parameter", "mixed-items", "name", "nested", "newer", "no-tensor-in", "none-in", "none-listed", "own-name", "protocol", "range-from", "record", "result", "sparse", "storage", "tree", "type", "version", "whole-floats",
 })  # fmt: skip
 """Every kind of sign."""
 LONGEST_KEPT = 1 << 16  # characters of source: so that a thousand of them are no burden
 CONSTANT = "whole-constant"  # no sign, but why two of them are looked for
 SPARSE = "torch._utils._rebuild_sparse_tensor"
 NESTED = "torch._utils._rebuild_nested_tensor"
+CALLING = frozenset({"torch-save", "package"})
+"""The families whose pickles call functions of Python to rebuild tensors."""
 COMPILED = {"torchscript": "", "package": ".data/ts_code/"}
 """The families whose source is compiled when they are loaded, and where it lies. Other source in a package is Python; mobile
 archives bring bytecode beside theirs."""
@@ -233,6 +236,7 @@ def _scanned(text: str, words: frozenset[tuple[str, str]]) -> tuple[tuple[str, .
 def _pickles(facts: Facts, asked: Mapping[str, frozenset[str]], found: dict[str, str]) -> None:
     with_none = asked.get("none-in", ())
     of_tensors = asked.get("no-tensor-in", ())
+    of_storages = asked.get("storage", frozenset())
     for record, unpickled in facts.pickles.items():
         found.setdefault(f"protocol:{unpickled.protocol}", record)
         if record in with_none and any(part is None for part in parts(unpickled.value)):
@@ -243,7 +247,9 @@ def _pickles(facts: Facts, asked: Mapping[str, frozenset[str]], found: dict[str,
             and any(one.__class__ is not Tensor for one in unpickled.value)
         ):
             found[f"no-tensor-in:{record}"] = record
-        if facts.family == "torch-save":
+        for dtype in of_storages.intersection([storage.dtype for storage in unpickled.storages]):
+            found.setdefault(f"storage:{dtype}", record)
+        if facts.family in CALLING:
             called: set[str] = set()
             for function, count in unpickled.arities:
                 found.setdefault(f"args:{function}/{count}", record)

@@ -235,6 +235,11 @@ class Judge:
                     where = next((name for name in facts.names if name in EXTERN), "")
                     kind = "beside" if not takers and self._is_absent(module) else ""
                     yield Item(takers, f"module {module}", where, self._because(module), kind)
+            for record, unpickled in facts.pickles.items():
+                for one in unpickled.globals:  # what a package does not bring itself: of torch it brings nothing
+                    takers = self._by_global(one.module, one.name) if one.module.partition(".")[0] == "torch" else everyone
+                    if takers != everyone:
+                        yield Item(takers, f"global {one.path}", record, self._because(one.module, one.name))
 
     def _of_formats(self, facts: Facts) -> Iterator[Item]:
         formats = self.rules.formats

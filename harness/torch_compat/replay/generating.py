@@ -12,10 +12,22 @@ from torch_compat.judging.gathering import gather, uncollected
 from torch_compat.judging.judge import examine
 from torch_compat.loadability import load_rules
 from torch_compat.places import inside, read_whole
+from torch_compat.replay.classes import saved_classes
 from torch_compat.replay.predictions import explained, predictions
 from torch_compat.replay.reference import plan_reference
 from torch_compat.replay.restricted import weights_only_refusals
-from torch_compat.report.documents import HAND, NOTES, PUBLISHED, REGENERATED, RELEASES, Generated, JudgedTree, release_documents
+from torch_compat.report.classes_md import CLASSES_REPORT, classes_md, classes_table
+from torch_compat.report.documents import (
+    HAND,
+    NOTES,
+    PUBLISHED,
+    REGENERATED,
+    RELEASES,
+    Generated,
+    JudgedTree,
+    release_documents,
+    with_block,
+)
 from torch_compat.report.predictions import document, stated
 from torch_compat.writes import changing, holding, put
 
@@ -23,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from torch_compat.corpus.classes import SavedClass, StatedClasses
     from torch_compat.judging.evidence import Evidence
     from torch_compat.loadability import Rules
     from torch_compat.policy.counts import Key
@@ -39,13 +52,32 @@ def _refusals(root: Path, _old: str, _judged: Callable[[], JudgedTree]) -> str:
     return weights_only_refusals(load_corpus(inside(root, "fixtures")), rules)
 
 
+def _classes(root: Path, judged: Callable[[], JudgedTree]) -> tuple[list[SavedClass], StatedClasses, tuple[str, ...]]:
+    evidence = judged().evidence
+    return *saved_classes(inside(root, "fixtures"), evidence.corpus, evidence.policy), evidence.policy.corpus.writers
+
+
+def _fixtures(root: Path, old: str, judged: Callable[[], JudgedTree]) -> str:
+    return with_block(old, "classes", classes_table(*_classes(root, judged)))
+
+
+def _all_classes(root: Path, _old: str, judged: Callable[[], JudgedTree]) -> str:
+    classes, _, writers = _classes(root, judged)
+    return classes_md(classes, writers)
+
+
 GENERATED = tuple(
     sorted(
-        (*REGENERATED, Generated("policies/torch/weights_only_refusals.toml", _refusals, feeds=True)),
+        (
+            *REGENERATED,
+            Generated("policies/torch/weights_only_refusals.toml", _refusals, feeds=True),
+            Generated("fixtures/README.md", _fixtures),
+            Generated(CLASSES_REPORT, _all_classes),
+        ),
         key=lambda one: not one.feeds,
     )
 )
-"""Every generated file that takes seconds, those that judging reads first. One of them is made from archives, which reports do not open."""
+"""Every generated file that takes seconds, those that judging reads first. Some are made from archives, which reports do not open."""
 
 
 def regenerate(place: Root, say: Callable[[str], None] = lambda _: None) -> tuple[list[str], JudgedTree]:

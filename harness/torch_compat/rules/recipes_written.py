@@ -1,7 +1,8 @@
 """Every writer ran every recipe.
 
-What: for every recipe and every writer of the policy, the manifest has a fixture, or evidence that this release cannot write one;
-and this agrees with the claims of the recipe (``SINCE``, ``UNTIL``, ``EXCEPT``). Recipes that did not run are reported with the nox session
+What: for every recipe and every writer of the policy, the manifest has a fixture, or evidence that this release cannot write one (for a
+recipe with a reduced grid of writers: for every writer of that grid); and this agrees with the claims of the recipe (``SINCE``, ``UNTIL``,
+``EXCEPT``). Recipes that did not run are reported with the nox session
 that runs them, and only counted if there are many. A new recipe, which no release has run, is not checked, and costs nothing else.
 
 Why: a feature that a release lacks is evidence. A recipe that did not run, or failed for a trivial reason, is a gap that looks
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from torch_compat.corpus.grid import asked_writers
 from torch_compat.corpus.manifest import SYNTHETIC
 from torch_compat.judging.judgement import Asks, Cause, Judgement, Verdict
 from torch_compat.releases.sets import ReleaseSet
@@ -45,10 +47,12 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
         text = f"{recipe.name}: no release has run this recipe yet; torch-compat observe --recipe {recipe.name} --everywhere"
         yield Judgement(rule.id, Verdict.NOT_CHECKED, recipe.name, Cause("new recipe", recipe.name, text))
     known = [recipe for recipe in evidence.corpus.recipes if recipe not in new] if ran else evidence.corpus.recipes
+    grid = {recipe.name: frozenset(asked_writers(policy, recipe)) for recipe in known}
     for version in policy.corpus.writers:
         release = policy.calendar[version]
-        left = sum(f"{release.name}/{recipe.name}" not in written for recipe in known)
-        for recipe in known:
+        asked = [one for one in known if version in grid[one.name] or f"{release.name}/{one.name}" in written]
+        left = sum(f"{release.name}/{recipe.name}" not in written for recipe in asked)
+        for recipe in asked:
             subject = f"{release.name}/{recipe.name}"
             if release.date > evidence.as_of and subject not in written:
                 yield Judgement(rule.id, Verdict.NO_PROMISE, subject)  # there is no such release yet
@@ -56,7 +60,7 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
             what, text = _wrong(evidence, recipe, release, subject)
             cause = Cause(what, recipe.name, f"{subject}: {text}") if what else None
             if what == "not produced" and left > FEW:
-                text = f"{release.name}: {left} of {len(known)} recipes were not run; {_session(release)}"
+                text = f"{release.name}: {left} of {len(asked)} recipes were not run; {_session(release)}"
                 cause = Cause(what, release.name, text)
             yield Judgement(rule.id, Verdict.FAIL if what else Verdict.PASS, subject, cause)
     names = {recipe.name for recipe in evidence.corpus.recipes}
@@ -69,7 +73,7 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
 def _wrong(evidence: Evidence, recipe: Recipe, release: CalendarRelease, subject: str) -> tuple[str, str]:
     calendar = evidence.policy.calendar
     lacking = ReleaseSet.parse(recipe.lacking).ends if recipe.lacking is not None else frozenset()
-    for bound in (recipe.since, recipe.until, *sorted(lacking)):
+    for bound in (recipe.since, recipe.until, *sorted(lacking), *recipe.besides):
         if bound is not None and bound not in calendar:
             return "bad bound", f"the recipe names {bound}, which is not a release of the calendar"
     writable = release.parsed in recipe.writers

@@ -93,7 +93,7 @@ _TABLE: Final = (
     ScalarType("float32", "float", 4, 6, "Float", "f4", export=7, storages=("FloatStorage",), aliases=("float",), caffe2=("FLOAT",), cpp="float"),
     ScalarType("float64", "float", 8, 7, "Double", "f8", export=8, storages=("DoubleStorage",), aliases=("double",), caffe2=("DOUBLE",), cpp="double"),
     ScalarType("complex32", "complex", 4, 8, "ComplexHalf", export=9, aliases=("chalf",), parts="float16"),
-    ScalarType("bcomplex32", "complex", 4, parts="bfloat16"),
+    ScalarType("bcomplex32", "complex", 4, 46, "BComplex32", parts="bfloat16"),
     ScalarType(
         "complex64", "complex", 8, 9, "ComplexFloat", "c8", export=10, storages=("ComplexFloatStorage",), aliases=("cfloat",),
         cpp="c10::complex<float>", parts="float32",

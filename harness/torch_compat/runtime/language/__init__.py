@@ -4,6 +4,7 @@
 * :mod:`torch_compat.runtime.language.unit`: one file of source to functions and classes
 * :mod:`torch_compat.runtime.language.body`: statements, :mod:`~torch_compat.runtime.language.expressions` within them; with :mod:`~torch_compat.runtime.language.inference` of types in loops
 * :mod:`torch_compat.runtime.language.called`: what compiled bodies call beside operators
+* :mod:`torch_compat.runtime.language.grammar`: the constructs that are taken, and those that a text holds
 """
 
 from __future__ import annotations

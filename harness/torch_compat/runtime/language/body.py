@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-__all__ = ["BodyCompiler"]
+__all__ = ["STATEMENTS", "BodyCompiler"]
 
 CALLS_PAID = 64  # calls that stand between two payments for them
 MOST_CALLS = 20_000  # in one statement
@@ -84,7 +84,7 @@ class BodyCompiler(ExpressionCompiler):
             raise self.unit.fail(body[0], f"is nested deeper than {DEPTH}")
         made: list[ast.stmt] = []
         for node in body:
-            handler = _STATEMENTS.get(node.__class__)
+            handler = STATEMENTS.get(node.__class__)
             if handler is None:
                 raise self.unit.fail(node, f"has {node.__class__.__name__}, which TorchScript does not have")
             before = self.calls
@@ -275,7 +275,7 @@ class BodyCompiler(ExpressionCompiler):
             self._forget_names(self._set_in(body))
 
 
-_STATEMENTS: dict[type, Callable[[BodyCompiler, Any], ast.stmt | None]] = {
+STATEMENTS: dict[type, Callable[[BodyCompiler, Any], ast.stmt | None]] = {
     ast.Assign: BodyCompiler.assign, ast.AnnAssign: BodyCompiler.annotated, ast.Expr: BodyCompiler.statement, ast.If: BodyCompiler.if_, ast.While: BodyCompiler.while_,
     ast.For: BodyCompiler.for_, ast.Return: BodyCompiler.return_, ast.Assert: BodyCompiler.assert_, ast.Raise: BodyCompiler.raise_, ast.Pass: BodyCompiler.plain,
     ast.Break: BodyCompiler.plain, ast.Continue: BodyCompiler.plain, ast.With: BodyCompiler.with_, ast.FunctionDef: BodyCompiler.nested,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from torch_compat.runtime.language.names import ClassInfo, FunctionInfo, Names
 
-__all__ = ["ExpressionCompiler"]
+__all__ = ["BINARY", "CALLS", "COMPARE", "EXPRESSIONS", "SPECIAL", "ExpressionCompiler"]
 
 ITEMS = 16  # of a list that is written out, which count as a call
 CALLS = {
@@ -185,7 +185,7 @@ class ExpressionCompiler:
 
     def expr(self, node: ast.expr) -> ast.expr:
         """Any expression."""
-        handler = _EXPRESSIONS.get(node.__class__)
+        handler = EXPRESSIONS.get(node.__class__)
         if handler is None:
             raise self.unit.fail(node, f"has {node.__class__.__name__}, which TorchScript does not have")
         self.depth += 1
@@ -252,7 +252,7 @@ class ExpressionCompiler:
             if self.known(func.id):
                 node.func = self._callee(func)
                 return self._arguments(node, prefixed=True)
-            special = _SPECIAL.get(func.id)
+            special = SPECIAL.get(func.id)
             if special is not None:
                 return special(self, node)
             operator = CALLS.get(func.id)
@@ -582,12 +582,12 @@ def _not(body: ExpressionCompiler, node: ast.Call) -> ast.expr:
     return ast.UnaryOp(ast.Not(), body.expr(node.args[0]), lineno=node.lineno, col_offset=0)
 
 
-_EXPRESSIONS: dict[type, Callable[[ExpressionCompiler, Any], ast.expr]] = {
+EXPRESSIONS: dict[type, Callable[[ExpressionCompiler, Any], ast.expr]] = {
     ast.Constant: ExpressionCompiler.constant, ast.Name: ExpressionCompiler.name, ast.Attribute: ExpressionCompiler.attribute, ast.Call: ExpressionCompiler.call,
     ast.Subscript: ExpressionCompiler.subscript, ast.Tuple: ExpressionCompiler.items, ast.List: ExpressionCompiler.items, ast.Dict: ExpressionCompiler.dict_, ast.UnaryOp: ExpressionCompiler.unary,
     ast.BinOp: ExpressionCompiler.binary, ast.Compare: ExpressionCompiler.compare, ast.BoolOp: ExpressionCompiler.boolean, ast.IfExp: ExpressionCompiler.choice,
 }  # fmt: skip
-_SPECIAL: dict[str, Callable[[ExpressionCompiler, ast.Call], ast.expr]] = {
+SPECIAL: dict[str, Callable[[ExpressionCompiler, ast.Call], ast.expr]] = {
     "annotate": ExpressionCompiler.annotate, "unchecked_cast": ExpressionCompiler.unchecked, "uninitialized": ExpressionCompiler.uninitialized,
     "isinstance": ExpressionCompiler.isinstance_, "getattr": ExpressionCompiler.getattr_, "fork": ExpressionCompiler.fork_,
 }  # fmt: skip
