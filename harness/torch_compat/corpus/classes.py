@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-__all__ = ["CLASSES", "Form", "SavedClass", "Stated", "StatedClasses", "read_classes", "unexplained"]
+__all__ = ["CLASSES", "SaveForm", "SavedClass", "Stated", "StatedClasses", "read_classes", "unexplained"]
 
 CLASSES: Final = "classes.toml"
 """The file, in the folder of the fixtures."""
@@ -33,7 +33,7 @@ _KEYS: Final = {
 
 
 @dataclass(frozen=True)
-class Form:
+class SaveForm:
     """A way of saving.
 
     Attributes:
@@ -71,7 +71,7 @@ class Stated:
 class StatedClasses:
     """The whole file."""
 
-    forms: tuple[Form, ...]
+    forms: tuple[SaveForm, ...]
     no_classes: tuple[Stated, ...]
     holes: tuple[Stated, ...]
 
@@ -98,7 +98,7 @@ def read_classes(path: Path) -> StatedClasses:
         tuple(Stated(entry["group"], tuple(entry["classes"]), entry["because"]) for entry in tables.get(kind, ()))
         for kind in ("no_class", "hole")
     )
-    return StatedClasses(tuple(Form(**entry) for entry in tables.get("form", ())), no_classes, holes)
+    return StatedClasses(tuple(SaveForm(**entry) for entry in tables.get("form", ())), no_classes, holes)
 
 
 @dataclass

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from torch_compat.corpus.classes import Form, StatedClasses
+    from torch_compat.corpus.classes import SaveForm, StatedClasses
     from torch_compat.corpus.corpus import Corpus
     from torch_compat.corpus.manifest import Fixture
     from torch_compat.formats import Facts
@@ -90,7 +90,7 @@ def _modules(fixtures: Path, policy: Policy, stated: StatedClasses) -> Iterator[
         yield SavedClass("module", f"torch.nn.{name}", "torch-save", reduced(policy, "torch-save", able))
 
 
-def _dtypes(fixtures: Path, policy: Policy, forms: Iterable[Form]) -> Iterator[SavedClass]:
+def _dtypes(fixtures: Path, policy: Policy, forms: Iterable[SaveForm]) -> Iterator[SavedClass]:
     names = GlobalNames(fixtures / "globals" / "names.txt")
     words = names.words("torch")
     for form in forms:
