@@ -81,6 +81,10 @@ def more(folder: Path) -> Path:
     return folder
 
 
+def test_a_corpus_is_shown_in_a_line(folder: Path) -> None:
+    assert repr(load_corpus(folder)) == f"<corpus of {len(load_corpus(folder).fixtures)} fixtures in {folder}>"
+
+
 def test_what_is_synthetic_is_part_of_the_corpus(more: Path) -> None:
     corpus = load_corpus(more)
     assert corpus.damage == ()

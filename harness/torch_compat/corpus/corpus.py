@@ -90,6 +90,9 @@ class Corpus:
         """Every recorded inability, by id."""
         return {entry.id: entry for manifest in self.manifests for entry in manifest.not_writable}
 
+    def __repr__(self) -> str:
+        return f"<corpus of {len(self.fixtures)} fixtures in {self.folder}>"  # the generated text takes megabytes and hides errors beside it
+
     def path(self, fixture: Fixture) -> Path:
         """Where the archive of a fixture lies: what a reader is given.
 
