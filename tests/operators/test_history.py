@@ -225,7 +225,7 @@ def test_a_missing_file_and_one_that_is_no_text(tmp_path: Path) -> None:
 
 def test_reading_imports_nothing_heavy() -> None:
     code = (
-        "import sys; from torch_compat.operators.history import History, GlobalNames; from torch_compat.operators import shape; "
+        "import sys; from torch_compat.operators.history import History, GlobalNames; from torch_compat.operators import call_signature; "
         "History.load().names('2.13.0'); GlobalNames.load(); "
         "print([name for name in ('pydantic', 'numpy', 'torch', 'rich', 'dataclasses', 'typing_extensions') if name in sys.modules])"
     )

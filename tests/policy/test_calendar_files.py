@@ -100,7 +100,7 @@ def test_what_is_planned_goes_when_it_is_there(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("[[release]]\nversion = \n", "is not valid TOML"),
-        ('[[release]]\nversion = "1.0"\n', r"has a \[\[release\]\] that is none"),
+        ('[[release]]\nversion = "1.0"\n', r"has an invalid \[\[release\]\]"),
     ],
 )
 def test_a_calendar_that_cannot_be_read(tmp_path: Path, text: str, said: str) -> None:

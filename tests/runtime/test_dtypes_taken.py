@@ -18,7 +18,7 @@ from torch_compat.runtime.tensor import Tensor
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-survey: Any = importlib.import_module("torch_compat.readers.survey")  # has no types, since it runs inside old releases
+survey: Any = importlib.import_module("torch_compat.inside.survey")  # has no types, since it runs inside old releases
 
 
 def ones(*shape: int, dtype: DTypeLike = np.int64) -> Tensor:
@@ -98,3 +98,9 @@ def test_every_release_was_asked_and_every_question_can_be_read() -> None:
 def test_the_survey_names_dtypes_as_messages_do() -> None:
     assert {**survey.HALF, **survey.CALLED}.items() <= dtypes.CALLED.items()
     assert set(survey.TAKEN) == set(survey.CALLED)
+
+
+def test_nothing_is_claimed_of_a_call_into_another_dtype() -> None:
+    assert "Integer division of tensors" in said("div", "1.6.0", ones(2), ones(2))
+    assert "Integer division of tensors" in said("div", "1.6.0", ones(2), ones(2), out=ones(2))
+    assert said("div", "1.6.0", ones(2), ones(2), out=ones(2, dtype=np.float32)) == ""
