@@ -338,7 +338,7 @@ def test_a_dump_is_asked_of_what_is_there(run: Run, tmp_path: Path, monkeypatch:
         ("wheel:some.whl", "some.whl: there is no such file"),
         ("nightly:tomorrow", "'tomorrow' is not a day"),
         ("conda:torch", "'conda:torch' is not a build"),
-        ("venv/bin/python", "'venv/bin/python' is no build"),
+        ("venv/bin/python", "'venv/bin/python' is not a build"),
     ):
         status, _, err = run("dump", build)
         assert status == 2

@@ -145,7 +145,7 @@ def test_a_recipe_that_crashes_ends_with_3(command: Callable[..., Any], tree: Tr
     assert ended.status == 3
     assert "torch-1.5.1/double was not written" in ended.err
     assert "SIGABRT" in ended.err
-    assert "mend the recipe" in ended.err
+    assert "fix the recipe" in ended.err
     assert tree.everything() == before
 
 

@@ -59,7 +59,7 @@ PLANTS = {
         ("runtime/program.py", "except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:",
          "except (TypeError, ValueError, IndexError, AttributeError) as error:"),
     )),
-    "recursion without a budget": Plant("state", 4000, (("pickles/machine.py", "if deepest > limits.depth:", "if False:"),)),
+    "recursion without a budget": Plant("state", 12000, (("pickles/machine.py", "if deepest > limits.depth:", "if False:"),)),
     "a checksum that is not compared": Plant("inspect", 500, (
         ("archive/zip_member.py", "            if crc != self.crc:\n                self._compare_sum(crc)\n        return data", "        return data"),
     )),

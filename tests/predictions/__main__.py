@@ -46,6 +46,8 @@ UNRECORDED = {
         "conversion",
         "bool as Scalar, SymInt, float, int, number",
     ): "every release writes int(b), and True as 1; test_sample.py edits an archive",
+    ("need", "dtype-of-no-storage-in-package"): "its recipe awaits its run: fixtures/awaiting/package_unsigned.py",
+    ("need", "several-numbers-in-a-byte"): "its recipe awaits its run: fixtures/awaiting/several_numbers_in_a_byte.py",
 }
 """Causes of which no program is recorded, or that no release writes one of, with what shows them instead. A change says in its evidence which recipe it has, if any."""
 

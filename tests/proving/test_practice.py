@@ -115,4 +115,6 @@ def test_the_old_side_is_the_old_operator_and_not_todays() -> None:
             super().__init__(table=UpgraderTable([]))
             self.name = "torch-2.15.0"
 
-    assert prove(wrong, old=[Today()], table=UpgraderTable([])).verdict == "preserved"
+    blind = prove(wrong, old=[Today()], table=UpgraderTable([]))
+    assert set(blind.verdicts) == {"same", "equally-refused", "unsupported"}  # float16 beside a complex number is not modelled
+    assert blind.verdicts["same"] > 100 * blind.verdicts["unsupported"]

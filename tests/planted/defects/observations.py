@@ -227,7 +227,7 @@ def observations_removed_that_others_rest_on(tree: Tree, random: Random) -> tupl
     *older, newest = sorted(tree.recordings(), key=lambda path: [int(part) for part in version_of(path.stem).split(".")])
     path = random.choice(older)
     path.unlink()
-    return f"reports/observations/{newest.name}", "rest on what no file that can be read tells", path.stem
+    return f"reports/observations/{newest.name}", "refer to records that no readable file has", path.stem
 
 
 @defect(4, 1, seeds=1)
