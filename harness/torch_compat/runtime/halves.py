@@ -94,7 +94,9 @@ def _refusal_of_others(others: Taken, args: tuple[Any, ...], keywords: dict[str,
     kinds = {computed or one.array.dtype for one in given}
     if len(kinds) != 1 or (dtype := OTHERS.get(kinds.pop())) is None or any(not one.array.size for one in given):
         return None
-    if any(one.array.dtype != given[0].array.dtype for one in _tensors(value for word, value in keywords.items() if word in OUTS)):
+    if any(
+        one.array.dtype != given[0].array.dtype for one in _tensors(value for word, value in keywords.items() if word in OUTS)
+    ):
         return None  # releases were asked without out=; 1.6 divides integers into a tensor of floats, and refuses them otherwise
     words = frozenset(word for word, value in keywords.items() if value.__class__ is str)
     told = others.said(dtype, tuple(one.array.ndim for one in given), len(args), words)
