@@ -43,22 +43,22 @@ def multiplied(a: Array, b: Array) -> Array:
 
 
 def accumulated(a: Array, b: Array) -> Array:
-    """The product of matrices, wide enough for more to be added. Small ones of float32 as a kernel of the recorded releases computes them:
-    one product after the other is added to the sum and both are rounded at once.
+    """The product of matrices, row-major as in every release, wide enough for more to be added. Small ones of float32 as a kernel of the
+    recorded releases computes them: one product after the other is added to the sum and both are rounded at once.
 
     Raises:
         Raised: it is more work than a program may do.
     """
     if a.dtype != FLOAT32 or b.dtype != FLOAT32 or a.ndim < MATRIX or b.ndim < MATRIX or a.shape[-1] != b.shape[-2]:
-        return multiplied(exact(a), exact(b))
+        return np.asarray(multiplied(exact(a), exact(b)), order="C")
     steps = a.shape[-1]
     if not 0 < steps <= STEPS or a.size * b.shape[-1] > SMALL or b.size * a.shape[-2] > SMALL:
-        return multiplied(exact(a), exact(b))
+        return np.asarray(multiplied(exact(a), exact(b)), order="C")
     parts = a.astype(FLOAT64)[..., :, :, None] * b.astype(FLOAT64)[..., None, :, :]
     total = parts[..., 0, :].astype(FLOAT32)
     for step in range(1, steps):
         total = (parts[..., step, :] + total).astype(FLOAT32)
-    return np.asarray(total.astype(FLOAT64))
+    return np.asarray(total.astype(FLOAT64), order="C")
 
 
 def summed(equation: str, *arrays: Array) -> Array:

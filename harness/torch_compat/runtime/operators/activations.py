@@ -432,7 +432,8 @@ def _softmax(name: str, compute: Callable[[Array, int], Array]) -> None:
         if not array.size and array.dtype.kind in "iub":
             return Tensor(array.copy())
         _floats_only(f"{name}_lastdim_kernel_impl" if axis(dim, array.ndim) == array.ndim - 1 else f"{name}_kernel_impl", array)
-        return Tensor(compute(array, axis(dim, array.ndim)))
+        computed = compute(array, axis(dim, array.ndim))
+        return Tensor(np.asarray(computed, order="C"))  # row-major in every release, whatever the input is
 
     def raw(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
         if half_to_float:

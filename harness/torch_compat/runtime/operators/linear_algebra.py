@@ -259,7 +259,9 @@ def _baddbmm(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Scalar, alpha: 
     a, b = batch1.array, batch2.array
     kind = _same(self.array, a, b)
     _batches(a, b)
-    return Tensor(_sum_with(self.array, multiplied(exact(a), exact(b)), kind, beta, alpha, nothing=nothing))
+    return Tensor(
+        np.asarray(_sum_with(self.array, multiplied(exact(a), exact(b)), kind, beta, alpha, nothing=nothing), order="C")
+    )
 
 
 # Up to 1.10 a NaN in the first tensor stays although it counts nothing.
