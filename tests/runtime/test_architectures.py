@@ -67,7 +67,10 @@ def held(way: str, path: Path, there: dict[str, Any], reader: str, policy: Polic
     assert all("value" in call["first"] for call in there["result"]["calls"]), there["result"]
     here = perform(path, way, there["calls"], reader)
     if not state:
-        there = {**there, "result": {**there["result"], **{name: here[name] for name in ("state", "state_after") if name in here}}}
+        there = {
+            **there,
+            "result": {**there["result"], **{name: here[name] for name in ("state", "state_after") if name in here}},
+        }
     found = compare(there["result"], here)
     assert not found.errors, found.errors
     for extent in found.extent:
