@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.predictions.__main__ import AWAITING
 from tests.recordings import readers_of
 from torch_compat.loadability import Judge, Rules, load_rules, packaged_rules
 from torch_compat.policy import load_policy
@@ -21,11 +22,6 @@ if TYPE_CHECKING:
 
 REPOSITORY = Path(__file__).parents[2]
 COUNTS = load_policy(REPOSITORY / "policies" / "torch").counts
-AWAITING = {
-    "dtype-of-no-storage-in-package": "package_unsigned.py",
-    "several-numbers-in-a-byte": "several_numbers_in_a_byte.py",
-}
-"""Needs that were asked of releases with recipes which are not recorded yet, and these recipes."""
 PLANTED = ("word-nonetype", "model-json", "storages-in-data", "package-importer", "pickle-protocol-5", "pt2-archive")
 
 
@@ -84,7 +80,7 @@ def test_weights_only_agrees_with_every_observation(evidence: LoadingEvidence, r
 def test_every_need_explains_something_and_quirks_as_much_as_they_say(name: str, evidence: LoadingEvidence, rules: Rules) -> None:
     missed = evidence.explained(name, rules)
     if name in AWAITING:
-        assert (REPOSITORY / "fixtures/awaiting" / AWAITING[name]).is_file(), f"{AWAITING[name]} awaits nothing any more"
+        assert (REPOSITORY / "fixtures/awaiting" / f"{AWAITING[name]}.py").is_file(), f"{AWAITING[name]} awaits nothing any more"
         assert not missed, f"{name} is shown by the corpus: take it out of AWAITING"
         return
     assert missed, f"{name} changes no verdict: nothing shows that it is true"
