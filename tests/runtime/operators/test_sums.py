@@ -88,3 +88,17 @@ def test_sigmoid_of_what_has_no_exponential_is_zero() -> None:
     """Its exponential is infinite in float32; in double precision, something very small would be left."""
     with np.errstate(all="ignore"):  # as programs run
         assert resolve("aten::sigmoid", Release("2.15.0"))(Tensor(np.array(-90.0, np.float32))).item() == 0.0
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("name", "args"),
+    [("mse_loss", ((0,), (0,))), ("l1_loss", ((2, 0), (2, 0))), ("kl_div", ((0, 3), (0, 3))), ("multilabel_soft_margin_loss", ((0, 3), (0, 3))),
+     ("layer_norm", ((2, 0), [0])), ("rms_norm", ((2, 0), [0])), ("instance_norm", ((2, 3, 0), None, None, None, None, True, 0.1, 1e-5, False))],
+)  # fmt: skip
+def test_means_of_nothing_give_no_warning(name: str, args: tuple[Any, ...], dtype: Any) -> None:
+    """Warnings are errors here: numpy warns of the mean of an empty slice, torch does not."""
+    given = [Tensor(np.zeros(arg, dtype)) if isinstance(arg, tuple) else arg for arg in args]
+    with np.errstate(all="ignore"):  # as around each call of a program
+        result = resolve(f"aten::{name}", Release("2.15.0"))(*given)
+    assert np.isnan(result.array).all()

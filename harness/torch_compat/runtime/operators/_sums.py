@@ -14,11 +14,19 @@ import numpy as np
 
 from torch_compat.runtime.operators._common import FLOAT32, FLOAT64, Array
 
-__all__ = ["lanes_sum", "ordered_sum"]
+__all__ = ["lanes_sum", "mean_of", "ordered_sum"]
 
 LANES = 8  # of a vector of 32 bytes, which the recorded releases compute with
 LEVELS = 4
 LARGEST = 1 << 14  # elements that are worth the rounds of a loop of Python
+
+
+def mean_of(array: Array, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Array:
+    """As ``numpy.mean``; the mean of no elements is NaN without the warning that numpy gives there, as in torch."""
+    if array.size:
+        return np.asarray(array.mean(axis=axis, keepdims=keepdims))
+    total = np.asarray(array.sum(axis=axis, keepdims=keepdims))
+    return np.full(total.shape, np.nan, total.dtype if total.dtype.kind in "fc" else FLOAT64)
 
 
 def ordered_sum(array: Array, dims: tuple[int, ...], *, keepdims: bool = False, cascades: bool = True) -> Array | None:

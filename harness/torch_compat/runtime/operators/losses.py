@@ -24,7 +24,7 @@ from torch_compat.runtime.operators._common import (
     words,
 )
 from torch_compat.runtime.operators._products import looped
-from torch_compat.runtime.operators._sums import ordered_sum
+from torch_compat.runtime.operators._sums import mean_of, ordered_sum
 from torch_compat.runtime.operators.activations import log_softmax_of
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
@@ -42,7 +42,7 @@ def _reduce(value: Array, reduction: int, kind: np.dtype[Any]) -> Tensor:
     ordered = ordered_sum(value.astype(kind), tuple(range(value.ndim)))
     if ordered is not None:
         return Tensor(np.asarray(ordered / np.asarray(value.size, kind) if reduction == MEAN else ordered))
-    return Tensor(np.asarray(value.mean() if reduction == MEAN else value.sum()).astype(kind))
+    return Tensor(np.asarray(mean_of(value) if reduction == MEAN else value.sum()).astype(kind))
 
 
 def _floats(where: str, *tensors: Tensor) -> tuple[np.dtype[Any], list[Array]]:
@@ -64,7 +64,7 @@ def _into_first(name: str, function: Callable[..., Tensor], since: str, until: s
             return found if out is None else into(out, found.array)
         value = function(self, target, NONE, *rest).array
         if value.ndim:
-            value = (value.astype(FLOAT64).mean(axis=0) if reduction == MEAN else value.astype(FLOAT64).sum(axis=0)).astype(
+            value = (mean_of(value.astype(FLOAT64), axis=0) if reduction == MEAN else value.astype(FLOAT64).sum(axis=0)).astype(
                 value.dtype
             )
         return into(out, np.asarray(value))
@@ -461,7 +461,7 @@ def multilabel_soft_margin_loss(self: Tensor, target: Tensor, weight: Tensor | N
     value = -(y * -np.logaddexp(0, -x) + (1 - y) * -np.logaddexp(0, x))
     if weight is not None:
         value = value * weight.array.astype(FLOAT64)
-    return _reduce(value.mean(axis=-1), reduction, kind)
+    return _reduce(mean_of(value, axis=-1), reduction, kind)
 
 
 @operator("aten::poisson_nll_loss")
@@ -592,7 +592,7 @@ def ctc_loss(
     if zero_infinity:
         found[np.isinf(found)] = 0.0
     if reduction == MEAN:
-        return Tensor(np.asarray((found / np.maximum(sizes, 1)).mean()).astype(array.dtype))
+        return Tensor(np.asarray(mean_of(found / np.maximum(sizes, 1))).astype(array.dtype))
     if reduction == SUM:
         return Tensor(np.asarray(found.sum()).astype(array.dtype))
     return Tensor(np.asarray(found[0] if alone else found).astype(array.dtype))

@@ -11,6 +11,7 @@ from torch_compat.errors import Unsupported
 from torch_compat.runtime.operators._common import FLOAT64, Array, cast, fail, not_implemented, words
 from torch_compat.runtime.operators._moments import ROUNDINGS, Roundings, normed_rows
 from torch_compat.runtime.operators._products import looped, sized
+from torch_compat.runtime.operators._sums import mean_of
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
 from torch_compat.runtime.values import raised
@@ -61,8 +62,8 @@ def _batch_norm(
     dims = (0, *range(2, x.ndim))
     if training:
         count = x.size // max(channels, 1)
-        center = wide.mean(axis=dims)
-        spread = ((wide - _shaped(Tensor(center), x.ndim, 0.0)) ** 2).mean(axis=dims)
+        center = mean_of(wide, axis=dims)
+        spread = mean_of((wide - _shaped(Tensor(center), x.ndim, 0.0)) ** 2, axis=dims)
         if mean is not None:
             mean.array[...] = cast((1 - momentum) * mean.array.astype(FLOAT64) + momentum * center, mean.array.dtype)
         if var is not None:
@@ -133,16 +134,16 @@ def instance_norm(
         return _batch_norm(input, weight, bias, running_mean, running_var, False, momentum, eps)[0]
     dims = tuple(range(2, x.ndim))
     wide = x.astype(FLOAT64)
-    center = wide.mean(axis=dims, keepdims=True)
-    spread = ((wide - center) ** 2).mean(axis=dims, keepdims=True)
+    center = mean_of(wide, axis=dims, keepdims=True)
+    spread = mean_of((wide - center) ** 2, axis=dims, keepdims=True)
     count = math.prod(x.shape[2:])
     if running_mean is not None:
         running_mean.array[...] = cast(
-            (1 - momentum) * running_mean.array.astype(FLOAT64) + momentum * center.reshape(x.shape[:2]).mean(axis=0),
+            (1 - momentum) * running_mean.array.astype(FLOAT64) + momentum * mean_of(center.reshape(x.shape[:2]), axis=0),
             running_mean.array.dtype,
         )
     if running_var is not None:
-        unbiased = spread.reshape(x.shape[:2]).mean(axis=0) * np.divide(count, count - 1)
+        unbiased = mean_of(spread.reshape(x.shape[:2]), axis=0) * np.divide(count, count - 1)
         running_var.array[...] = cast(
             (1 - momentum) * running_var.array.astype(FLOAT64) + momentum * unbiased, running_var.array.dtype
         )
@@ -182,8 +183,8 @@ def _layer_norm(
         one_each = x.shape[: dims[0]] + (1,) * len(shape)
         return Tensor(ordered[0].reshape(x.shape)), Tensor(ordered[1].reshape(one_each)), Tensor(ordered[2].reshape(one_each))
     wide = x.astype(FLOAT64)
-    center = wide.mean(axis=dims, keepdims=True)
-    inverse = 1 / np.sqrt(((wide - center) ** 2).mean(axis=dims, keepdims=True) + eps)
+    center = mean_of(wide, axis=dims, keepdims=True)
+    inverse = 1 / np.sqrt(mean_of((wide - center) ** 2, axis=dims, keepdims=True) + eps)
     value = (wide - center) * inverse
     if weight is not None:
         value = value * weight.array.astype(FLOAT64)
@@ -306,7 +307,7 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
         )
     dims = tuple(range(x.ndim - len(normalized_shape), x.ndim))
     smallest = float(np.finfo(x.dtype if x.dtype.itemsize > 2 else np.float32).eps) if eps is None else eps
-    value = wide / np.sqrt((wide * wide).mean(axis=dims, keepdims=True) + smallest)
+    value = wide / np.sqrt(mean_of(wide * wide, axis=dims, keepdims=True) + smallest)
     return Tensor((value if weight is None else value * weight.array.astype(FLOAT64)).astype(x.dtype))
 
 
@@ -344,8 +345,8 @@ def group_norm(
     if not x.size:
         return Tensor(x.copy())
     parts = x.astype(FLOAT64).reshape(batch, num_groups, channels // num_groups * math.prod(x.shape[2:]))
-    center = parts.mean(axis=2, keepdims=True)
-    inverse = 1 / np.sqrt(((parts - center) ** 2).mean(axis=2, keepdims=True) + eps)
+    center = mean_of(parts, axis=2, keepdims=True)
+    inverse = 1 / np.sqrt(mean_of((parts - center) ** 2, axis=2, keepdims=True) + eps)
     value = ((parts - center) * inverse).reshape(x.shape) * _shaped(weight, x.ndim, 1.0) + _shaped(bias, x.ndim, 0.0)
     return Tensor(value.astype(x.dtype))
 
