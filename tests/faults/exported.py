@@ -23,6 +23,7 @@ __all__ = ["EXPRESSIONS", "is_part", "mutated_exported"]
 Json = dict[str, Any]
 DEEP = "~deep~"
 DEPTHS = (60, 900, 20_000)
+MOST_DEEP = 16  # places of one document: an entry that is copied 20,000 times would make gigabytes of it
 OPENINGS = (("[", "]"), ('{"a":', "}"), ('{"as_graph":{"graph":', "}}"), ('{"as_tensors":[', "]}"))
 BOUNDARIES = (
     0, 1, -1, 2, 7, 64, 255, 0x7FFF, 1 << 16, 1 << 20, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 1 << 32, 1 << 40, (1 << 61) + 1, 1 << 62, (1 << 63) - 1, 1 << 63,
@@ -135,7 +136,8 @@ def mutated_exported(rng: random.Random, name: str, data: bytes) -> tuple[str, b
         return None
     opening, closing = rng.choice(OPENINGS)
     depth = rng.choice(DEPTHS)
-    return ", ".join(said), text.replace(f'"{DEEP}"', f"{opening * depth}0{closing * depth}").encode()
+    text = text.replace(f'"{DEEP}"', f"{opening * depth}0{closing * depth}", MOST_DEEP)
+    return ", ".join(said), text.replace(f'"{DEEP}"', "0").encode()
 
 
 # ------------------------------------------------------------------------------------------------------------ places

@@ -25,12 +25,16 @@ FEW = 16 << 20  # bytes that the system may read ahead
 FLOAT = 7  # ScalarType of the export schema
 
 
-def large(path: Path) -> None:
-    """A pt2 archive whose weight is a hole: no byte of it is on the disk."""
+def large(path: Path, config: int = 0) -> None:
+    """A pt2 archive whose weight is a hole: no byte of it is on the disk.
+
+    Parameters:
+        config: bytes of a hole that stands for what the weights are.
+    """
     meta = {"dtype": FLOAT, "sizes": [{"as_int": GIGABYTE // 4}], "strides": [{"as_int": 1}], "storage_offset": {"as_int": 0}}
-    config = {"config": {"w": {"path_name": "weight_0", "is_param": True, "use_pickle": False, "tensor_meta": meta}}}
+    weights = {"config": {"w": {"path_name": "weight_0", "is_param": True, "use_pickle": False, "tensor_meta": meta}}}
     records: dict[str, bytes | int] = {
-        "data/weights/model_weights_config.json": json.dumps(config).encode(),
+        "data/weights/model_weights_config.json": config or json.dumps(weights).encode(),
         "data/weights/weight_0": GIGABYTE,
         "data/constants/model_constants_config.json": b'{"config": {}}',
         "models/model.json": json.dumps(document(["x"], [], ["x"])).encode(),
@@ -69,3 +73,17 @@ def test_a_gigabyte_of_weights_is_read_for_digest_and_checksums_alone(tmp_path: 
         for _ in range(64):
             file.read(1 << 20)
     assert resident(path) > FEW
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the pages of a file are counted as Linux tells them")
+def test_json_that_is_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 1.7 GB, reading it was a MemoryError, and of 400 MB it took 790 MiB."""
+    for module in ("allowance", "inspection"):
+        monkeypatch.setattr(f"torch_compat.{module}.HASHED", FEW)
+    path = tmp_path / "large.pt2"
+    large(path, config=GIGABYTE)
+    found = inspect(path)
+    assert found["error"] is not None
+    assert found["error"]["code"] == "too-large"
+    assert f"holds JSON of {GIGABYTE} bytes" in found["error"]["message"]
+    assert resident(path) < FEW

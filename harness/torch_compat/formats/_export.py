@@ -31,7 +31,11 @@ def load_json(archive: ZipArchive, record: str) -> dict[str, Any]:
         Corrupt: it does not.
         Unsafe: what it holds would take too much memory.
     """
-    return parsed(archive.record(record), archive.allowance, f"{archive.path}, record {record!r}")
+    where, size = f"{archive.path}, record {record!r}", archive.member(record).size
+    if size > archive.allowance.memory // 2:  # not read at all: `parsed` counts 4 bytes for each of it, against twice that memory
+        said = f"holds JSON of {size} bytes, of at most {archive.allowance.memory // 2}"
+        raise Unsafe(said, where=where, code="too-large")
+    return parsed(archive.record(record), archive.allowance, where)
 
 
 def release(facts: Facts) -> str | None:

@@ -281,3 +281,11 @@ def test_a_loop_without_end_costs_its_steps_and_no_more() -> None:
     made = load(archive(document(["x"], [call], ["y"])), limits=LIMITS._replace(steps=10_000))
     with pytest.raises(Exhausted, match="steps"):
         made.forward(ONES)
+
+
+@pytest.mark.parametrize("major", [0, 8])
+def test_arguments_without_a_pair_are_those_of_the_first_schema_alone(major: int) -> None:
+    program = document(["x"], [ADD], ["y"], in_spec=json.dumps([1, tree("builtins.tuple", None, LEAF)]))
+    program["schema_version"] = {"major": major, "minor": 0}
+    with pytest.raises(Corrupt, match="states no tree of arguments and keyword arguments"):
+        module(program)

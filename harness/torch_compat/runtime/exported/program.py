@@ -95,7 +95,7 @@ class ExportedProgram:
             raise Corrupt("states no tree of its arguments", where=self.where, code="bad-program")
         tree = read_tree(self.document.in_spec, self.where, self.document.named_tuples)
         pair = tuple([one.kind for one in tree.children])
-        if self.document.schema[0] > 1 and pair != (SEQUENCE, DICTIONARY):
+        if self.document.schema[0] != 1 and pair != (SEQUENCE, DICTIONARY):
             raise Corrupt("states no tree of arguments and keyword arguments", where=self.where, code="bad-program")
         users = sum(one.kind in {"user_input", "constant_input"} for one in self.document.inputs)
         if tree.leaves != users:
