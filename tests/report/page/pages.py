@@ -18,13 +18,14 @@ class Read(HTMLParser):
     Attributes:
         tags: every element with its attributes.
         text: everything that is shown, by the id of the section that it stands in, and by "" for all.
-        rows: of each table, by its id or caption, its rows as texts.
+        rows: of each table, by its id or caption, its rows as texts; a wide cell stands once in each of its columns.
     """
 
     tags: list[tuple[str, dict[str, str]]] = field(default_factory=list)
     rows: list[list[list[str]]] = field(default_factory=list)
     shown: list[str] = field(default_factory=list)
     open: list[str] = field(default_factory=list)
+    width: int = 1
 
     def __post_init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -41,9 +42,13 @@ class Read(HTMLParser):
             self.rows[-1].append([])
         elif tag in {"td", "th"}:
             self.rows[-1][-1].append("")
+            self.width = int(dict(attrs).get("colspan") or 1)
 
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag, (tag, self.getpos())
+        if tag in {"td", "th"}:
+            row = self.rows[-1][-1]
+            row += [row[-1]] * (self.width - 1)
 
     def handle_data(self, data: str) -> None:
         if self.open and self.open[-1] in {"script", "style"}:

@@ -24,30 +24,42 @@ LONGEST: Final = 1000
 SCRIPT: Final = """
 "use strict";
 for (const table of document.querySelectorAll("table.matrix")) {
-  const rows = Array.from(table.tBodies[0].rows, row => Array.from(row.cells).slice(1).map(cell => cell.firstElementChild));
-  const all = rows.flat().filter(Boolean);
+  const rows = Array.from(table.tBodies[0].rows,
+    row => Array.from(row.cells).slice(1).flatMap(cell => Array(cell.colSpan).fill(cell.firstElementChild)));
+  const all = new Set(rows.flat().filter(Boolean));
   for (const link of all) link.tabIndex = -1;
-  if (all.length) all[0].tabIndex = 0;
+  let current = [...all][0], column = 0;
+  if (current) current.tabIndex = 0;
   const steps = {ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0]};
+  table.addEventListener("focusin", event => {
+    const link = event.target.closest("td a");
+    if (!link) return;
+    current.tabIndex = -1;
+    link.tabIndex = 0;
+    current = link;
+    const cells = rows[link.closest("tr").sectionRowIndex];
+    if (cells[column] !== link) column = cells.indexOf(link);
+  });
   table.addEventListener("keydown", event => {
     const link = event.target.closest("td a");
     if (!link || event.ctrlKey || event.altKey || event.metaKey) return;
-    let row = link.closest("tr").sectionRowIndex, column = link.parentElement.cellIndex - 1, found = null;
+    let row = link.closest("tr").sectionRowIndex, at = column, next = null;
     if (event.key in steps) {
       const [down, right] = steps[event.key];
-      do { row += down; column += right; found = rows[row] && rows[row][column]; }
-      while (!found && rows[row] && column >= 0 && column < rows[row].length);
-    } else if (event.key === "Home") found = rows[row].find(Boolean);
-    else if (event.key === "End") found = rows[row].findLast(Boolean);
-    if (!found) return;
+      do { row += down; at += right; next = rows[row] && rows[row][at]; }
+      while ((!next || next === link) && rows[row] && at >= 0 && at < rows[row].length);
+    } else if (event.key === "Home") at = rows[row].findIndex(Boolean);
+    else if (event.key === "End") at = rows[row].findLastIndex(Boolean);
+    next = rows[row] && rows[row][at];
+    if (!next) return;
     event.preventDefault();
-    link.tabIndex = -1;
-    found.tabIndex = 0;
-    found.focus();
+    column = at;
+    next.focus();
   });
 }
 """
-"""Arrow keys move within a matrix, so that Tab passes it in one step. Without the script every cell is still a link."""
+"""Arrow keys move within a matrix, so that Tab passes it in one step; up and down stay in their column, however wide the cells are.
+Without the script every cell is still a link."""
 
 _HASH: Final = base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode()
 POLICY: Final = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{_HASH}'; base-uri 'none'; form-action 'none'"

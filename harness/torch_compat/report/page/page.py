@@ -21,7 +21,7 @@ from torch_compat.report.page.details import (
     release_files,
 )
 from torch_compat.report.page.markup import SCALE, document, scrolled, tag
-from torch_compat.report.page.pairs import DEFAULT, pairs_of
+from torch_compat.report.page.pairs import pairs_of
 from torch_compat.report.release.items import Section, short
 from torch_compat.report.release.report import release_report, reported_releases
 from torch_compat.report.release.words import TITLES
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from torch_compat.policy.timeline import Axis, Happened
     from torch_compat.report.page.details import Address
     from torch_compat.report.page.markup import Node
-    from torch_compat.report.page.pairs import Pairs
+    from torch_compat.report.page.pairs import PairCells, Pairs
     from torch_compat.report.release.items import ReleaseItem
     from torch_compat.report.release.report import ReleaseReport
 
@@ -221,7 +221,9 @@ def _matrices(pairs: Pairs, places: Places) -> Iterator[Node]:
         "p",
         "Each cell is a writer (row) and a reader (column), with default load options. The number is the percentage of archives that "
         "load and give the same or close results, rounded down: 100 means all of them. The mark is the most severe outcome of the "
-        "others. A cell leads to its outcomes and causes. Arrow keys move within a matrix.",
+        "others. Neighboring readers with the same outcomes and the same causes share one wide cell, so a border is where something "
+        "changes. A cell leads to its outcomes and causes, a wide one to those of its first reader, which the others follow. Arrow "
+        "keys move within a matrix.",
     )
     steps = [tag("span", f"{number * 10}", class_=f"c{number}") for number in range(len(SCALE))]
     yield tag("p", *steps, class_="key", role="img", aria_label="Colours: dark blue is 0 percent, yellow is 100 percent")
@@ -236,7 +238,7 @@ def _matrix(pairs: Pairs, family: str, places: Places) -> Element:
     head = [tag("th", tag("span", public(reader)), scope="col") for reader in readers]
     rows = []
     for writer in pairs.writers(family):
-        cells = [_cell(pairs, (writer, reader, family, DEFAULT), places.cells.get((writer, reader), "")) for reader in readers]
+        cells = [_cell(pair, len(run), places.cells[writer, run[0]] if pair else "") for pair, run in pairs.runs(writer, family)]
         rows.append(tag("tr", tag("th", public(writer), scope="row"), *cells))
     caption = tag("caption", f"{family}: archives written by (rows), read by (columns)")
     corner = tag("td")
@@ -250,11 +252,11 @@ def _matrix(pairs: Pairs, family: str, places: Places) -> Element:
     )
 
 
-def _cell(pairs: Pairs, key: tuple[str, str, str, str], href: str) -> Element:
-    pair = pairs.all.get(key)
+def _cell(pair: PairCells | None, width: int, href: str) -> Element:
+    across = {"colspan": str(width)} if width > 1 else {}
     if pair is None:
-        return tag("td")
-    return tag("td", tag("a", f"{pair.share}{pair.mark}", href=href), class_=f"c{pair.step}")
+        return tag("td", **across)
+    return tag("td", tag("a", f"{pair.share}{pair.mark}", href=href), class_=f"c{pair.step}", **across)
 
 
 # ---------------------------------------------------------------------------------------------------------------- timeline

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from torch_compat.corpus.manifest import release_folder
@@ -13,7 +14,7 @@ from torch_compat.judging.cell import Outcome
 from torch_compat.report.breaks import MARKS, WORST_FIRST, is_reference, order
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from torch_compat.judging.evidence import Evidence
     from torch_compat.judging.findings import Named
@@ -103,6 +104,15 @@ class Pairs:
     def readers(self, family: str) -> list[str]:
         """The readers of a family, oldest first."""
         return sorted({reader for _, reader, one, options in self.all if one == family and options == DEFAULT}, key=order)
+
+    def runs(self, writer: str, family: str) -> Iterator[tuple[PairCells | None, list[str]]]:
+        """What readers of a family do with the archives of a writer, by default: readers in a row of whom all is the same stand together.
+
+        The same outcomes are not enough: where one cause ends as another begins, a run ends too. None where a reader was not asked.
+        """
+        pairs = {reader: self.all.get((writer, reader, family, DEFAULT)) for reader in self.readers(family)}
+        for pair, run in groupby(pairs, key=pairs.__getitem__):
+            yield pair, list(run)
 
 
 def pairs_of(evidence: Evidence, report: Report, named: Iterable[Named]) -> Pairs:
