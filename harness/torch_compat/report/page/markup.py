@@ -68,9 +68,9 @@ POLICY: Final = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha
 # browser has dropped the layout of every matrix: a quarter of a second for 60 releases.
 STYLE: Final = """
 :root{color-scheme:light dark;--ink:#1b1b1b;--paper:#fff;--soft:#595959;--line:#c8c8c8;--band:#f2f2f2;--link:#0b4f9e;
---kept:#0072b2;--broken:#d55e00;--unknown:#767676}
+--kept:#0072b2;--broken:#d55e00;--unknown:#767676;--gap:#fff}
 @media (prefers-color-scheme:dark){:root{--ink:#ececec;--paper:#161616;--soft:#b0b0b0;--line:#4a4a4a;--band:#242424;--link:#8ec5ff;
---kept:#56b4e9;--broken:#ff9d4d;--unknown:#a8a8a8}}
+--kept:#56b4e9;--broken:#ff9d4d;--unknown:#a8a8a8;--gap:#909090}}
 *{box-sizing:border-box}
 html{scroll-padding-top:1rem}
 body{margin:0 auto;padding:1rem;max-width:100rem;font:1rem/1.45 system-ui,sans-serif;color:var(--ink);background:var(--paper);
@@ -94,7 +94,8 @@ th,td{padding:.15rem .4rem;text-align:left;vertical-align:top}
 td.n,th.n{text-align:right}
 .wide{overflow-x:auto;max-width:100%}
 .matrix{font-size:.72rem;line-height:1.25}
-.matrix th,.matrix td{padding:0;border:1px solid var(--paper);text-align:center}
+.matrix th,.matrix td{padding:0;border:1px solid var(--gap);text-align:center}
+.matrix thead :is(th,td),.matrix tbody th{border-color:var(--paper)}
 .matrix thead th{height:3.6rem;vertical-align:bottom;font-weight:400}
 .matrix thead span{writing-mode:vertical-rl;transform:rotate(180deg)}
 .matrix tbody th{position:sticky;left:0;background:var(--paper);text-align:right;padding:0 .35rem;font-weight:400;white-space:nowrap}
@@ -124,7 +125,7 @@ article:target,section section:target,main>section[id^=r]:not(#releases):target,
 @media (max-width:45rem){body{padding:.6rem}.timeline thead{display:none}.timeline tr,.timeline th,.timeline td{display:block;border:0}
 .timeline tr{border-bottom:1px solid var(--line);padding:.3rem 0}.line{min-width:0;width:100%}
 .timeline,.timeline tbody{display:block;width:100%}}
-@media print{:root{--ink:#000;--paper:#fff;--soft:#333;--line:#999;--band:#eee;--link:#000}body{max-width:none;padding:0;font-size:9pt}
+@media print{:root{--ink:#000;--paper:#fff;--soft:#333;--line:#999;--band:#eee;--link:#000;--gap:#fff}body{max-width:none;padding:0;font-size:9pt}
 main>article,main>section>article,#matrix>.wide{content-visibility:visible}
 *{print-color-adjust:exact;-webkit-print-color-adjust:exact}nav,.skip{display:none}.wide{overflow:visible}.matrix{font-size:min(7pt,calc(240pt/var(--n)))}
 .matrix td a{min-width:0}article,tr{break-inside:avoid}h2,h3{break-after:avoid}}
