@@ -274,7 +274,7 @@ def test_what_a_release_breaks_is_left_to_people(admission: Command, tree: Tree)
     [
         (([], []), "done", []),
         ((["add is told wrongly"], []), "done", ["predictions: 1 cells are predicted wrongly (nox -s predictions)"]),
-        (([], ["slip dies"]), "incomplete", ["predictions: slip dies explains nothing; remove it from the policy"]),
+        (([], ["behavior dies"]), "incomplete", ["predictions: behavior dies explains nothing; remove it from the policy"]),
     ],
 )
 def test_what_is_predicted_wrongly_is_left_to_people(

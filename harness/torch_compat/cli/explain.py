@@ -57,7 +57,7 @@ class _Known:
 def explain(name: str, root: Path | None, format_: str) -> int:
     """Explain the entry with this ID.
 
-    ID can name a rule, waiver, deprecation, change, need, quirk, slip, format version, set of load options, profile, timeline or
+    ID can name a rule, waiver, deprecation, change, behavior, format version, set of load options, profile, timeline or
     release. For the ID of a finding, its rule and its waivers are explained. For an operator (aten::div, aten::div.Tensor) or a function
     (torch.div), everything about it is explained: waivers, changes, format versions and deprecations.
     """
@@ -162,9 +162,7 @@ def _everything(policy: Policy) -> Iterator[_Known]:
     tables: dict[str, tuple[Table, ...]] = {
         "waiver": policy.waivers,
         "change": policy.changes,
-        "need": tuple(one for one in policy.needs if type(one).__name__ == "Need"),
-        "quirk": tuple(one for one in policy.needs if type(one).__name__ == "Quirk"),
-        "slip": policy.slips,
+        "behavior": policy.behaviors,
         "ability": policy.abilities,
         "advisory": policy.advisories,
         "load options": policy.options,

@@ -194,9 +194,9 @@ class Judge:
         by_sign = rules.by_sign
         for sign in signs:
             for need in by_sign.get(sign, ()):
-                if need.holds(signs):
-                    where = signs[sign] or next((signs[one] for one in need.all if signs[one]), "")
-                    yield Item(need.takers, need.id, where, need.because)
+                if need.when.holds(signs):
+                    where = signs[sign] or next((signs[one] for one in need.when.all if signs[one]), "")
+                    yield Item(rules.takers[need.id], need.id, where, need.because)
         version = facts.versions.get("file-format")
         for shape, record in shapes.items():
             takers = self._by_shape(shape, version)

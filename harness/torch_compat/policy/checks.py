@@ -12,12 +12,12 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from torch_compat.errors import UsageError
+from torch_compat.policy.behaviors import behavior_keys
 from torch_compat.policy.deprecations import What
 from torch_compat.policy.messages import found, suggestion
 from torch_compat.policy.model import Format
 from torch_compat.policy.operator_waivers import operator_waiver_lists, operator_waiver_releases
 from torch_compat.policy.policy import REGISTRY
-from torch_compat.policy.slips import slip_conditions
 from torch_compat.policy.upgraders import upgrader_names
 from torch_compat.releases.release import stated
 from torch_compat.releases.sets import ReleaseSet
@@ -216,15 +216,6 @@ def wording_phrases(entries: list[Entry]) -> Iterator[Problem]:
                 if known and name not in known:
                     message = f"release {found(name)} is not in the calendar{suggestion(name, known)}"
                     yield entry.problem(message, "says", at, "releases")
-
-
-def takers_said_once(entries: list[Entry]) -> Iterator[Problem]:
-    """Who takes an archive is said in one way."""
-    for entry in (*_of(entries, "need"), *_of(entries, "quirk")):
-        if ("readers" in entry.raw) is ("python" in entry.raw):
-            yield entry.problem("needs either 'readers' or 'python', and not both")
-        if not entry.raw.keys() & {"all", "any"}:
-            yield entry.problem("needs 'all' or 'any': otherwise it applies to every archive")
 
 
 def corpus_said_once(entries: list[Entry]) -> Iterator[Problem]:
@@ -441,8 +432,7 @@ CHECKS: Final[tuple[Callable[[list[Entry]], Iterator[Problem]], ...]] = (
     warnings_said,
     weights_only_says,
     wording_phrases,
-    takers_said_once,
-    slip_conditions,
+    behavior_keys,
     upgrader_names,
     timelines_said_once,
     planned_ahead,

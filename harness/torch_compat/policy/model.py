@@ -33,7 +33,6 @@ from torch_compat.policy.table_base import (
     PACKAGE_VERSION,
     PYTHON,
     QUALIFIED,
-    SIGN,
     URL,
     Family,
     Identifier,
@@ -67,10 +66,8 @@ __all__ = [
     "Layout",
     "LoadOptions",
     "Milestone",
-    "Need",
     "OptionSet",
     "PolicyTable",
-    "Quirk",
     "RuleEntry",
     "Tolerance",
     "Undeclared",
@@ -471,36 +468,6 @@ class WeightsOnlyRefusal(Table):
     def of(self, recipe: str, writer: Release | None) -> bool:
         """Whether it is about what a writer made of a recipe; None is no release."""
         return self.recipe == recipe and (self.writers is None if writer is None else writer in (self.writers or ()))
-
-
-class Need(Table):
-    """A condition on an archive, and the releases whose own loader takes an archive of which it holds."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "oneOf": [{"required": ["readers"]}, {"required": ["python"]}],
-            "anyOf": [{"required": ["all"]}, {"required": ["any"]}],
-        }
-    )
-
-    id: Annotated[str, Field(pattern=IDENTIFIER)]
-    """Its name."""
-    all: Several[Annotated[str, Field(pattern=SIGN)]] | None = None
-    """The signs that the archive must have, all of them; the rarest last. Either this or `any`, or both."""
-    any: Several[Annotated[str, Field(pattern=SIGN)]] | None = None
-    """The signs of which it must have one at least."""
-    none: Several[Annotated[str, Field(pattern=SIGN)]] | None = None
-    """The signs of which it must have none."""
-    readers: Releases | None = None
-    """The releases that take it; 'none' where none does. Either this or `python`."""
-    python: Annotated[str, Field(pattern=PYTHON)] | None = None
-    """The oldest Python that takes it: a release does if it has a wheel for that one or a newer one. Either this or `readers`."""
-    because: Text
-    """Why, as people are told it."""
-
-
-class Quirk(Need):
-    """The same for what no general rule explains."""
 
 
 class Beside(Table):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from torch_compat.policy.behaviors import BehaviorEntry
 from torch_compat.policy.corrections import Builtin, Conversion
 from torch_compat.policy.deprecations import KINDS, Deprecation, Planned, Profile, Timeline
 from torch_compat.policy.loading import Ability, Advisory, Package, Renamed
@@ -20,10 +21,8 @@ from torch_compat.policy.model import (
     Disregard,
     Format,
     Layout,
-    Need,
     OptionSet,
     PolicyTable,
-    Quirk,
     RuleEntry,
     Tolerance,
     Undeclared,
@@ -33,7 +32,6 @@ from torch_compat.policy.model import (
 )
 from torch_compat.policy.operator_waivers import OperatorGap, OperatorWaiver
 from torch_compat.policy.sayings import KnownWarning, Wording
-from torch_compat.policy.slips import Slip
 from torch_compat.policy.upgraders import Upgrader
 from torch_compat.releases.release import Release
 
@@ -151,9 +149,7 @@ class Policy:
         "weights_only_refusal", WeightsOnlyRefusal, keys=(), sets=("readers",),
         order=lambda one, _: (one.recipe, str(one.writers), str(one.readers)),
     )  # fmt: skip
-    needs: tuple[Need, ...] = _tables("need", Need, sets=("readers",))
-    # A quirk is a need, too: needs has them as well, for their order and the digest
-    quirks: tuple[Quirk, ...] = _tables("quirk", Quirk, sets=("readers",), judged=False)
+    behaviors: tuple[BehaviorEntry, ...] = _tables("behavior", BehaviorEntry, order=None, sets=("readers",))
     beside: tuple[Beside, ...] = _tables(
         "beside", Beside, keys=("package", "version"), order=lambda one, _: (one.package, one.version)
     )
@@ -166,7 +162,6 @@ class Policy:
     changes: tuple[Change, ...] = _tables(
         "change", Change, order=lambda one, calendar: (calendar[one.since].date, one.id), releases=(("since",),)
     )
-    slips: tuple[Slip, ...] = _tables("slip", Slip, order=None, sets=("readers",))
     upgraders: tuple[Upgrader, ...] = _tables("upgrader", Upgrader, order=None, releases=(("old",), ("since",), ("dropped",)))
     timelines: tuple[Timeline, ...] = _tables(
         "timeline", Timeline, keys=(), order=lambda one, _: (KINDS.index(one.kind), one.silent)
@@ -185,7 +180,7 @@ class Policy:
     deprecations: tuple[Deprecation, ...] = _tables("deprecation", Deprecation, folder="deprecations")
     operator_waivers: tuple[OperatorWaiver, ...] = _tables("operator_waiver", OperatorWaiver, folder="operator_waivers")
     counts: Mapping[tuple[str, str], int] = field(default_factory=dict, hash=False)
-    """What each operator_gap, quirk and slip covers, by kind and id, as ``counts.lock`` states it."""
+    """What each operator_gap and behavior covers, by kind and id, as ``counts.lock`` states it."""
     became: Mapping[tuple[str, str], str] = field(default_factory=dict, hash=False)
     """What each operator of an operator_waiver became, by the waiver's id and the operator, as ``counts.lock`` states it."""
     accepted: Accepted | None = None

@@ -26,7 +26,6 @@ __all__ = [
     "SCHEMA",
     "SHAPES",
     "SIGN",
-    "SLIP_SIGN",
     "UPGRADER",
     "URL",
     "Family",
@@ -55,7 +54,6 @@ GLOBAL: Final = r"^[A-Za-z_][A-Za-z0-9_]*([.][A-Za-z_][A-Za-z0-9_]*)+$"
 URL: Final = r"^(https?|file)://[^\s#]+$"
 OPCODE: Final = r"^[A-Z][A-Z0-9_]*$"
 SIGN: Final = r"^[a-z][a-z-]*(:\S+)?$"
-SLIP_SIGN: Final = r"^(debug|family|runs|unmet|unmet-in|untyped):\S+$"
 OPERATOR: Final = r"^([*]|[A-Za-z_][A-Za-z0-9_]*::[A-Za-z0-9_]+([.][A-Za-z0-9_]+)?)$"
 QUALIFIED: Final = r"^[A-Za-z_][A-Za-z0-9_]*::[A-Za-z0-9_]+([.][A-Za-z0-9_]+)?$"
 UPGRADER: Final = r"^[A-Za-z_][A-Za-z0-9_]*_[0-9]+_[0-9]+$"
@@ -70,8 +68,7 @@ SHAPES: Final = {
     MODULE: "a module such as 'numpy.core'",
     GLOBAL: "a module and a name in it such as 'collections.OrderedDict'",
     OPCODE: "an opcode of pickletools such as 'BINPERSID'",
-    SLIP_SIGN: "a sign such as 'unmet:file-format' (see harness/torch_compat/runtime/slips.py)",
-    SIGN: "a sign of an archive such as 'record:model.json' (see harness/torch_compat/loadability/archive_features.py)",
+    SIGN: "a sign such as 'record:model.json' (see harness/torch_compat/releases/behavior.py)",
     IDENTIFIER: "lower-case words joined by hyphens such as 'newer-loads'",
     QUALIFIED: "an operator with its overload, such as 'aten::div.Tensor'",
     UPGRADER: "operator, overload, and the first and last file format version, such as 'div_Tensor_0_3'",
