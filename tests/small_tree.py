@@ -172,7 +172,7 @@ def _copy_policies(source: Path, target: Path, releases: Collection[str], format
             return f"[corpus]\nwriters = {names}\nreaders = {names}\n\n"
         if part.name == "rule" and part.table["id"] in OPERATORS and not operators:
             return ""
-        if part.name == "wording" or (part.name == "rule" and part.table["id"] == WORDINGS):
+        if (part.name == "message" and part.table["kind"] == "error") or (part.name == "rule" and part.table["id"] == WORDINGS):
             return ""
         if part.name == "format" and Format.model_validate(part.table).label not in formats:
             return ""

@@ -32,6 +32,23 @@ readers = "1.5.0.."
 outcome = "loads"
 because = "planted"
 """
+REFUSAL = """
+[[behavior]]
+id = "planted"
+all = ["weights-only", "recipe:save"]
+writers = "1.5.0..1.8.1"
+readers = "1.13.0.."
+outcome = "refused"
+because = "planted"
+"""
+OFFER = """
+[[behavior]]
+id = "planted"
+readers = "1.5.0.."
+outcome = "offers"
+operator = "aten::t(Tensor self) -> Tensor"
+because = "planted"
+"""
 
 
 def policy_with(folder: Path, added: str) -> Policy:
@@ -55,17 +72,13 @@ def test_a_condition_asks_for_all_any_and_none() -> None:
     assert not any(map(when.holds, ("a", "b", "abd", "")))
 
 
-@pytest.mark.parametrize("added", [SLIP, NEED])
+@pytest.mark.parametrize("added", [SLIP, NEED, REFUSAL, OFFER])
 def test_behaviors_keep_their_order_and_count_in_the_digest(added: str, tmp_path: Path) -> None:
     before, after = policy_with(tmp_path, ""), policy_with(tmp_path, added)
-    assert [one.id for one in after.behaviors] == [*(one.id for one in before.behaviors), "planted"]
+    ids = [one.id for one in after.behaviors]
+    assert [one for one in ids if one != "planted"] == [one.id for one in before.behaviors]
+    assert ids[ids.index("planted") + 1].startswith("weights-only-")  # of the next file
     assert after.digest != before.digest
-
-
-def test_corrections_are_read(tmp_path: Path) -> None:
-    policy = policy_with(tmp_path, "")
-    assert {one.package for one in policy.beside} == {"numpy"}
-    assert [builtin.operator.partition("(")[0] for builtin in policy.builtins] == ["aten::list_with_default", "prim::shape"]
 
 
 @pytest.mark.parametrize(
@@ -74,7 +87,7 @@ def test_corrections_are_read(tmp_path: Path) -> None:
         (SLIP, '"1.5.0..', '"1.5.9..', "release '1.5.9' is not in the calendar"),
         (SLIP, '"1.5.0..', '"1.8.0..', "must run from an older release to a newer one; found '1.8.0..1.7.1'"),
         (SLIP, '"1.5.0..1.7.1"', '"none"', "readers: must name at least one"),
-        (SLIP, 'readers = "1.5.0..1.7.1"\n', "", "needs 'readers', and no 'python'"),
+        (SLIP, 'readers = "1.5.0..1.7.1"\n', "", "needs 'readers' where the outcome is 'crashed'"),
         (SLIP, 'all = ["family:torchscript", "unmet:operator"]\n', "", "needs 'all' or 'any'"),
         (SLIP, '"unmet:operator"', '"recipe:div"', "'recipe:div' is no sign for this outcome"),
         (SLIP, '"unmet:operator"', '"record:x"', "'record:x' is no sign for this outcome"),
@@ -84,7 +97,7 @@ def test_corrections_are_read(tmp_path: Path) -> None:
         (SLIP, 'signal = "SIGABRT"\n', "", "needs 'signal'"),
         (SLIP, 'outcome = "crashed"', 'outcome = "timed-out"', "nothing dies of what is 'timed-out'"),
         (SLIP, 'stage = "load"\n', "", "needs 'stage' where the outcome is 'crashed'"),
-        (SLIP, 'stage = "load"', 'stage = "load"\ndeparts = true', "applies only where the outcome is 'loads'"),
+        (SLIP, 'stage = "load"', 'stage = "load"\ndeparts = true', "departs: applies to no behavior whose outcome is 'crashed'"),
         (SLIP, 'evidence = "planted"', 'evidence = "planted"\ncells = 3', "unknown key 'cells'"),
         (SLIP, 'id = "planted"', 'id = "buffers-without-type"', "behavior 'buffers-without-type' is already defined"),
         (SLIP, 'evidence = "planted"\n', "", "needs 'evidence'"),
@@ -97,6 +110,19 @@ def test_corrections_are_read(tmp_path: Path) -> None:
         (NEED, '["family:torchscript"]', '["unmet:operator"]', "'unmet:operator' is no sign for this outcome"),
         (NEED, 'outcome = "loads"', 'outcome = "loads"\nstage = "load"', "applies to no behavior whose outcome is 'loads'"),
         (NEED, 'outcome = "loads"', 'outcome = "saves"', "outcome"),
+        (NEED, 'outcome = "loads"', 'outcome = "loads"\nwriters = "1.5.0.."', "needs both 'writers' and 'says', or neither"),
+        (NEED, 'outcome = "loads"', 'outcome = "loads"\nwriters = "1.5.9.."\nsays = "no"', "'1.5.9' is not in the calendar"),
+        (REFUSAL, '"1.5.0..1.8.1"', '"1.5.0.."', "must name a first and a last release"),
+        (
+            REFUSAL,
+            'all = ["weights-only", "recipe:save"]',
+            'all = ["family:torch-save"]',
+            "'family:torch-save' is no sign for this outcome",
+        ),
+        (OFFER, '(Tensor self) -> Tensor"', '"', "a schema such as"),
+        (OFFER, '"1.5.0.."', '"1.5.9.."', "release '1.5.9' is not in the calendar"),
+        (OFFER, 'readers = "1.5.0.."\n', "", "needs 'readers' where the outcome is 'offers'"),
+        (OFFER, "readers =", 'all = ["given:int"]\nreaders =', "all: applies to no behavior whose outcome is 'offers'"),
     ],
 )
 def test_a_mistake_is_named(table: str, written: str, instead: str, said: str, tmp_path: Path) -> None:
@@ -112,15 +138,3 @@ def test_every_mistake_is_named_at_once(tmp_path: Path) -> None:
     with pytest.raises(PolicyError) as caught:
         policy_with(tmp_path, planted)
     assert len(caught.value.problems) == 3
-
-
-@pytest.mark.parametrize(
-    "table",
-    [
-        '[[builtin]]\noperator = "aten::t"\nreaders = "1.5.0.."\nbecause = "no schema"\n',
-        '[[builtin]]\noperator = "aten::t(Tensor self) -> Tensor"\nreaders = "1.5.9.."\nbecause = "no release"\n',
-    ],
-)
-def test_a_builtin_that_is_none(table: str, tmp_path: Path) -> None:
-    with pytest.raises(PolicyError, match=r"behaviors\.toml"):
-        policy_with(tmp_path, table)

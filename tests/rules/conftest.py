@@ -32,7 +32,7 @@ from torch_compat.policy.model import (
     Tolerance,
     Waiver,
 )
-from torch_compat.policy.sayings import Phrase, Wording
+from torch_compat.policy.sayings import KnownMessage, Phrase
 from torch_compat.releases.calendar import Calendar
 from torch_compat.releases.sets import ReleaseSet
 
@@ -77,10 +77,10 @@ def waiver(
     return Waiver(id=name, title="It is known", covers=parts or None, findings=findings, **rest)
 
 
-def wording(*says: tuple[str, str], name: str = "check") -> Wording:
+def wording(*says: tuple[str, str], name: str = "check") -> KnownMessage:
     """A wording: texts of RuntimeErrors, each with the releases that say it."""
     phrases = [Phrase(type="RuntimeError", text=text, releases=ReleaseSet.parse(releases)) for text, releases in says]
-    return Wording(id=name, says=tuple(phrases), because="so")
+    return KnownMessage(id=name, kind="error", says=tuple(phrases), because="so")
 
 
 def file_format(version: int, **more: Any) -> Format:

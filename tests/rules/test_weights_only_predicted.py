@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.rules.conftest import ANY, STRICT
-from torch_compat.policy.model import LoadOptions, MayRefuse, OptionSet, WeightsOnly, WeightsOnlyRefusal
+from torch_compat.policy.behaviors import BehaviorEntry
+from torch_compat.policy.model import LoadOptions, MayRefuse, OptionSet, WeightsOnly
 from torch_compat.releases.sets import ReleaseSet
 
 if TYPE_CHECKING:
@@ -34,14 +35,15 @@ def told(world: World) -> World:
             WeightsOnly(readers=ReleaseSet.parse("..1.1.1"), default=False),
             WeightsOnly(readers=ReleaseSet.parse("2.0.0.."), default=True),
         ),
-        weights_only_refusals=(refusal("2.0.0.."),),
+        behaviors=(refusal("2.0.0.."),),
     )
     return world
 
 
-def refusal(readers: str, writers: str | None = "1.0.0..2.0.0", recipe: str = "save") -> WeightsOnlyRefusal:
+def refusal(readers: str, writers: str | None = "1.0.0..2.0.0", recipe: str = "save") -> BehaviorEntry:
     wrote = ReleaseSet.parse(writers) if writers else None
-    return WeightsOnlyRefusal(recipe=recipe, writers=wrote, readers=ReleaseSet.parse(readers))
+    all_ = ("weights-only", f"recipe:{recipe}")
+    return BehaviorEntry(id="told", all=all_, writers=wrote, readers=ReleaseSet.parse(readers), outcome="refused", because="so")
 
 
 def saved(world: World, version: str = "1.0.0") -> Fixture:
@@ -102,14 +104,14 @@ def test_an_older_reader_that_nobody_let_load_it_freely_has_no_excuse(told: Worl
 
 
 def test_an_archive_without_a_prediction_is_not_checked(told: World) -> None:
-    told.promise(weights_only_refusals=(refusal("2.0.0..", "2.0.0"), refusal("2.0.0..", recipe="other")))
+    told.promise(behaviors=(refusal("2.0.0..", "2.0.0"), refusal("2.0.0..", recipe="other")))
     told.observe(saved(told), "2.0.0", "refused", RESTRICTED, errors=(SAID,))
     assert told.verdicts(RULE) == {"torch-1.0.0/save": "not-checked: no prediction"}
     assert list(told.verdicts("newer-loads").values()) == ["fail: refused"]
 
 
 def test_what_no_release_wrote_is_predicted_by_itself(told: World) -> None:
-    told.promise(weights_only_refusals=(refusal("2.0.0..", None, "old"),))
+    told.promise(behaviors=(refusal("2.0.0..", None, "old"),))
     told.observe(told.synthetic(family="torch-save"), "2.0.0", "same", RESTRICTED)
     assert list(told.verdicts(RULE).values()) == ["fail: taken"]
 

@@ -163,8 +163,6 @@ def _everything(policy: Policy) -> Iterator[_Known]:
         "waiver": policy.waivers,
         "change": policy.changes,
         "behavior": policy.behaviors,
-        "ability": policy.abilities,
-        "advisory": policy.advisories,
         "load options": policy.options,
         "profile": policy.profiles,
     }

@@ -64,6 +64,8 @@ class _Recorded(NamedTuple):
         known: the releases of the calendar, and sets of them as bits.
         needs: what only some releases load, in the order of the file.
         takers: the releases that do, as bits, by the id of the need.
+        offers: what only some releases have: these releases, as bits, and why, by its id.
+        advisories: vulnerabilities of loading, each with the affected releases as bits.
         formats: of each kind and version who reads it, and what it means.
         beside: what stands beside the releases, by the first part of a module's name; "" is Python.
         builtins: schemas that the recorded histories leave out, with their releases, by name with and without overload.
@@ -76,6 +78,8 @@ class _Recorded(NamedTuple):
     known: Known
     needs: tuple[Behavior, ...]
     takers: dict[str, int]
+    offers: dict[str, tuple[int, str]]
+    advisories: tuple[tuple[Behavior, int], ...]
     formats: dict[tuple[str, int | str], tuple[int, str]]
     beside: dict[str, ExternalNames]
     builtins: dict[str, list[tuple[str, int]]]
@@ -120,6 +124,10 @@ class Rules(_Recorded):
             for sign in need.when.any or need.when.all[-1:]:
                 found.setdefault(sign, []).append(need)
         return found
+
+    def offer(self, name: str) -> tuple[int, str]:
+        """The releases that offer something, and why. A calendar that ends before the first of them has no such entry."""
+        return self.offers.get(name, (0, "no release of the calendar offers it"))
 
     @cached_property
     def namespaces(self) -> frozenset[str]:
@@ -203,31 +211,37 @@ def load_rules(policies: Path, fixtures: Path) -> Rules:
         wanted = dotted(python)
         return known.holding(one.version for one in calendar if any(dotted(python) >= wanted for python in one.pythons))
 
+    def bits(behavior: Behavior) -> int:
+        return of_python(behavior.python) if behavior.readers is None else known.bits_of(behavior.readers)
+
     weights_only, default = _weights_only(tables.get("weights_only", []), known, asked, stands)
 
-    needs = [one for one in map(Behavior.read, tables.get("behavior", [])) if one.outcome == LOADS]
+    behaviors: dict[str, list[Behavior]] = {}
+    for one in map(Behavior.read, tables.get("behavior", [])):
+        behaviors.setdefault(one.outcome, []).append(one)
+    needs, offers = behaviors.get(LOADS, []), behaviors.get("offers", [])
     loaders = fixtures / "operators" / "exported.toml"  # a tree of before has none
     exported = [*map(Behavior.read, entries(loaders.parent, [loaders.stem])["behavior"] if loaders.is_file() else [])]
     formats: dict[tuple[str, int | str], tuple[int, str]] = {}
     for entry in tables.get("format", []):
         formats[entry["kind"], entry["version"]] = known.bits_of(_readers(entry)), entry["meaning"]
     builtins: dict[str, list[tuple[str, int]]] = {}
-    for entry in tables.get("builtin", []):
-        full = entry["operator"].partition("(")[0]
+    for offer in (one for one in offers if one.operator):
+        full = offer.operator.partition("(")[0]
         for name in {full, full.partition(".")[0]}:
-            builtins.setdefault(name, []).append((entry["operator"], known.bits_of(ReleaseSet.parse(entry["readers"]))))
+            builtins.setdefault(name, []).append((offer.operator, bits(offer)))
     return Rules(
         known=known,
         needs=tuple(needs),
-        takers={
-            one.id: of_python(one.python) if one.readers is None else known.bits_of(one.readers) for one in (*needs, *exported)
-        },
+        takers={one.id: bits(one) for one in (*needs, *exported)},
+        offers={one.id: (bits(one), one.because) for one in offers},
+        advisories=tuple((one, bits(one)) for one in behaviors.get("exploited", [])),
         formats=formats,
         beside=_beside(tables, calendar, fixtures / "beside"),
         builtins=builtins,
         conversions=tuple(
-            ({KINDS[entry["given"]]: frozenset(entry["taken_as"])}, known.bits_of(ReleaseSet.parse(entry["readers"])))
-            for entry in tables.get("conversion", [])
+            ({KINDS[one.when.all[0].partition(":")[2]]: frozenset(one.taken_as)}, bits(one))
+            for one in behaviors.get("converts", [])
         ),
         schemas=schemas,
         upgraded=FactHistory(fixtures / "operators" / "operator_versions.txt"),
@@ -251,13 +265,10 @@ def _beside(tables: dict[str, list[dict[str, Any]]], calendar: Calendar[Listed],
         pythons = [dotted(entry["python"])] if "python" in entry else [*map(dotted, entry.get("pythons", ()))]
         having[max((lines.index(python) for python in pythons if python in lines), default=-1)] |= known.bit(entry["version"])
     found = {"": ExternalNames("Python", names, tuple(having))}
-    for package in {entry["package"] for entry in tables.get("beside", [])}:
+    for entry in (one for one in tables.get("package", []) if "beside" in one):
+        package = entry["package"]
         names = BesideNames(folder / f"{package}.txt")
-        stated = {
-            entry["version"]: known.bits_of(ReleaseSet.parse(entry["readers"]))
-            for entry in tables["beside"]
-            if entry["package"] == package
-        }
+        stated = {one["version"]: known.bits_of(ReleaseSet.parse(one["readers"])) for one in entry["beside"]}
         found[package] = ExternalNames(package, names, tuple(stated.get(version, 0) for version in names.releases))
     return found
 

@@ -18,6 +18,7 @@ from torch_compat.policy.messages import found, suggestion
 from torch_compat.policy.model import Format
 from torch_compat.policy.operator_waivers import operator_waiver_lists, operator_waiver_releases
 from torch_compat.policy.policy import REGISTRY
+from torch_compat.policy.sayings import OF_WARNINGS
 from torch_compat.policy.upgraders import upgrader_names
 from torch_compat.releases.release import stated
 from torch_compat.releases.sets import ReleaseSet
@@ -177,20 +178,33 @@ def waiver_covers(entries: list[Entry]) -> Iterator[Problem]:
                     yield entry.problem(message, "covers", index, "options")
 
 
-def warnings_said(entries: list[Entry]) -> Iterator[Problem]:
-    """A warning of two frequencies, one on loading that asks for operators, or a wording of releases that there are not."""
+def messages_said(entries: list[Entry]) -> Iterator[Problem]:
+    """A warning of two frequencies, or one on loading that asks for operators; an error with keys of warnings, or of one text, which is no
+    other than itself; the same text twice; releases that there are not.
+    """
     known = [version for entry in _of(entries, "release") if isinstance(version := entry.get("version"), str)]
-    for entry in _of(entries, "warning"):
+    for entry in _of(entries, "message"):
+        phrases = _tables_in(entry, "says")
+        if entry.get("kind") == "error":
+            yield from (entry.problem("applies to warnings only", key) for key in OF_WARNINGS if key in entry.raw)
+            if len(phrases) == 1:
+                yield entry.problem("needs at least two texts", "says")
+        elif entry.get("kind") == "warning" and "families" not in entry.raw:
+            yield entry.problem("key 'families' is missing")
         often = [key for key in ("always", "once", "varies") if entry.raw.get(key, False) is not False]
         if len(often) > 1:
             yield entry.problem(f"has both {found(often[0])} and {found(often[1])}; only one can be true", often[1])
         if "operators" in entry.raw and entry.get("during") != "running":
             yield entry.problem("only what is said while 'running' has 'operators'", "operators")
-        for index, wording in enumerate(_tables_in(entry, "says")):
-            for name in _ends(wording.get("readers")):
+        texts = [(one.get("type"), one.get("text")) for one in phrases]
+        for at, phrase in enumerate(phrases):
+            if entry.get("kind") == "error" and texts[at] in texts[:at]:
+                message = f"{found(texts[at][1])} stands here already: one text has one set of releases"
+                yield entry.problem(message, "says", at, "text")
+            for name in _ends(phrase.get("releases")):
                 if known and name not in known:
                     message = f"release {found(name)} is not in the calendar{suggestion(name, known)}"
-                    yield entry.problem(message, "says", index, "readers")
+                    yield entry.problem(message, "says", at, "releases")
 
 
 def weights_only_says(entries: list[Entry]) -> Iterator[Problem]:
@@ -198,24 +212,6 @@ def weights_only_says(entries: list[Entry]) -> Iterator[Problem]:
     for entry in _of(entries, "weights_only"):
         if not entry.raw.keys() - {"readers"}:
             yield entry.problem("has no text for these releases")
-
-
-def wording_phrases(entries: list[Entry]) -> Iterator[Problem]:
-    """A wording of one text, which is no other than itself; the same text twice; releases that there are not."""
-    known = [version for entry in _of(entries, "release") if isinstance(version := entry.get("version"), str)]
-    for entry in _of(entries, "wording"):
-        phrases = _tables_in(entry, "says")
-        texts = [(one.get("type"), one.get("text")) for one in phrases]
-        if len(phrases) == 1:
-            yield entry.problem("needs at least two texts", "says")
-        for at, phrase in enumerate(phrases):
-            if texts[at] in texts[:at]:
-                message = f"{found(texts[at][1])} stands here already: one text has one set of releases"
-                yield entry.problem(message, "says", at, "text")
-            for name in _ends(phrase.get("releases")):
-                if known and name not in known:
-                    message = f"release {found(name)} is not in the calendar{suggestion(name, known)}"
-                    yield entry.problem(message, "says", at, "releases")
 
 
 def corpus_said_once(entries: list[Entry]) -> Iterator[Problem]:
@@ -429,9 +425,8 @@ CHECKS: Final[tuple[Callable[[list[Entry]], Iterator[Problem]], ...]] = (
     calendar_order,
     files_of_their_own,
     waiver_covers,
-    warnings_said,
+    messages_said,
     weights_only_says,
-    wording_phrases,
     behavior_keys,
     upgrader_names,
     timelines_said_once,

@@ -30,13 +30,10 @@ from torch_compat.policy.table_base import (
     ONE_LINE,
     OPCODE,
     OPERATOR,
-    PACKAGE_VERSION,
     PYTHON,
-    QUALIFIED,
     URL,
     Family,
     Identifier,
-    NamedReleases,
     ReleaseName,
     Releases,
     Several,
@@ -55,7 +52,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "STORED",
-    "Beside",
     "CalendarRelease",
     "Change",
     "CorpusScope",
@@ -63,17 +59,14 @@ __all__ = [
     "Dtype",
     "Format",
     "FormatKind",
-    "Layout",
     "LoadOptions",
     "Milestone",
     "OptionSet",
     "PolicyTable",
     "RuleEntry",
     "Tolerance",
-    "Undeclared",
     "Waiver",
     "WeightsOnly",
-    "WeightsOnlyRefusal",
 ]
 
 FormatKind: TypeAlias = Literal["file-format", "bytecode", "export-schema", "container", "byteorder"]
@@ -219,40 +212,6 @@ class Format(Table):
         return f"{self.kind} {self.version}"
 
 
-class Undeclared(Table):
-    """Operators that change with a file format version, and that programs of a recipe hold although it does not declare them."""
-
-    recipe: Annotated[str, Field(pattern=NAME)]
-    """The recipe."""
-    operators: Several[Annotated[str, Field(pattern=QUALIFIED)]]
-    """The operators, with their overloads."""
-    writers: Releases
-    """The releases whose programs hold them."""
-    because: Text
-    """Where they come from."""
-
-
-class Layout(Table):
-    """A change of what archives hold that no version number announces: older readers take none of them."""
-
-    id: Identifier
-    """Its name."""
-    family: Family
-    """The family of archives."""
-    writers: Releases
-    """The releases that write it so."""
-    readers: Releases
-    """The releases that do not read it."""
-    message: Text
-    """What the error of such a reader holds, word for word."""
-    because: Text
-    """What changed."""
-
-    def explains(self, family: str, writer: Release, reader: Release, message: str) -> bool:
-        """Whether this is why a reader takes nothing of an archive."""
-        return family == self.family and writer in self.writers and reader in self.readers and self.message in message
-
-
 class LoadOptions(Table):
     """What a reader is told besides the path. An option that is not given is not passed at all."""
 
@@ -286,7 +245,7 @@ class MayRefuse(Table):
     reason: Text
     """Why the refusal is expected."""
     predicted: bool = False
-    """Whether it is expected only of the releases of which `weights_only_refusals.toml` tells it."""
+    """Whether it is expected only of the releases of which `weights_only_refusals.toml` states it."""
 
     def covers(self, container: str, message: str) -> bool:
         """Whether a refusal of an archive in this container, with this message, is an expected one."""
@@ -453,34 +412,6 @@ class WeightsOnly(Table):
     """Whether the tar container of 0.1 is taken."""
     torchscript: bool | None = None
     """Whether an archive of TorchScript is taken, by handing it to torch.jit.load."""
-
-
-class WeightsOnlyRefusal(Table):
-    """Which releases refuse an archive under `weights_only=True`, by our model of them: generated from the archives."""
-
-    recipe: Annotated[str, Field(pattern=NAME)]
-    """What made the archive."""
-    writers: NamedReleases | None = None
-    """The releases that wrote it; absent where no release did."""
-    readers: Releases
-    """The releases that refuse it; 'none' where every one takes it."""
-
-    def of(self, recipe: str, writer: Release | None) -> bool:
-        """Whether it is about what a writer made of a recipe; None is no release."""
-        return self.recipe == recipe and (self.writers is None if writer is None else writer in (self.writers or ()))
-
-
-class Beside(Table):
-    """The version of a package that is expected beside some releases, and may be named by pickles: numpy."""
-
-    package: Literal["numpy"]
-    """The package; what it has is recorded in fixtures/beside."""
-    version: Annotated[str, Field(pattern=PACKAGE_VERSION)]
-    """Its version."""
-    readers: Releases
-    """The releases beside which it stands."""
-    because: Text
-    """Why this one."""
 
 
 class CorpusScope(Table):

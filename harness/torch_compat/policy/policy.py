@@ -9,29 +9,24 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from torch_compat.policy.behaviors import BehaviorEntry
-from torch_compat.policy.corrections import Builtin, Conversion
 from torch_compat.policy.deprecations import KINDS, Deprecation, Planned, Profile, Timeline
-from torch_compat.policy.loading import Ability, Advisory, Package, Renamed
+from torch_compat.policy.loading import Package
 from torch_compat.policy.model import (
     STORED,
-    Beside,
     CalendarRelease,
     Change,
     CorpusScope,
     Disregard,
     Format,
-    Layout,
     OptionSet,
     PolicyTable,
     RuleEntry,
     Tolerance,
-    Undeclared,
     Waiver,
     WeightsOnly,
-    WeightsOnlyRefusal,
 )
 from torch_compat.policy.operator_waivers import OperatorGap, OperatorWaiver
-from torch_compat.policy.sayings import KnownWarning, Wording
+from torch_compat.policy.sayings import KnownMessage
 from torch_compat.policy.upgraders import Upgrader
 from torch_compat.releases.release import Release
 
@@ -132,12 +127,7 @@ class Policy:
         "format", Format, keys=("kind", "version"), order=lambda one, _: (one.kind, one.version),
         releases=(("read_from", "release"), ("read_until", "release"), ("written_from", "release")),
     )  # fmt: skip
-    layouts: tuple[Layout, ...] = _tables("layout", Layout, sets=("readers",))
-    undeclared: tuple[Undeclared, ...] = _tables(
-        "undeclared", Undeclared, keys=("recipe", "writers"), order=lambda one, _: (one.recipe, str(one.writers))
-    )
-    warnings: tuple[KnownWarning, ...] = _tables("warning", KnownWarning)
-    wordings: tuple[Wording, ...] = _tables("wording", Wording)
+    messages: tuple[KnownMessage, ...] = _tables("message", KnownMessage)
     options: tuple[OptionSet, ...] = _tables(
         "options", OptionSet, order=_introduced, releases=(("since",),), required="nothing would be loaded"
     )
@@ -145,20 +135,7 @@ class Policy:
     tolerances: tuple[Tolerance, ...] = _tables("tolerance", Tolerance, keys=(), order=lambda one, _: (one.dtype, one.operators))
     disregarded: tuple[Disregard, ...] = _tables("disregard", Disregard, keys=(), order=lambda one, _: (one.kind, one.families))
     weights_only: tuple[WeightsOnly, ...] = _tables("weights_only", WeightsOnly, keys=(), order=_asked, sets=("readers",))
-    weights_only_refusals: tuple[WeightsOnlyRefusal, ...] = _tables(
-        "weights_only_refusal", WeightsOnlyRefusal, keys=(), sets=("readers",),
-        order=lambda one, _: (one.recipe, str(one.writers), str(one.readers)),
-    )  # fmt: skip
-    behaviors: tuple[BehaviorEntry, ...] = _tables("behavior", BehaviorEntry, order=None, sets=("readers",))
-    beside: tuple[Beside, ...] = _tables(
-        "beside", Beside, keys=("package", "version"), order=lambda one, _: (one.package, one.version)
-    )
-    builtins: tuple[Builtin, ...] = _tables(
-        "builtin", Builtin, keys=("operator", "readers"), order=lambda one, _: (one.operator, str(one.readers)), sets=("readers",)
-    )
-    conversions: tuple[Conversion, ...] = _tables(
-        "conversion", Conversion, keys=("given", "readers"), order=lambda one, _: (one.given, str(one.readers)), sets=("readers",)
-    )
+    behaviors: tuple[BehaviorEntry, ...] = _tables("behavior", BehaviorEntry, order=None, sets=("readers", "writers"))
     changes: tuple[Change, ...] = _tables(
         "change", Change, order=lambda one, calendar: (calendar[one.since].date, one.id), releases=(("since",),)
     )
@@ -172,10 +149,7 @@ class Policy:
         "operator_gap", OperatorGap, keys=("release",), order=lambda one, calendar: calendar[one.release].parsed,
         releases=(("release",),),
     )  # fmt: skip
-    abilities: tuple[Ability, ...] = _tables("ability", Ability, sets=("readers",))
     packages: tuple[Package, ...] = _tables("package", Package, keys=("package",), order=lambda one, _: one.package)
-    renamed: tuple[Renamed, ...] = _tables("renamed", Renamed, keys=("module",), order=lambda one, _: one.module)
-    advisories: tuple[Advisory, ...] = _tables("advisory", Advisory, sets=("readers",))
     waivers: tuple[Waiver, ...] = _tables("waiver", Waiver, folder="waivers")
     deprecations: tuple[Deprecation, ...] = _tables("deprecation", Deprecation, folder="deprecations")
     operator_waivers: tuple[OperatorWaiver, ...] = _tables("operator_waiver", OperatorWaiver, folder="operator_waivers")
@@ -198,6 +172,16 @@ class Policy:
             forward_window_days=window,
             timelines=tuple(profile.applied(timeline) for timeline in self.timelines),
         )
+
+    @cached_property
+    def warnings(self) -> tuple[KnownMessage, ...]:
+        """The warnings that releases are known to give."""
+        return tuple(one for one in self.messages if one.kind == "warning")
+
+    @cached_property
+    def wordings(self) -> tuple[KnownMessage, ...]:
+        """The errors that releases word in several ways."""
+        return tuple(one for one in self.messages if one.kind == "error")
 
     @property
     def releases(self) -> tuple[CalendarRelease, ...]:

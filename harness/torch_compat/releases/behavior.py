@@ -47,6 +47,12 @@ Where a release lacks something that an archive needs, or runs a program, :mod:`
     unmet-in:code/                     records in this folder need something that the release lacks
     untyped:__buffers__                a class that the loader comes to, before anything that it refuses, sets this name without a type
     runs:attribute-store               the program comes to this while it runs; :mod:`torch_compat.runtime.slipping` has them all
+
+Of calls, and of what is recorded of archives where none is opened:
+
+    given:bool                         an argument of an operator has this type
+    recipe:save_bool                   this recipe wrote the archive
+    weights-only                       it is loaded with ``weights_only=True``
 """
 
 from __future__ import annotations
@@ -58,7 +64,7 @@ from torch_compat.releases.sets import ReleaseSet
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping
 
-__all__ = ["LOADS", "OF_ARCHIVES", "OF_RUNS", "SIGN_KINDS", "SLIPS", "Behavior", "Condition"]
+__all__ = ["LOADS", "OF_ARCHIVES", "OF_CALLS", "OF_CELLS", "OF_RUNS", "SIGN_KINDS", "SLIPS", "Behavior", "Condition"]
 
 OF_ARCHIVES: Final = frozenset({
     "args", "argument", "attribute", "base", "call", "calls", "class-sets", "container", "debug", "declares", "dtype", "family", "field", "function", "ill-formed-octal", "integer-parameter", "mixed-items", "name", "nested", "newer", "no-tensor-in", "none-in", "none-listed", "own-name", "protocol", "range-from", "record", "result", "sparse", "storage", "tree", "type", "version", "whole-floats",
@@ -66,7 +72,11 @@ OF_ARCHIVES: Final = frozenset({
 """The kinds of signs that an archive has by itself."""
 OF_RUNS: Final = frozenset({"debug", "family", "runs", "unmet", "unmet-in", "untyped"})
 """The kinds of signs that a release comes to while it refuses an archive, or runs its program."""
-SIGN_KINDS: Final = OF_ARCHIVES | OF_RUNS
+OF_CALLS: Final = frozenset({"given"})
+"""The kinds of signs of an argument."""
+OF_CELLS: Final = frozenset({"recipe", "weights-only"})
+"""The kinds of signs of what is recorded of an archive, where none is opened: judging, and predictions kept for it."""
+SIGN_KINDS: Final = OF_ARCHIVES | OF_RUNS | OF_CALLS | OF_CELLS
 LOADS: Final = "loads"
 """The outcome of a need: these releases load what has the signs, and no others do."""
 SLIPS: Final = frozenset({"crashed", "timed-out", "unstable", "raised", "value"})
@@ -101,12 +111,16 @@ class Behavior(NamedTuple):
     Attributes:
         id: its name.
         when: the condition.
-        readers: the releases; None where only the Python decides (``python``).
+        readers: the releases; None where only the Python decides (``python``), and of what they write.
         python: the oldest Python that takes it; "" where only the release decides.
-        outcome: :data:`LOADS`, ``crashed``, ``timed-out``, ``unstable`` (it comes to no one end), ``raised`` or ``value``.
+        outcome: :data:`LOADS`, one of :data:`SLIPS`, ``offers``, ``converts``, ``exploited``, ``refused`` or ``writes``.
         stage: ``load`` or ``call``.
         signal: what it dies of, where it crashes or may crash.
         because: why.
+        operator: the schema of an operator that they offer.
+        taken_as: the types for which they take an argument.
+        call, safe: the call that is exploited, and what is safe instead.
+        evidence: what shows it.
     """
 
     id: str
@@ -117,6 +131,11 @@ class Behavior(NamedTuple):
     stage: str = "load"
     signal: str = ""
     python: str = ""
+    operator: str = ""
+    taken_as: tuple[str, ...] = ()
+    call: str = ""
+    safe: str = ""
+    evidence: str = ""
 
     @classmethod
     def read(cls, entry: Mapping[str, Any]) -> Behavior:
@@ -130,4 +149,9 @@ class Behavior(NamedTuple):
             entry.get("stage", "load"),
             entry.get("signal", ""),
             entry.get("python", ""),
+            entry.get("operator", ""),
+            tuple(entry.get("taken_as", ())),
+            entry.get("call", ""),
+            entry.get("safe", ""),
+            entry.get("evidence", ""),
         )
