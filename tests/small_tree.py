@@ -163,7 +163,7 @@ def _restricted(manifest: Manifest, recipes: Collection[str]) -> Manifest:
 
 def _copy_policies(source: Path, target: Path, releases: Collection[str], formats: set[str], *, operators: bool) -> None:
     """Copy the policies without waivers and wordings, for these releases, asking for no format that only others wrote."""
-    left_out = {"waivers", WAIVERS_LOCK} | (set() if operators else {"operator_waivers", "operators.toml"})
+    left_out = {"waivers", WAIVERS_LOCK} | (set() if operators else {"operator_waivers"})
     shutil.copytree(source, target, ignore=lambda folder, names: left_out & set(names))
 
     def change(part: _Part) -> str:
@@ -173,6 +173,8 @@ def _copy_policies(source: Path, target: Path, releases: Collection[str], format
         if part.name == "rule" and part.table["id"] in OPERATORS and not operators:
             return ""
         if (part.name == "message" and part.table["kind"] == "error") or (part.name == "rule" and part.table["id"] == WORDINGS):
+            return ""
+        if part.name == "behavior" and part.table["outcome"] == "unlisted" and not operators:
             return ""
         if part.name == "format" and Format.model_validate(part.table).label not in formats:
             return ""

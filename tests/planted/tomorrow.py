@@ -106,11 +106,10 @@ def tomorrow(
         policy,
         calendar=Calendar((*policy.calendar, dated)),
         corpus=scope,
-        behaviors=tuple(_written_by(one, newest, version) for one in policy.behaviors),
+        behaviors=tuple(_written_by(one, newest, version) for one in policy.without_gaps().behaviors),
         rules=tuple(rule for rule in policy.rules if rule.id not in OPERATOR_RULES),
         waivers=tuple(waiver for waiver in policy.waivers if not _of_operators(waiver)),
         operator_waivers=(),
-        operator_gaps=(),
     )
     fresh = {} if recorded else {name: own}
     return replace(

@@ -84,6 +84,8 @@ def test_a_folder_that_holds_no_policy(write: Write, name: str) -> None:
         ("promises.toml", 'families = ["torch-save", "torchscript"]', 'families = ["torch-save", "torch-save"]', "P/promises.toml:12: options[0].families: names torch-save more than once"),
         ("promises.toml", "forward_window_days = 14", "forward_window_days = -1", "P/promises.toml:4: policy.forward_window_days: must be at least 0; found -1"),
         ("promises.toml", "forward_window_days = 14", 'forward_window_days = "14"', "P/promises.toml:4: policy.forward_window_days: must be a whole number; found '14'"),
+        ("promises.toml", "max_ulp = 4\n", "", "P/promises.toml:26: tolerance[0]: key 'max_ulp' is missing"),
+        ("promises.toml", "max_ulp = 4", 'max_ulp = 4\nfamilies = ["mobile"]', "P/promises.toml:30: tolerance[0].families: applies to other kinds than values only"),
         ("promises.toml", "max_abs = 1e-6", "max_abs = 1e30", "P/promises.toml:30: tolerance[0].max_abs: must be at most 0.01; found 1e+30"),
         ("promises.toml", "max_rel = 1e-4", "max_rel = 0.5", "P/promises.toml:31: tolerance[0].max_rel: must be at most 0.1 for '*'; found 0.5"),
         ("promises.toml", "max_ulp = 4", "max_ulp = 1000000", "P/promises.toml:29: tolerance[0].max_ulp: must be at most 256; found 1000000"),

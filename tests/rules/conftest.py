@@ -109,7 +109,6 @@ POLICY = Policy(
     options=(DEFAULT, STRICT),
     rules=(),
     tolerances=(TOLERANCE,),
-    disregarded=(),
     waivers=(),
 )
 
@@ -167,7 +166,7 @@ class World:
     def promise(self, **change: Any) -> None:
         """Change the policy."""
         policy = replace(self.policy, **change)
-        counts = counts_of((*policy.operator_waivers, *policy.operator_gaps))
+        counts = counts_of((*policy.operator_waivers, *policy.behaviors))
         self.policy = replace(policy, counts=counts)
 
     def accept(self) -> Accepted:

@@ -45,11 +45,22 @@ class BehaviorEntry(Table):
     """The releases that wrote the archives. Of `loads`: all of whose archives of the family have the signs, so that an older reader that takes
     none of them is explained by this. Of `refused`: absent where no release wrote them."""
     outcome: Literal[
-        "loads", "refused", "crashed", "timed-out", "unstable", "raised", "value", "offers", "converts", "exploited", "writes"
+        "loads",
+        "refused",
+        "crashed",
+        "timed-out",
+        "unstable",
+        "raised",
+        "value",
+        "offers",
+        "unlisted",
+        "converts",
+        "exploited",
+        "writes",
     ]
     """What these releases do. loads: they take it, and no others do. refused: they do not take it under `weights_only=True`. crashed,
     timed-out, unstable, raised, value: against their own rules, they die, do not end, come to no one end; they raise where they should
-    not; they give, or leave, other values. offers: they have it. converts: they take an argument of a type for one of another.
+    not; they give, or leave, other values. offers: they have it. unlisted: whether they have what their recorded operators lack cannot be known. converts: they take an argument of a type for one of another.
     exploited: they are vulnerable to a crafted file. writes: programs that they wrote hold `operators`."""
     departs: bool = False
     """Whether who loads it follows from no rule of the releases either. Only of `loads`."""
@@ -114,6 +125,7 @@ KEYS: Final = {
     "refused": _Keys(OF_CELLS, ("readers",), ("writers",)),
     **dict.fromkeys(SLIPS, _OF_SLIPS),
     "offers": _Keys(frozenset(), ("readers",), ("operator",)),
+    "unlisted": _Keys(frozenset(), ("readers",)),
     "converts": _Keys(OF_CALLS, ("readers", "taken_as")),
     "exploited": _Keys(OF_ARCHIVES, ("readers", "call", "safe", "evidence")),
     "writes": _Keys(OF_CELLS, ("writers", "operators")),

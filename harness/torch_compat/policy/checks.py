@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["CHECKS", "missing_tables"]
 
 _KINDS: Final = {kind.name: kind for kind in REGISTRY}
+OF_VALUES: Final = ("dtype", "operators", "max_ulp", "max_abs", "max_rel")
 _WHATS: Final = frozenset(get_args(What))
 
 
@@ -67,6 +68,18 @@ def competing_tolerances(entries: list[Entry]) -> Iterator[Problem]:
                     yield entry.problem(
                         f"{found(operator)} for {found(dtype)} already has a tolerance at {_place(earlier)}", "operators"
                     )
+
+
+def tolerated(entries: list[Entry]) -> Iterator[Problem]:
+    """A tolerance for values that lacks a bound, or one of another kind that has one."""
+    for entry in _of(entries, "tolerance"):
+        of_values = entry.raw.get("kind", "value") == "value"
+        for key in OF_VALUES if of_values else ("families",):
+            if key not in entry.raw:
+                yield entry.problem(f"key {key!r} is missing")
+        for key in ("families",) if of_values else OF_VALUES:
+            if key in entry.raw:
+                yield entry.problem(f"applies to {'other kinds than values' if of_values else 'values'} only", key)
 
 
 def relative_bounds(entries: list[Entry]) -> Iterator[Problem]:
@@ -415,6 +428,7 @@ def _kind(kind: object, silent: object) -> str:
 
 CHECKS: Final[tuple[Callable[[list[Entry]], Iterator[Problem]], ...]] = (
     duplicates,
+    tolerated,
     competing_tolerances,
     relative_bounds,
     unknown_releases,

@@ -8,12 +8,12 @@ generated, and is reviewed as a diff. What waivers for cells cover stands in ano
     entry  = kind " " id " = " count NEWLINE
            | "operator_waiver " id " " operator " = " became NEWLINE
     kind   = "operator_gap" | "behavior"
-    id     = the `id` of the table; of an operator_gap its `release`
+    id     = the `id` of the table; of an operator_gap the release, as `readers` names it
     count  = a whole number above zero without leading zeros, of at most nine digits
     became = 16 hexadecimal digits of the schemas before and after (digest_of in operator_waivers.py)
            | "waits", where the release is not recorded yet
 
-Entries are sorted by kind and id; every operator_gap in the policy has exactly one, and every behavior that is against the rules of the releases; an operator_waiver one for each operator
+Entries are sorted by kind and id; every behavior has exactly one that is against the rules of the releases, an operator_gap every one with the outcome "unlisted"; an operator_waiver one for each operator
 that it names, and there is no other. Each line stands for itself, so version control merges two branches line by line; a lock that was
 cut off lacks lines, which is an error.
 
@@ -175,7 +175,9 @@ def counted_tables(entries: Iterable[Entry]) -> set[Key]:
     """The keys of everything in a policy that has an entry; of malformed tables those that can be told."""
     found: set[Key] = set()
     for entry in entries:
-        name = entry.get("release" if entry.table == "operator_gap" else "id")
+        name = entry.get("id")
+        if entry.table == "behavior" and entry.get("outcome") == "unlisted" and isinstance(entry.get("readers"), str):
+            found.add(("operator_gap", entry.get("readers")))
         if not isinstance(name, str) or not (entry.table in BY_JUDGING or is_counted(entry)):
             continue
         if entry.table == "operator_waiver":

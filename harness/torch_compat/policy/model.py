@@ -283,24 +283,29 @@ class RuleEntry(Table):
 
 
 class Tolerance(Table):
-    """How far a value may be from the golden and still be `close`: within `max_ulp`, or within both `max_abs` and `max_rel`.
+    """What of a difference is not held against a reader: a kind of it, or how far a value may be from the golden and still be `close`.
 
-    The bounds of the bounds are what nobody would call the same value any more.
+    A value is close within `max_ulp`, or within both `max_abs` and `max_rel`. The bounds of the bounds are what nobody would call the
+    same value any more.
     """
 
-    dtype: Dtype
-    """The dtype of the compared values."""
-    operators: Several[Annotated[str, Field(pattern=OPERATOR)]]
+    kind: Literal["value", "strides", "sharing", "class", "requires_grad"] = "value"
+    """What may differ: values within bounds, or anything of the other kinds. Dtypes, shapes, types and keys never may."""
+    families: Several[Family] = ()
+    """The families of archives this is for. Of all kinds but `value`."""
+    dtype: Dtype = ""
+    """The dtype of the compared values. This and the keys up to `max_rel` are of values only, which have all of them."""
+    operators: Several[Annotated[str, Field(pattern=OPERATOR)]] = ()
     """The operators it is for: 'aten::gelu.out' (one overload), 'aten::gelu' (all of them), or '*' (any program)."""
-    max_ulp: Annotated[int, Field(ge=0, le=256)]
+    max_ulp: Annotated[int, Field(ge=0, le=256)] = 0
     """Units in the last place of the dtype (of each component, for complex dtypes)."""
-    max_abs: Annotated[float, Field(ge=0, le=1e-2)]
+    max_abs: Annotated[float, Field(ge=0, le=1e-2)] = 0
     """Absolute difference; matters around zero, where one step in the last place is tiny."""
-    max_rel: Annotated[float, Field(ge=0, le=1)]
+    max_rel: Annotated[float, Field(ge=0, le=1)] = 0
     """The same over the magnitude of the greater of the two values: what is small must still be about the same number. For any program
     at most 0.1; more only for operators that are named, in which terms may cancel completely."""
     reason: Text
-    """Why this much."""
+    """Why this much, or why nobody was promised this."""
 
     def covers(self, distances: Distances) -> bool:
         """Whether every element is within it."""
@@ -315,17 +320,6 @@ class Tolerance(Table):
         if named.intersection(operator.partition(".")[0] for operator in operators):
             return 2
         return 1 if "*" in named else 0
-
-
-class Disregard(Table):
-    """A kind of difference that is recorded, but is not held against a reader."""
-
-    kind: Literal["strides", "sharing", "class", "requires_grad"]
-    """What may differ. Values, dtypes, shapes, types and keys never may."""
-    families: Several[Family]
-    """The families of archives this is for."""
-    reason: Text
-    """Why nobody was promised this."""
 
 
 class Covers(Table):

@@ -32,7 +32,6 @@ __all__ = [
     "Became",
     "Changed",
     "Covers",
-    "OperatorGap",
     "OperatorWaiver",
     "Side",
     "apply_waivers",
@@ -105,15 +104,6 @@ class OperatorWaiver(Table):
     def takes(self, one: Changed) -> bool:
         """Whether a change is one of those that it is for: this change of this operator, with this release."""
         return (self.side, self.since) == (one.side, one.since) and self.operators.get(one.operator) == one.change
-
-
-class OperatorGap(Table):
-    """What the recorded set of a release cannot tell, however often the release is asked."""
-
-    release: ReleaseName
-    """The release whose set is incomplete."""
-    reason: Text
-    """Why nobody can know whether the release has them."""
 
 
 class Changed(NamedTuple):

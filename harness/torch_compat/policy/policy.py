@@ -16,7 +16,6 @@ from torch_compat.policy.model import (
     CalendarRelease,
     Change,
     CorpusScope,
-    Disregard,
     Format,
     OptionSet,
     PolicyTable,
@@ -25,7 +24,7 @@ from torch_compat.policy.model import (
     Waiver,
     WeightsOnly,
 )
-from torch_compat.policy.operator_waivers import OperatorGap, OperatorWaiver
+from torch_compat.policy.operator_waivers import OperatorWaiver
 from torch_compat.policy.sayings import KnownMessage
 from torch_compat.policy.upgraders import Upgrader
 from torch_compat.releases.release import Release
@@ -132,8 +131,9 @@ class Policy:
         "options", OptionSet, order=_introduced, releases=(("since",),), required="nothing would be loaded"
     )
     rules: tuple[RuleEntry, ...] = _tables("rule", RuleEntry, order=None, required="nothing would be checked")
-    tolerances: tuple[Tolerance, ...] = _tables("tolerance", Tolerance, keys=(), order=lambda one, _: (one.dtype, one.operators))
-    disregarded: tuple[Disregard, ...] = _tables("disregard", Disregard, keys=(), order=lambda one, _: (one.kind, one.families))
+    tolerances: tuple[Tolerance, ...] = _tables(
+        "tolerance", Tolerance, keys=(), order=lambda one, _: (one.kind, one.dtype, one.operators, one.families)
+    )
     weights_only: tuple[WeightsOnly, ...] = _tables("weights_only", WeightsOnly, keys=(), order=_asked, sets=("readers",))
     behaviors: tuple[BehaviorEntry, ...] = _tables("behavior", BehaviorEntry, order=None, sets=("readers", "writers"))
     changes: tuple[Change, ...] = _tables(
@@ -145,16 +145,12 @@ class Policy:
     )
     planned: tuple[Planned, ...] = _tables("planned", Planned, keys=("version",), order=lambda one, _: Release(one.version))
     profiles: tuple[Profile, ...] = _tables("profile", Profile, judged=False)
-    operator_gaps: tuple[OperatorGap, ...] = _tables(
-        "operator_gap", OperatorGap, keys=("release",), order=lambda one, calendar: calendar[one.release].parsed,
-        releases=(("release",),),
-    )  # fmt: skip
     packages: tuple[Package, ...] = _tables("package", Package, keys=("package",), order=lambda one, _: one.package)
     waivers: tuple[Waiver, ...] = _tables("waiver", Waiver, folder="waivers")
     deprecations: tuple[Deprecation, ...] = _tables("deprecation", Deprecation, folder="deprecations")
     operator_waivers: tuple[OperatorWaiver, ...] = _tables("operator_waiver", OperatorWaiver, folder="operator_waivers")
     counts: Mapping[tuple[str, str], int] = field(default_factory=dict, hash=False)
-    """What each operator_gap and behavior covers, by kind and id, as ``counts.lock`` states it."""
+    """What each behavior covers that departs from the rules, and each gap in the operators of a release, by kind and id, as ``counts.lock`` states it."""
     became: Mapping[tuple[str, str], str] = field(default_factory=dict, hash=False)
     """What each operator of an operator_waiver became, by the waiver's id and the operator, as ``counts.lock`` states it."""
     accepted: Accepted | None = None
@@ -172,6 +168,16 @@ class Policy:
             forward_window_days=window,
             timelines=tuple(profile.applied(timeline) for timeline in self.timelines),
         )
+
+    @cached_property
+    def operator_gaps(self) -> dict[str, BehaviorEntry]:
+        """The releases of whose operators a part is recorded, with the entry that says why."""
+        unlisted = (one for one in self.behaviors if one.outcome == "unlisted" and one.readers is not None)
+        return {str(one.readers): one for one in unlisted}
+
+    def without_gaps(self) -> Policy:
+        """This policy without what it says of operators that are recorded in part."""
+        return replace(self, behaviors=tuple(one for one in self.behaviors if one.outcome != "unlisted"))
 
     @cached_property
     def warnings(self) -> tuple[KnownMessage, ...]:
@@ -237,7 +243,7 @@ class Policy:
 
     def disregards(self, kind: str, family: str) -> bool:
         """Whether a kind of difference is not held against readers of a family."""
-        return any(entry.kind == kind and family in entry.families for entry in self.disregarded)
+        return any(entry.kind == kind and family in entry.families for entry in self.tolerances)
 
 
 def _plain(table: Table) -> Mapping[str, Any]:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DayBefore", "backtested", "day_before", "leaks"]
 
-UNEXPLAINED: Final = frozenset({"[[tolerance]]", "[[disregard]]", "[[planned]]"})
+UNEXPLAINED: Final = frozenset({"[[tolerance]]", "[[planned]]"})
 """Tables that hold for all releases, or for some to come: where one names a later release, nothing of it was known before."""
 SECTIONS: Final = ("schemas", "operator_versions", "imported", "constants")
 LATER: Final = "…"
