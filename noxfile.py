@@ -30,7 +30,7 @@ PYPROJECT = nox.project.load_toml("pyproject.toml")
 def corpus_scope() -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Writers and readers, by the code that the policy resolves them with; it runs without the package being installed."""
     tables = [tomllib.loads(path.read_text(encoding="utf-8")) for path in sorted(ROOT.glob("policies/torch/*.toml"))]
-    (corpus,) = [table["corpus"] for table in tables if "corpus" in table]
+    (corpus,) = [table["policy"] for table in tables if "policy" in table]
     releases = [release for table in tables for release in table.get("release", ())]
     sys.path.insert(0, str(ROOT / "harness"))
     try:

@@ -131,8 +131,8 @@ def _release(line: int) -> str:
 def _promises() -> str:
     rules = "".join(f'[[rule]]\nid = "{rule}"\nasks = "It holds."\nsource = "here"\n\n' for rule in RULES)
     return (
-        f'[policy]\nname = "small"\nin_force_from = {day_of(2)}\nforward_window_days = 14\n\n'
-        f'[corpus]\nlines = "newest-patch"\nsettled = {day_of(LINES)}\n\n'
+        f'[policy]\nname = "small"\nin_force_from = {day_of(2)}\nforward_window_days = 14\n'
+        f'lines = "newest-patch"\nsettled = {day_of(LINES)}\n\n'
         '[[options]]\nid = "default"\nfamilies = ["torch-save"]\n\n'
         '[[format]]\nkind = "file-format"\nversion = 1\nmeaning = "so"\nread_from = { release = "1.0.0" }\n'
         'written_from = { release = "1.0.0" }\n\n' + rules

@@ -167,9 +167,10 @@ def _copy_policies(source: Path, target: Path, releases: Collection[str], format
     shutil.copytree(source, target, ignore=lambda folder, names: left_out & set(names))
 
     def change(part: _Part) -> str:
-        if part.name == "corpus":
+        if part.name == "policy":
             names = json.dumps(list(releases))
-            return f"[corpus]\nwriters = {names}\nreaders = {names}\n\n"
+            stated = re.sub(r"^(?:lines|settled|besides) = .*\n", "", part.text, flags=re.MULTILINE)
+            return stated.replace("[policy]\n", f"[policy]\nwriters = {names}\nreaders = {names}\n")
         if part.name == "rule" and part.table["id"] in OPERATORS and not operators:
             return ""
         if (part.name == "message" and part.table["kind"] == "error") or (part.name == "rule" and part.table["id"] == WORDINGS):

@@ -110,19 +110,18 @@ def test_a_folder_that_holds_no_policy(write: Write, name: str) -> None:
         ("promises.toml", "[[rule]]", "[rule]", "P/promises.toml:21: rule: must be written [[rule]], once for each"),
         ("promises.toml", "[policy]", "[[policy]]", "P/promises.toml:1: policy: must be one table, written [policy]"),
         ("formats.toml", "[[format]]", "[waiver]\n[[format]]", "P/formats.toml:8: a waiver stands in a file of its own, waivers/<id>.toml"),
-        ("waivers/known.toml", "[waiver]", "[corpus]\n[waiver]", "P/waivers/known.toml:1: a file of waivers/ holds one [waiver] and nothing else; 'corpus' belongs in a file of the folder above"),
+        ("waivers/known.toml", "[waiver]", "[policy]\n[waiver]", "P/waivers/known.toml:1: a file of waivers/ holds one [waiver] and nothing else; 'policy' belongs in a file of the folder above"),
         ("waivers/known.toml", "[waiver]", "[[waiver]]", "P/waivers/known.toml:1: waiver: must be one table, written [waiver]"),
         # between tables
         ("releases.toml", '"1.10.1"', '"1.10.0"', "P/releases.toml:16: release[2].version: release '1.10.0' is already defined at P/releases.toml:8"),
         ("formats.toml", '"bytecode"', '"file-format"', "P/formats.toml:10: format[1].version: format 'file-format' 6 is already defined at P/formats.toml:1"),
         ("promises.toml", 'id = "mmap"', 'id = "default"', "P/promises.toml:15: options[1].id: options 'default' is already defined at P/promises.toml:10"),
         ("formats.toml", "[[format]]", '[[rule]]\nid = "newer-loads"\nasks = "again"\nsource = "x"\n[[format]]', "P/promises.toml:22: rule[0].id: rule 'newer-loads' is already defined at P/formats.toml:8"),
-        ("formats.toml", "[[format]]", '[corpus]\nwriters = ["1.9.0"]\nreaders = ["1.9.0"]\n[[format]]', "P/promises.toml:6: corpus: corpus is already defined at P/formats.toml:8"),
         ("promises.toml", "[[tolerance]]", '[[tolerance]]\ndtype = "float32"\noperators = ["aten::add", "*"]\nmax_ulp = 1\nmax_abs = 0\nmax_rel = 0\nreason = "x"\n[[tolerance]]', "P/promises.toml:35: tolerance[1].operators: '*' for 'float32' already has a tolerance at P/promises.toml:26"),
         ("releases.toml", "date = 2021-12-15", "date = 2021-10-20", "P/releases.toml:17: release[2].date: 1.10.1 is dated 2021-10-20, before 1.10.0 of 2021-10-21"),
         ("releases.toml", 'install = "stubs"', 'install = "stubs"\npython = "3.7"', "P/releases.toml:20: release[2].python: must be one of 'pythons', 3.6, 3.9; found '3.7'"),
-        ("promises.toml", 'writers = ["1.9.0"]', 'writers = ["1.9.1"]', "P/promises.toml:7: corpus.writers[0]: release '1.9.1' is not in the calendar; did you mean '1.9.0'?"),
-        ("promises.toml", 'readers = ["1.9.0", "1.10.0"]', 'readers = ["1.9.0",\n"7.7.7"]', "P/promises.toml:9: corpus.readers[1]: release '7.7.7' is not in the calendar"),
+        ("promises.toml", 'writers = ["1.9.0"]', 'writers = ["1.9.1"]', "P/promises.toml:7: policy.writers[0]: release '1.9.1' is not in the calendar; did you mean '1.9.0'?"),
+        ("promises.toml", 'readers = ["1.9.0", "1.10.0"]', 'readers = ["1.9.0",\n"7.7.7"]', "P/promises.toml:9: policy.readers[1]: release '7.7.7' is not in the calendar"),
         ("promises.toml", 'since = "1.10.0"', 'since = "1.10.9"', "P/promises.toml:17: options[1].since: release '1.10.9' is not in the calendar; did you mean '1.10.1'?"),
         ("formats.toml", 'read_from = { release = "1.10.0" }', 'read_from = { release = "7.7.7" }', "P/formats.toml:12: format[1].read_from.release: release '7.7.7' is not in the calendar"),
         ("formats.toml", 'written_from = { release = "1.9.0" }', 'written_from.release = "7.7.7"', "P/formats.toml:6: format[0].written_from.release: release '7.7.7' is not in the calendar"),
@@ -165,7 +164,6 @@ def test_a_mistake_is_named_with_file_line_and_path(
         ("options", "no [[options]]"),
         ("rule", "no [[rule]]"),
         ("policy", "no [policy]"),
-        ("corpus", "no [corpus]"),
     ],
 )
 def test_a_policy_that_would_check_nothing_is_none(write: Write, files: dict[str, str], table: str, message: str) -> None:
@@ -192,8 +190,8 @@ def test_mistakes_of_different_kinds_in_one_file_are_named_together(write: Write
         + "\n[[tolerence]]\n"
     )
     assert mistakes(write(files)) == [
-        "P/promises.toml:7: corpus.writers[0]: release '1.8.0' is not in the calendar; did you mean '1.9.0'?",
-        "P/promises.toml:7: corpus.writers[1]: must be a string; found 3",
+        "P/promises.toml:7: policy.writers[0]: release '1.8.0' is not in the calendar; did you mean '1.9.0'?",
+        "P/promises.toml:7: policy.writers[1]: must be a string; found 3",
         "P/promises.toml:15: options[1].id: options 'default' is already defined at P/promises.toml:10",
         "P/promises.toml:21: rule[0].asks: key 'asks' is missing",
         "P/promises.toml:23: rule[0].ask: unknown key 'ask'; did you mean 'asks'?",

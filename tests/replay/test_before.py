@@ -125,7 +125,7 @@ TABLES = {
     '[[format]]\nread_from = { release = "1.0.0" }\nread_until = { release = "2.0.0" }\nwritten_from = { release = "1.0.0" }\n':
         '[[format]]\nread_from = { release = "1.0.0" }\nwritten_from = { release = "1.0.0" }\n',
     '[[format]]\nread_from = { release = "1.0.0" }\nwritten_from = { release = "2.0.0" }\n': "",
-    '[corpus]\nlines = "newest-patch"\nbesides = ["1.0.0", "2.0.0"]\n': '[corpus]\nlines = "newest-patch"\nbesides = ["1.0.0"]\n',
+    '[policy]\nlines = "newest-patch"\nbesides = ["1.0.0", "2.0.0"]\n': '[policy]\nlines = "newest-patch"\nbesides = ["1.0.0"]\n',
     '[deprecation]\nannounced = { release = "2.0.0", text = "soon" }\nunclear = [{ readers = "1.0.0..2.0.0", why = "a" }, { readers = "2.1.0", why = "b" }]\n':
         '[deprecation]\nunclear = [{ readers = "1.0.0..1.1.0", why = "a" }]\n',
 }  # fmt: skip

@@ -229,7 +229,7 @@ def weights_only_says(entries: list[Entry]) -> Iterator[Problem]:
 
 def corpus_said_once(entries: list[Entry]) -> Iterator[Problem]:
     """The corpus is either listed or follows from the calendar; half of each says nothing, both contradict each other."""
-    for entry in _of(entries, "corpus"):
+    for entry in _of(entries, "policy"):
         listed = [key for key in ("writers", "readers") if key in entry.raw]
         derived = [key for key in ("lines", "settled", "besides") if key in entry.raw]
         if listed and derived:

@@ -11,7 +11,7 @@ from torch_compat.policy.accepted import WAIVERS_LOCK, read_accepted
 from torch_compat.policy.checks import CHECKS, missing_tables
 from torch_compat.policy.counts import ACCEPT, check_lock, counted_tables, read_lock
 from torch_compat.policy.messages import HALF_DONE, explain, found, suggestion
-from torch_compat.policy.model import CalendarRelease, CorpusScope, PolicyTable, Waiver
+from torch_compat.policy.model import CalendarRelease, PolicyTable, Waiver
 from torch_compat.policy.policy import REGISTRY, Kind, Policy
 from torch_compat.policy.source import read_folder
 from torch_compat.policy.table_base import Table
@@ -104,7 +104,6 @@ def _without_echoes(problems: list[Problem]) -> list[Problem]:
 def _assemble(tables: Iterable[Table], counts: Counts, accepted: Accepted | None) -> Policy:
     tables = list(tables)
     (head,) = _all(tables, PolicyTable)
-    (corpus,) = _all(tables, CorpusScope)
     calendar = Calendar(_all(tables, CalendarRelease))
     fields: dict[str, Any] = {
         kind.field: tuple(_ordered(kind, [table for table in tables if isinstance(table, kind.model)], calendar))
@@ -116,7 +115,7 @@ def _assemble(tables: Iterable[Table], counts: Counts, accepted: Accepted | None
         in_force_from=head.in_force_from,
         forward_window_days=head.forward_window_days,
         nightly_index=head.nightly_index,
-        corpus=corpus.resolved(calendar),
+        corpus=head.resolved(calendar),
         calendar=calendar,
         **fields,
         counts={key: count for key, count in counts.items() if isinstance(count, int)},

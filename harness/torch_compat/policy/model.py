@@ -436,8 +436,8 @@ class CorpusScope(Table):
         return CorpusScope(writers=writers, readers=readers)
 
 
-class PolicyTable(Table):
-    """What holds for the policy as a whole."""
+class PolicyTable(CorpusScope):
+    """What holds for the policy as a whole, and which releases the corpus must cover."""
 
     name: Identifier
     """The policy's name."""

@@ -251,9 +251,8 @@ def _plain(table: Table) -> Mapping[str, Any]:
 
 
 REGISTRY: Final[tuple[Kind, ...]] = (
-    Kind("policy", PolicyTable, (), required="its name, its first day and its forward window are missing", single=True),
     Kind(
-        "corpus", CorpusScope, (), required="its writers and readers, or the rule that gives them, are missing", single=True,
+        "policy", PolicyTable, (), required="its name, its first day, its forward window and its corpus are missing", single=True,
         releases=(("writers",), ("readers",), ("besides",)),
     ),
     Kind(
