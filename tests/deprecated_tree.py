@@ -107,9 +107,9 @@ def make_deprecated_tree(root: Path) -> None:
     shutil.copytree(REPOSITORY / "policies" / "examples", root / "policies" / "examples")
     timelines = (REPOSITORY / "policies" / "torch" / "timelines.toml").read_text(encoding="utf-8")
     plans = "".join(
-        f'[[planned]]\nversion = "1.{line}.0"\ndate = {day_of(line)}\nsource = "a plan"\n\n' for line in range(LINES, LINES + 3)
+        f'[[release]]\nversion = "1.{line}.0"\ndate = {day_of(line)}\nsource = "a plan"\n\n' for line in range(LINES, LINES + 3)
     )
-    (policy / "timelines.toml").write_text(timelines.partition("[[planned]]")[0] + plans, encoding="utf-8")
+    (policy / "timelines.toml").write_text(timelines.partition("[[release]]")[0] + plans, encoding="utf-8")
     (policy / "promises.toml").write_text(_promises(), encoding="utf-8")
     for name, made in DEPRECATIONS.items():
         (policy / "deprecations" / f"{name}.toml").write_text(policy_file(name, made), encoding="utf-8")

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 INVENTED = "2.16.0"
 NAME = f"torch-{INVENTED}"
 UPLOADED = dt.date(2026, 7, 15)
-PLANNED = '[[planned]]\nversion = "2.16.0"\ndate = 2026-07-14\nsource = "somebody"\n'
+PLANNED = '[[release]]\nversion = "2.16.0"\ndate = 2026-07-14\nsource = "somebody"\n'
 
 
 @pytest.fixture

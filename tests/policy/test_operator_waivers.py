@@ -37,7 +37,7 @@ change = ["removed"]
 operators = ["aten::solve", "aten::solve.solution"]
 """
 SEEN = "0123456789abcdef"
-PLANNED = '[[planned]]\nversion = "1.11.0"\ndate = 2022-03-10\nsource = "here"\n'
+PLANNED = '[[release]]\nversion = "1.11.0"\ndate = 2022-03-10\nsource = "here"\n'
 GAP = '[[behavior]]\nid = "half"\nreaders = "1.10.0"\noutcome = "unlisted"\nbecause = "half of it was asked"\n'
 LOCKED = f"{HEADER}operator_gap 1.10.0 = 3\noperator_waiver gone aten::solve = {SEEN}\noperator_waiver gone aten::solve.solution = {SEEN}\n"
 

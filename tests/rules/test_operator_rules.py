@@ -13,8 +13,7 @@ from tests.rules.conftest import DATES, file_format, rule
 from torch_compat.corpus.operators import read_operators
 from torch_compat.errors import CorpusError
 from torch_compat.judging.operator_changes import operators_became
-from torch_compat.policy.deprecations import Planned
-from torch_compat.policy.model import CorpusScope
+from torch_compat.policy.model import CalendarRelease, CorpusScope
 from torch_compat.policy.operator_waivers import Covers, OperatorWaiver, digest_of
 
 if TYPE_CHECKING:
@@ -316,7 +315,7 @@ def test_another_outcome_of_the_same_change_fails(world: World, record: Write) -
 
 def test_a_waiver_for_a_planned_release_waits_until_it_expires(world: World, record: Write) -> None:
     gone(record)
-    planned = Planned(version="2.1.0", date=dt.date(2026, 6, 1), source="here")
+    planned = CalendarRelease(version="2.1.0", date=dt.date(2026, 6, 1), source="here")
     world.promise(operator_waivers=(waiver("aten::h", since="2.1.0", expires=dt.date(2026, 2, 1)),), planned=(planned,))
     assert world.verdicts(EXACT) == {"waiver known": "pass"}
     world.as_of = dt.date(2026, 2, 1)

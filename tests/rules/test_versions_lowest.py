@@ -9,7 +9,6 @@ import pytest
 
 from tests.rules.conftest import file_format, rule
 from torch_compat.policy.behaviors import BehaviorEntry
-from torch_compat.policy.deprecations import Planned
 from torch_compat.policy.model import CalendarRelease, Format, Milestone
 from torch_compat.policy.upgraders import Upgrader
 from torch_compat.releases.calendar import Calendar
@@ -172,7 +171,7 @@ def test_a_build_writes_a_planned_version_from_its_day_on(
     like = next(iter(world.policy.calendar))
     own = CalendarRelease.model_construct(**{**like.model_dump(), "version": build, "date": day})
     world.promise(
-        planned=(Planned(version="2.1.0", date=dt.date(2026, 6, 1), source="here"),),
+        planned=(CalendarRelease(version="2.1.0", date=dt.date(2026, 6, 1), source="here"),),
         calendar=Calendar([*world.policy.calendar, own]),
     )
     state(world, stated, "aten::gelu", release=build)

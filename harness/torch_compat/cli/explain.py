@@ -181,7 +181,8 @@ def _everything(policy: Policy) -> Iterator[_Known]:
     for release in policy.calendar:
         yield _Known("release", release.version, _says(release))
     for planned in policy.planned:
-        yield _Known("planned release", planned.version, _says(planned))
+        says = planned.model_dump(mode="json", exclude_unset=True)  # the keys of releases that install have no meaning yet
+        yield _Known("planned release", planned.version, says)
 
 
 def _says(table: Table) -> dict[str, Any]:

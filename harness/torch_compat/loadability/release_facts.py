@@ -201,7 +201,7 @@ def load_rules(policies: Path, fixtures: Path) -> Rules:
     """
     tables = entries(policies, ("releases", "formats", "behaviors", "loading", "weights_only"))
     schemas = History(fixtures / "operators" / "schemas.txt")
-    calendar = Calendar(map(Listed.read, tables["release"]))
+    calendar = Calendar(Listed.every(tables["release"]))
     known, asked = calendar.known, schemas.known
     stands = {
         release: asked.releases[asked.nearest(parsed)] for release, parsed in zip(known.releases, known.parsed, strict=True)
@@ -261,7 +261,7 @@ def _beside(tables: dict[str, list[dict[str, Any]]], calendar: Calendar[Listed],
     names = BesideNames(folder / "python.txt")
     lines = [dotted(version)[:2] for version in names.releases]
     having = [0] * len(lines)
-    for entry in tables["release"]:
+    for entry in (one for one in tables["release"] if one["version"] in calendar):
         pythons = [dotted(entry["python"])] if "python" in entry else [*map(dotted, entry.get("pythons", ()))]
         having[max((lines.index(python) for python in pythons if python in lines), default=-1)] |= known.bit(entry["version"])
     found = {"": ExternalNames("Python", names, tuple(having))}

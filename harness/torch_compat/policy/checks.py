@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["CHECKS", "missing_tables"]
 
 _KINDS: Final = {kind.name: kind for kind in REGISTRY}
+OF_WHEELS: Final = ("pythons", "install", "numpy")
 OF_VALUES: Final = ("dtype", "operators", "max_ulp", "max_abs", "max_rel")
 _WHATS: Final = frozenset(get_args(What))
 
@@ -92,10 +93,10 @@ def relative_bounds(entries: list[Entry]) -> Iterator[Problem]:
 
 def unknown_releases(entries: list[Entry]) -> Iterator[Problem]:
     """A release that is named somewhere and not in the calendar; a version of a format may begin with a planned one."""
-    known = [version for entry in _of(entries, "release") if isinstance(version := entry.get("version"), str)]
+    known = [version for entry in _released(entries) if isinstance(version := entry.get("version"), str)]
     if not known:
         return  # said once, not for every name
-    planned = [version for entry in _of(entries, "planned") if isinstance(version := entry.get("version"), str)]
+    planned = [version for entry in _planned(entries) if isinstance(version := entry.get("version"), str)]
     for entry in entries:
         for key in _KINDS[entry.table].sets:
             for name in _ends(entry.get(key)):
@@ -134,16 +135,26 @@ def format_versions(entries: list[Entry]) -> Iterator[Problem]:
 
 def preferred_pythons(entries: list[Entry]) -> Iterator[Problem]:
     """A release that is to run on a Python that it has no wheel for."""
-    for entry in _of(entries, "release"):
+    for entry in _released(entries):
         python, pythons = entry.get("python"), entry.get("pythons")
         if isinstance(python, str) and isinstance(pythons, (list, tuple)) and python not in pythons:
             yield entry.problem(f"must be one of 'pythons', {', '.join(map(str, pythons))}; found {found(python)}", "python")
 
 
+def release_keys(entries: list[Entry]) -> Iterator[Problem]:
+    """A release without what tells how it installs, or a planned one with it."""
+    for entry in _released(entries):
+        yield from (entry.problem(f"key {key!r} is missing") for key in OF_WHEELS if key not in entry.raw)
+    for entry in _planned(entries):
+        yield from (
+            entry.problem("applies to no release that is planned", key) for key in (*OF_WHEELS, "python") if key in entry.raw
+        )
+
+
 def calendar_order(entries: list[Entry]) -> Iterator[Problem]:
     """A patch that is dated before an earlier patch of the same line."""
     lines: defaultdict[str, list[tuple[Release, dt.date, Entry]]] = defaultdict(list)
-    for entry in _of(entries, "release"):
+    for entry in _released(entries):
         text, date = entry.get("version"), entry.get("date")
         version = stated(text)
         if version and isinstance(date, dt.date) and not isinstance(date, dt.datetime):
@@ -166,7 +177,7 @@ def files_of_their_own(entries: list[Entry]) -> Iterator[Problem]:
 
 def waiver_covers(entries: list[Entry]) -> Iterator[Problem]:
     """A waiver for nothing; a part of one that names releases or load options that there are not, or both or neither kind of writer."""
-    known = [version for entry in _of(entries, "release") if isinstance(version := entry.get("version"), str)]
+    known = [version for entry in _released(entries) if isinstance(version := entry.get("version"), str)]
     options = [name for entry in _of(entries, "options") if isinstance(name := entry.get("id"), str)]
     for entry in _of(entries, "waiver"):
         parts = entry.get("covers")
@@ -195,7 +206,7 @@ def messages_said(entries: list[Entry]) -> Iterator[Problem]:
     """A warning of two frequencies, or one on loading that asks for operators; an error with keys of warnings, or of one text, which is no
     other than itself; the same text twice; releases that there are not.
     """
-    known = [version for entry in _of(entries, "release") if isinstance(version := entry.get("version"), str)]
+    known = [version for entry in _released(entries) if isinstance(version := entry.get("version"), str)]
     for entry in _of(entries, "message"):
         phrases = _tables_in(entry, "says")
         if entry.get("kind") == "error":
@@ -264,9 +275,9 @@ def timelines_said_once(entries: list[Entry]) -> Iterator[Problem]:
 
 def planned_ahead(entries: list[Entry]) -> Iterator[Problem]:
     """What is planned is the first of its line, comes after all there is, and in the order of its days."""
-    known = [version for entry in _of(entries, "release") if (version := stated(entry.get("version")))]
+    known = [version for entry in _released(entries) if (version := stated(entry.get("version")))]
     dated: list[tuple[Release, dt.date, Entry]] = []
-    for entry in _of(entries, "planned"):
+    for entry in _planned(entries):
         version, date = stated(entry.get("version")), entry.get("date")
         if not version or not known:
             continue
@@ -284,10 +295,10 @@ def planned_ahead(entries: list[Entry]) -> Iterator[Problem]:
 def deprecation_releases(entries: list[Entry]) -> Iterator[Problem]:
     """A release that a deprecation names and nobody knows; spans from a newer one to an older one; nightlies after their release."""
     dates: dict[str, object] = {}
-    for entry in (*_of(entries, "release"), *_of(entries, "planned")):
+    for entry in (*_released(entries), *_planned(entries)):
         if isinstance(version := entry.get("version"), str):
             dates[version] = entry.get("date")
-    real = [version for entry in _of(entries, "release") if isinstance(version := entry.get("version"), str)]
+    real = [version for entry in _released(entries) if isinstance(version := entry.get("version"), str)]
     if not real:
         return  # said once, not for every name
     for entry in _of(entries, "deprecation"):
@@ -435,6 +446,7 @@ CHECKS: Final[tuple[Callable[[list[Entry]], Iterator[Problem]], ...]] = (
     format_writers,
     format_versions,
     corpus_said_once,
+    release_keys,
     preferred_pythons,
     calendar_order,
     files_of_their_own,
@@ -454,6 +466,15 @@ CHECKS: Final[tuple[Callable[[list[Entry]], Iterator[Problem]], ...]] = (
     operator_waiver_lists,
     operator_waiver_releases,
 )
+
+
+def _released(entries: list[Entry]) -> Iterator[Entry]:
+    """The releases of the calendar."""
+    return (entry for entry in _of(entries, "release") if "source" not in entry.raw)
+
+
+def _planned(entries: list[Entry]) -> Iterator[Entry]:
+    return (entry for entry in _of(entries, "release") if "source" in entry.raw)
 
 
 def _of(entries: list[Entry], table: str) -> Iterator[Entry]:

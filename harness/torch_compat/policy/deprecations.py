@@ -18,7 +18,6 @@ from torch_compat.policy.table_base import (
     IDENTIFIER,
     NAME,
     ONE_LINE,
-    RELEASE,
     Identifier,
     NamedReleases,
     ReleaseName,
@@ -36,7 +35,6 @@ __all__ = [
     "Event",
     "Hidden",
     "Kind",
-    "Planned",
     "Profile",
     "Statement",
     "Step",
@@ -197,17 +195,6 @@ class Timeline(Table):
     def last(self) -> Step:
         """The step that ends the timeline."""
         return self.steps[-1]
-
-
-class Planned(Table):
-    """A release that is planned. It is no release until the calendar has it."""
-
-    version: Annotated[str, Field(pattern=RELEASE)]
-    """The release, in full: the first of its line."""
-    date: dt.date
-    """The day it is planned for."""
-    source: Text
-    """Who says so."""
 
 
 class Profile(Table):

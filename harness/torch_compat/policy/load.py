@@ -104,7 +104,8 @@ def _without_echoes(problems: list[Problem]) -> list[Problem]:
 def _assemble(tables: Iterable[Table], counts: Counts, accepted: Accepted | None) -> Policy:
     tables = list(tables)
     (head,) = _all(tables, PolicyTable)
-    calendar = Calendar(_all(tables, CalendarRelease))
+    releases = _all(tables, CalendarRelease)
+    calendar = Calendar(one for one in releases if one.source is None)
     fields: dict[str, Any] = {
         kind.field: tuple(_ordered(kind, [table for table in tables if isinstance(table, kind.model)], calendar))
         for kind in REGISTRY
@@ -117,6 +118,7 @@ def _assemble(tables: Iterable[Table], counts: Counts, accepted: Accepted | None
         nightly_index=head.nightly_index,
         corpus=head.resolved(calendar),
         calendar=calendar,
+        planned=tuple(sorted((one for one in releases if one.source is not None), key=lambda one: one.parsed)),
         **fields,
         counts={key: count for key, count in counts.items() if isinstance(count, int)},
         became={(waiver, operator): one for waiver, operator, one in _became(counts)},

@@ -118,19 +118,25 @@ FormatVersion: TypeAlias = Annotated[
 
 
 class CalendarRelease(Table):
-    """One torch release of the calendar."""
+    """One torch release of the calendar, or one that is planned. A planned one has `source`; all others have the keys that tell how they install."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"oneOf": [{"required": ["pythons", "install", "numpy"]}, {"required": ["source"]}]}
+    )
 
     version: ReleaseName
     """The release, in full: '1.12.0'."""
     date: dt.date
-    """The day on which its first wheel was uploaded."""
-    pythons: Several[Annotated[str, Field(pattern=PYTHON)]]
+    """The day on which its first wheel was uploaded; of a planned one the day that is planned."""
+    source: Text | None = None
+    """Where it was announced. Only of a planned release; `torch-compat admit` replaces the entry."""
+    pythons: Several[Annotated[str, Field(pattern=PYTHON)]] = ()
     """The CPython versions that have a wheel."""
     python: Annotated[str, Field(pattern=PYTHON)] | None = None
     """The one of them that it is run on first, where not all of the release works on the one that would be chosen."""
-    install: Literal["whole", "stubs"]
+    install: Literal["whole", "stubs"] = "whole"
     """whole: the wheel holds every library it links; stubs: it links against CUDA libraries of other packages."""
-    numpy: Annotated[str, AfterValidator(_specifier)]
+    numpy: Annotated[str, AfterValidator(_specifier)] = ""
     """The numpy releases whose binary interface the wheel was built for, as a version range."""
 
     @cached_property

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from torch_compat.policy.behaviors import BehaviorEntry
-from torch_compat.policy.deprecations import KINDS, Deprecation, Planned, Profile, Timeline
+from torch_compat.policy.deprecations import KINDS, Deprecation, Profile, Timeline
 from torch_compat.policy.loading import Package
 from torch_compat.policy.model import (
     STORED,
@@ -27,7 +27,6 @@ from torch_compat.policy.model import (
 from torch_compat.policy.operator_waivers import OperatorWaiver
 from torch_compat.policy.sayings import KnownMessage
 from torch_compat.policy.upgraders import Upgrader
-from torch_compat.releases.release import Release
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -143,12 +142,13 @@ class Policy:
     timelines: tuple[Timeline, ...] = _tables(
         "timeline", Timeline, keys=(), order=lambda one, _: (KINDS.index(one.kind), one.silent)
     )
-    planned: tuple[Planned, ...] = _tables("planned", Planned, keys=("version",), order=lambda one, _: Release(one.version))
     profiles: tuple[Profile, ...] = _tables("profile", Profile, judged=False)
     packages: tuple[Package, ...] = _tables("package", Package, keys=("package",), order=lambda one, _: one.package)
     waivers: tuple[Waiver, ...] = _tables("waiver", Waiver, folder="waivers")
     deprecations: tuple[Deprecation, ...] = _tables("deprecation", Deprecation, folder="deprecations")
     operator_waivers: tuple[OperatorWaiver, ...] = _tables("operator_waiver", OperatorWaiver, folder="operator_waivers")
+    planned: tuple[CalendarRelease, ...] = ()
+    """The releases that are planned, by version: no part of the calendar."""
     counts: Mapping[tuple[str, str], int] = field(default_factory=dict, hash=False)
     """What each behavior covers that departs from the rules, and each gap in the operators of a release, by kind and id, as ``counts.lock`` states it."""
     became: Mapping[tuple[str, str], str] = field(default_factory=dict, hash=False)
@@ -209,6 +209,7 @@ class Policy:
             "forward_window_days": self.forward_window_days,
             "corpus": _plain(self.corpus),
             "releases": [_plain(release) for release in self.releases],
+            "planned": [_plain(release) for release in self.planned],
             **{
                 kind.field: [_plain(item) for item in getattr(self, kind.field)]
                 for kind in REGISTRY

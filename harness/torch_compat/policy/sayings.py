@@ -52,7 +52,10 @@ class KnownMessage(Table):
         json_schema_extra={
             "oneOf": [
                 {"properties": {"kind": {"const": "warning"}}, "required": ["families"]},
-                {"properties": {"kind": {"const": "error"}, **dict.fromkeys(OF_WARNINGS, False)}},
+                {
+                    "properties": {"kind": {"const": "error"}},
+                    "not": {"anyOf": [{"required": [key]} for key in OF_WARNINGS]},
+                },
             ],
             "not": {
                 "anyOf": [{"required": ["always", "once"]}, {"required": ["always", "varies"]}, {"required": ["once", "varies"]}]
