@@ -249,6 +249,10 @@ def _file(root: Path | None, known: _Known) -> str | None:
         return inside(policy, f"{folder}/{known.id}.toml").relative_to(place.path).as_posix()
     key = {"release": "version", "planned release": "version"}.get(known.kind, "id")
     for path in sorted(policy.glob("*.toml")):
-        if f'\n{key} = "{known.id}"' in read_whole(inside(policy, path.name), MOST_OF_A_PROGRAM).decode():
+        if re.search(
+            rf'(?:^|\{{ ){key} = "{re.escape(known.id)}"',
+            read_whole(inside(policy, path.name), MOST_OF_A_PROGRAM).decode(),
+            re.MULTILINE,
+        ):
             return path.relative_to(place.path).as_posix()
     return None

@@ -214,7 +214,7 @@ def load_rules(policies: Path, fixtures: Path) -> Rules:
     def bits(behavior: Behavior) -> int:
         return of_python(behavior.python) if behavior.readers is None else known.bits_of(behavior.readers)
 
-    weights_only, default = _weights_only(tables.get("weights_only", []), known, asked, stands)
+    weights_only, default = _weights_only([one for one in tables.get("behavior", []) if "takes" in one], known, asked, stands)
 
     behaviors: dict[str, list[Behavior]] = {}
     for one in map(Behavior.read, tables.get("behavior", [])):
@@ -291,10 +291,10 @@ def _weights_only(
     for table in tables:
         for release in asked.of(asked.bits_of(ReleaseSet.parse(table["readers"]))):
             entry = told.setdefault(release, {})
-            for key in table.keys() & _TOLD:
-                value = table[key]
+            for key in table["takes"].keys() & _TOLD:
+                value = table["takes"][key]
                 entry[key] = entry.get(key, frozenset()) | frozenset(value) if isinstance(value, list) else value
-            if table.get("default"):
+            if table["takes"].get("default"):
                 default.add(release)
     found = {release: RestrictedUnpickler(release, **told[one]) for release, one in stands.items() if one in told}
     return found, known.holding(release for release in found if stands[release] in default)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple
 from pydantic import Field
 
 from torch_compat.policy.messages import found
+from torch_compat.policy.model import WeightsOnly  # noqa: TC001 - pydantic evaluates the annotations
 from torch_compat.policy.table_base import NAMED, PYTHON, QUALIFIED, SCHEMA, SIGN, Releases, Several, Table, Text
 from torch_compat.releases.behavior import LOADS, OF_ARCHIVES, OF_CALLS, OF_CELLS, OF_RUNS, SLIPS, Condition
 
@@ -54,6 +55,7 @@ class BehaviorEntry(Table):
         "value",
         "offers",
         "unlisted",
+        "unpickles",
         "converts",
         "exploited",
         "writes",
@@ -61,7 +63,8 @@ class BehaviorEntry(Table):
     """What these releases do. loads: they take it, and no others do. refused: they do not take it under `weights_only=True`. crashed,
     timed-out, unstable, raised, value: against their own rules, they die, do not end, come to no one end; they raise where they should
     not; they give, or leave, other values. offers: they have it. unlisted: whether they have what their recorded operators lack cannot be known. converts: they take an argument of a type for one of another.
-    exploited: they are vulnerable to a crafted file. writes: programs that they wrote hold `operators`."""
+    unpickles: with
+    `weights_only=True`, they take what `takes` says. exploited: they are vulnerable to a crafted file. writes: programs that they wrote hold `operators`."""
     departs: bool = False
     """Whether who loads it follows from no rule of the releases either. Only of `loads`."""
     stage: Literal["load", "call"] = "load"
@@ -76,6 +79,8 @@ class BehaviorEntry(Table):
     """The operators, with their overloads, that change with a file format version, and that the recipe does not declare."""
     taken_as: Several[Text] | None = None
     """The types for which an argument is taken."""
+    takes: WeightsOnly | None = None
+    """What the restricted unpickler takes."""
     call: Text | None = None
     """The call that is affected."""
     safe: Text | None = None
@@ -127,6 +132,7 @@ KEYS: Final = {
     "offers": _Keys(frozenset(), ("readers",), ("operator",)),
     "unlisted": _Keys(frozenset(), ("readers",)),
     "converts": _Keys(OF_CALLS, ("readers", "taken_as")),
+    "unpickles": _Keys(OF_CELLS, ("readers", "takes")),
     "exploited": _Keys(OF_ARCHIVES, ("readers", "call", "safe", "evidence")),
     "writes": _Keys(OF_CELLS, ("writers", "operators")),
 }
@@ -154,6 +160,8 @@ def behavior_keys(entries: list[Entry]) -> Iterator[Problem]:
                     yield entry.problem(f"{found(sign)} is no sign for this outcome; known: {', '.join(sorted(kinds))}", key)
         if outcome == "refused" and _is_open(entry.get("writers")):
             yield entry.problem("must name a first and a last release, such as '1.5.0..1.8.1'", "writers")
+        if entry.raw.get("takes", True) == {}:
+            yield entry.problem("says nothing of these releases", "takes")
         if outcome == LOADS:
             yield from _need(entry)
         elif outcome in SLIPS:

@@ -231,13 +231,6 @@ def messages_said(entries: list[Entry]) -> Iterator[Problem]:
                     yield entry.problem(message, "says", at, "releases")
 
 
-def weights_only_says(entries: list[Entry]) -> Iterator[Problem]:
-    """A table that says nothing of its releases."""
-    for entry in _of(entries, "weights_only"):
-        if not entry.raw.keys() - {"readers"}:
-            yield entry.problem("has no text for these releases")
-
-
 def corpus_said_once(entries: list[Entry]) -> Iterator[Problem]:
     """The corpus is either listed or follows from the calendar; half of each says nothing, both contradict each other."""
     for entry in _of(entries, "policy"):
@@ -251,6 +244,15 @@ def corpus_said_once(entries: list[Entry]) -> Iterator[Problem]:
             if key not in entry.raw:
                 alternative = "" if derived or listed else "; or derive both with 'lines' and 'settled'"
                 yield entry.problem(f"key '{key}' is missing{alternative}")
+
+
+def profile_names(entries: list[Entry]) -> Iterator[Problem]:
+    """Two profiles of one name."""
+    for entry in _of(entries, "policy"):
+        names = [profile.get("id") for profile in _tables_in(entry, "profiles")]
+        for at, name in enumerate(names):
+            if name in names[:at]:
+                yield entry.problem(f"profile {found(name)} is already defined", "profiles", at, "id")
 
 
 def timelines_said_once(entries: list[Entry]) -> Iterator[Problem]:
@@ -452,9 +454,9 @@ CHECKS: Final[tuple[Callable[[list[Entry]], Iterator[Problem]], ...]] = (
     files_of_their_own,
     waiver_covers,
     messages_said,
-    weights_only_says,
     behavior_keys,
     upgrader_names,
+    profile_names,
     timelines_said_once,
     planned_ahead,
     deprecation_releases,

@@ -1,4 +1,4 @@
-"""What a policy says of deprecations: one class per table of ``deprecations/<id>.toml``, ``timelines.toml`` and ``profiles.toml``.
+"""What a policy says of deprecations: one class per table of ``deprecations/<id>.toml`` and ``timelines.toml``, and the profiles of ``promises.toml``.
 
 A deprecation states when a thing got an alternative, began to warn, raised, disappeared, changed or came back. The timeline of its
 kind states which of these must precede which, and for how long. How the two are held against each other is

@@ -116,6 +116,7 @@ def _assemble(tables: Iterable[Table], counts: Counts, accepted: Accepted | None
         in_force_from=head.in_force_from,
         forward_window_days=head.forward_window_days,
         nightly_index=head.nightly_index,
+        profiles=head.profiles,
         corpus=head.resolved(calendar),
         calendar=calendar,
         planned=tuple(sorted((one for one in releases if one.source is not None), key=lambda one: one.parsed)),

@@ -23,6 +23,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from torch_compat.policy.deprecations import Profile  # noqa: TC001 - pydantic evaluates the annotations
 from torch_compat.policy.table_base import (
     GLOBAL,
     IDENTIFIER,
@@ -384,10 +385,8 @@ class Waiver(Table):
 
 
 class WeightsOnly(Table):
-    """What `torch.load(weights_only=True)` of some releases does. What holds for a release is what all tables with it say together."""
+    """What `torch.load(weights_only=True)` takes. What holds for a release is what all tables with it say together."""
 
-    readers: Releases
-    """The releases of which this was recorded. Between two that were asked may be one that was not."""
     default: bool | None = None
     """The value of the argument where none is given."""
     globals: Several[Annotated[str, Field(pattern=GLOBAL)]] | None = None
@@ -453,6 +452,8 @@ class PolicyTable(CorpusScope):
     """A reader that is at most this many days OLDER than the writer must still load and run what it wrote."""
     nightly_index: Annotated[str, Field(pattern=URL)] | None = None
     """The index of `nightly:DATE`, where neither an option nor the environment names another; its page of torch is `torch/` below it."""
+    profiles: Several[Profile] = ()
+    """Other readings of the same promises, for --profile. What PyTorch promises is the policy itself, without any profile."""
 
 
 class Change(Table):

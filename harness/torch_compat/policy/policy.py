@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from torch_compat.policy.behaviors import BehaviorEntry
-from torch_compat.policy.deprecations import KINDS, Deprecation, Profile, Timeline
+from torch_compat.policy.deprecations import KINDS, Deprecation, Timeline
 from torch_compat.policy.loading import Package
 from torch_compat.policy.model import (
     STORED,
@@ -22,7 +22,6 @@ from torch_compat.policy.model import (
     RuleEntry,
     Tolerance,
     Waiver,
-    WeightsOnly,
 )
 from torch_compat.policy.operator_waivers import OperatorWaiver
 from torch_compat.policy.sayings import KnownMessage
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from torch_compat.policy.accepted import Accepted
+    from torch_compat.policy.deprecations import Profile
     from torch_compat.policy.table_base import Family, Table
     from torch_compat.releases.calendar import Calendar
 
@@ -55,7 +55,6 @@ class Kind:
         releases: the paths of values that name releases of the calendar.
         sets: the keys whose values are sets of releases, the ends of which the calendar has.
         required: what a policy without any lacks; empty where it needs none.
-        judged: whether judging rests on it, so that it is a part of :attr:`Policy.digest`.
         field: of :class:`Policy`; empty for the three that stand in it in another form.
     """
 
@@ -68,7 +67,6 @@ class Kind:
     releases: tuple[tuple[str, ...], ...] = ()
     sets: tuple[str, ...] = ()
     required: str = ""
-    judged: bool = True
     field: str = ""
 
     @property
@@ -86,11 +84,6 @@ def _by_id(table: Any, _: object) -> str:
     return str(table.id)
 
 
-def _asked(item: WeightsOnly, calendar: Calendar[CalendarRelease]) -> tuple[int, str]:
-    """Sorts what releases do by these releases, and what stands in tables of the same releases by its text."""
-    return calendar.known.bits_of(item.readers), item.model_dump_json(exclude_none=True)
-
-
 def _introduced(options: OptionSet, calendar: Calendar[CalendarRelease]) -> tuple[int, str]:
     """Sorts option sets: those of every release first, then in the order in which releases learned them."""
     age = 0 if options.since is None else 1 + [release.version for release in calendar].index(options.since)
@@ -99,10 +92,10 @@ def _introduced(options: OptionSet, calendar: Calendar[CalendarRelease]) -> tupl
 
 def _tables(
     name: str, model: type[Table], *, keys: tuple[str, ...] = ("id",), order: Order | None = _by_id, folder: str = "",
-    releases: tuple[tuple[str, ...], ...] = (), sets: tuple[str, ...] = (), required: str = "", judged: bool = True,
+    releases: tuple[tuple[str, ...], ...] = (), sets: tuple[str, ...] = (), required: str = "",
 ) -> Any:  # fmt: skip
     """A field of :class:`Policy` that holds all tables of one kind; the parameters are the attributes of :class:`Kind`."""
-    kind = Kind(name, model, keys, order, folder, releases=releases, sets=sets, required=required, judged=judged)
+    kind = Kind(name, model, keys, order, folder, releases=releases, sets=sets, required=required)
     return field(default=(), metadata={"kind": kind})
 
 
@@ -133,7 +126,6 @@ class Policy:
     tolerances: tuple[Tolerance, ...] = _tables(
         "tolerance", Tolerance, keys=(), order=lambda one, _: (one.kind, one.dtype, one.operators, one.families)
     )
-    weights_only: tuple[WeightsOnly, ...] = _tables("weights_only", WeightsOnly, keys=(), order=_asked, sets=("readers",))
     behaviors: tuple[BehaviorEntry, ...] = _tables("behavior", BehaviorEntry, order=None, sets=("readers", "writers"))
     changes: tuple[Change, ...] = _tables(
         "change", Change, order=lambda one, calendar: (calendar[one.since].date, one.id), releases=(("since",),)
@@ -142,11 +134,12 @@ class Policy:
     timelines: tuple[Timeline, ...] = _tables(
         "timeline", Timeline, keys=(), order=lambda one, _: (KINDS.index(one.kind), one.silent)
     )
-    profiles: tuple[Profile, ...] = _tables("profile", Profile, judged=False)
     packages: tuple[Package, ...] = _tables("package", Package, keys=("package",), order=lambda one, _: one.package)
     waivers: tuple[Waiver, ...] = _tables("waiver", Waiver, folder="waivers")
     deprecations: tuple[Deprecation, ...] = _tables("deprecation", Deprecation, folder="deprecations")
     operator_waivers: tuple[OperatorWaiver, ...] = _tables("operator_waiver", OperatorWaiver, folder="operator_waivers")
+    profiles: tuple[Profile, ...] = ()
+    """Other readings of the same promises. No part of :attr:`digest`: a policy is judged as it is, or as :meth:`under` one of them."""
     planned: tuple[CalendarRelease, ...] = ()
     """The releases that are planned, by version: no part of the calendar."""
     counts: Mapping[tuple[str, str], int] = field(default_factory=dict, hash=False)
@@ -210,11 +203,7 @@ class Policy:
             "corpus": _plain(self.corpus),
             "releases": [_plain(release) for release in self.releases],
             "planned": [_plain(release) for release in self.planned],
-            **{
-                kind.field: [_plain(item) for item in getattr(self, kind.field)]
-                for kind in REGISTRY
-                if kind.field and kind.judged
-            },
+            **{kind.field: [_plain(item) for item in getattr(self, kind.field)] for kind in REGISTRY if kind.field},
             "counts": [[*key, count] for key, count in sorted(self.counts.items())],
             "accepted": None if self.accepted is None else self.accepted.text,
             "became": [[*key, one] for key, one in sorted(self.became.items())],
