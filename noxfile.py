@@ -30,8 +30,10 @@ PYPROJECT = nox.project.load_toml("pyproject.toml")
 def corpus_scope() -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Writers and readers, by the code that the policy resolves them with; it runs without the package being installed."""
     tables = [tomllib.loads(path.read_text(encoding="utf-8")) for path in sorted(ROOT.glob("policies/torch/*.toml"))]
-    (corpus,) = [table["corpus"] for table in tables if "corpus" in table]
-    releases = [release for table in tables for release in table.get("release", ())]
+    (corpus,) = [table["policy"] for table in tables if "policy" in table]
+    releases = [
+        release for table in tables for release in table.get("release", ()) if "source" not in release
+    ]  # a planned one is none yet
     sys.path.insert(0, str(ROOT / "harness"))
     try:
         from torch_compat.releases import scope  # noqa: PLC0415 - found only now
@@ -208,7 +210,7 @@ def observe(session: nox.Session, release: str) -> None:
 def generate(session: nox.Session) -> None:
     """Regenerate the files that take only seconds: policy schema, weights_only.toml, locks, findings.md, parts of README.md.
 
-    In counts.lock, quirks and slips are not updated (use `nox -s predictions -- --write`). In waivers.lock, only entries that continue are
+    In counts.lock, behaviors are not updated (use `nox -s predictions -- --write`). In waivers.lock, only entries that continue are
     updated; new differences are accepted only by `torch-compat accept --write`.
     """
     session.install(".")
@@ -272,7 +274,7 @@ def browser(session: nox.Session) -> None:
 def predictions(session: nox.Session) -> None:
     """Compare the reference reader, at the horizon of each release, with the records of that release: `-- --reader 1.5.1`.
 
-    Without --reader, the counts are also compared with reports/predictions.md and with the quirks and slips in
+    Without --reader, the counts are also compared with reports/predictions.md and with the behaviors in
     policies/torch/counts.lock; `-- --write` writes both. Takes ten minutes of processor time. `-- --sample 100 --seed TEXT` runs less
     than a third of the cells, which must include every cause that the policy names; `.ci/run` uses this.
     """

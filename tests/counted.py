@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torch_compat.policy.accepted import WAIVERS_LOCK, read_accepted
+from torch_compat.policy.behaviors import BehaviorEntry
 from torch_compat.policy.counts import LOCK, counted_tables, lock_text, read_lock
-from torch_compat.policy.operator_waivers import OperatorGap
 from torch_compat.policy.source import read_folder
+from torch_compat.releases.sets import ReleaseSet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -16,13 +17,24 @@ if TYPE_CHECKING:
     from torch_compat.policy.counts import Key, Value
     from torch_compat.policy.table_base import Table
 
-__all__ = ["CountedGap", "counts_of", "relock"]
+__all__ = ["CountedGap", "counted_gap", "counts_of", "relock"]
 
 
-class CountedGap(OperatorGap):
-    """A gap, and how many operators the lock says are not known."""
+class CountedGap(BehaviorEntry):
+    """A gap in the operators of a release, and how many of them the lock says are not known."""
 
     count: int = 1
+
+
+def counted_gap(release: str, count: int) -> CountedGap:
+    """The gap of a release."""
+    return CountedGap(
+        id=f"operators-of-{release}",
+        readers=ReleaseSet.parse(release),
+        outcome="unlisted",
+        because="nobody can ask it again",
+        count=count,
+    )
 
 
 def counts_of(tables: Iterable[Table]) -> dict[Key, int]:
@@ -30,7 +42,7 @@ def counts_of(tables: Iterable[Table]) -> dict[Key, int]:
     counts: dict[Key, int] = {}
     for one in tables:
         if isinstance(one, CountedGap):
-            counts["operator_gap", one.release] = one.count
+            counts["operator_gap", str(one.readers)] = one.count
     return counts
 
 

@@ -103,13 +103,12 @@ def make_deprecated_tree(root: Path) -> None:
         (policy / name).mkdir(parents=True)
     (root / "fixtures" / "deprecations").mkdir(parents=True)
     (policy / "releases.toml").write_text("\n".join(_release(line) for line in range(LINES)), encoding="utf-8")
-    shutil.copyfile(REPOSITORY / "policies" / "torch" / "profiles.toml", policy / "profiles.toml")
     shutil.copytree(REPOSITORY / "policies" / "examples", root / "policies" / "examples")
     timelines = (REPOSITORY / "policies" / "torch" / "timelines.toml").read_text(encoding="utf-8")
     plans = "".join(
-        f'[[planned]]\nversion = "1.{line}.0"\ndate = {day_of(line)}\nsource = "a plan"\n\n' for line in range(LINES, LINES + 3)
+        f'[[release]]\nversion = "1.{line}.0"\ndate = {day_of(line)}\nsource = "a plan"\n\n' for line in range(LINES, LINES + 3)
     )
-    (policy / "timelines.toml").write_text(timelines.partition("[[planned]]")[0] + plans, encoding="utf-8")
+    (policy / "timelines.toml").write_text(timelines.partition("[[release]]")[0] + plans, encoding="utf-8")
     (policy / "promises.toml").write_text(_promises(), encoding="utf-8")
     for name, made in DEPRECATIONS.items():
         (policy / "deprecations" / f"{name}.toml").write_text(policy_file(name, made), encoding="utf-8")
@@ -129,10 +128,12 @@ def _release(line: int) -> str:
 
 
 def _promises() -> str:
+    stated = (REPOSITORY / "policies" / "torch" / "promises.toml").read_text(encoding="utf-8")
+    profiles = "profiles = [" + stated.partition("profiles = [")[2].partition("\n]\n")[0] + "\n]\n"
     rules = "".join(f'[[rule]]\nid = "{rule}"\nasks = "It holds."\nsource = "here"\n\n' for rule in RULES)
     return (
-        f'[policy]\nname = "small"\nin_force_from = {day_of(2)}\nforward_window_days = 14\n\n'
-        f'[corpus]\nlines = "newest-patch"\nsettled = {day_of(LINES)}\n\n'
+        f'[policy]\nname = "small"\nin_force_from = {day_of(2)}\nforward_window_days = 14\n'
+        f'lines = "newest-patch"\nsettled = {day_of(LINES)}\n{profiles}\n'
         '[[options]]\nid = "default"\nfamilies = ["torch-save"]\n\n'
         '[[format]]\nkind = "file-format"\nversion = 1\nmeaning = "so"\nread_from = { release = "1.0.0" }\n'
         'written_from = { release = "1.0.0" }\n\n' + rules

@@ -163,16 +163,19 @@ def _restricted(manifest: Manifest, recipes: Collection[str]) -> Manifest:
 
 def _copy_policies(source: Path, target: Path, releases: Collection[str], formats: set[str], *, operators: bool) -> None:
     """Copy the policies without waivers and wordings, for these releases, asking for no format that only others wrote."""
-    left_out = {"waivers", WAIVERS_LOCK} | (set() if operators else {"operator_waivers", "operators.toml"})
+    left_out = {"waivers", WAIVERS_LOCK} | (set() if operators else {"operator_waivers"})
     shutil.copytree(source, target, ignore=lambda folder, names: left_out & set(names))
 
     def change(part: _Part) -> str:
-        if part.name == "corpus":
+        if part.name == "policy":
             names = json.dumps(list(releases))
-            return f"[corpus]\nwriters = {names}\nreaders = {names}\n\n"
+            stated = re.sub(r"^(?:lines|settled|besides) = .*\n", "", part.text, flags=re.MULTILINE)
+            return stated.replace("[policy]\n", f"[policy]\nwriters = {names}\nreaders = {names}\n")
         if part.name == "rule" and part.table["id"] in OPERATORS and not operators:
             return ""
-        if part.name == "wording" or (part.name == "rule" and part.table["id"] == WORDINGS):
+        if (part.name == "message" and part.table["kind"] == "error") or (part.name == "rule" and part.table["id"] == WORDINGS):
+            return ""
+        if part.name == "behavior" and part.table["outcome"] == "unlisted" and not operators:
             return ""
         if part.name == "format" and Format.model_validate(part.table).label not in formats:
             return ""

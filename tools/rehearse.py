@@ -80,7 +80,7 @@ def predict(root: Path) -> None:
     for _ in range(2):
         arguments = [sys.executable, "-m", "tests.predictions", "--write"]
         ended = subprocess.run(arguments, cwd=root, env=environ(root), check=False, stderr=subprocess.PIPE, encoding="utf-8")
-        unused = {(kind, name) for kind, name in re.findall(r"^(quirk|slip) (\S+) explains nothing", ended.stderr, re.MULTILINE)}
+        unused = {(kind, name) for kind, name in re.findall(r"^(behavior) (\S+) explains nothing", ended.stderr, re.MULTILINE)}
         if not ended.returncode:
             return
         if not unused:

@@ -127,13 +127,13 @@ def test_generating_takes_no_difference(ask: Callable[..., Ended], root: Path, p
 
 
 def test_what_is_new_and_what_is_gone(ask: Callable[..., Ended], policy: Path) -> None:
-    (policy / LOCK).write_text(lock_text({("slip", "was"): 2, ("operator_gap", "1.0.0"): 3}))
+    (policy / LOCK).write_text(lock_text({("behavior", "was"): 2, ("operator_gap", "1.0.0"): 3}))
     lines = line_of(policy, "early-and-known"), line_of(policy, LATE)
     change(policy, "".join(lines), lines[0] + "was-known finding 0123456789ab a:b:c\n")
     document = ask("accept", "--write", "--format", "json").json
     assert document["changes"] == [
+        {"kind": "behavior", "id": "was", "old": 2, "new": None},
         {"kind": "operator_gap", "id": "1.0.0", "old": 3, "new": None},
-        {"kind": "slip", "id": "was", "old": 2, "new": None},
     ]
     assert [(one["waiver"], one["new"]) for one in document["differences"]] == [("late-and-known", True), ("was-known", False)]
     assert (document["written"], document["exit_status"], document["blocks"]) == (True, 0, 2)
@@ -266,17 +266,17 @@ def test_incomplete_evidence_is_not_counted(ask: Callable[..., Ended], root: Pat
 
 
 def test_what_takes_archives_to_count_is_left_to_the_session_that_opens_them(ask: Callable[..., Ended], policy: Path) -> None:
-    (policy / "slips.toml").write_text(
-        '[[slip]]\nid = "dies"\nall = ["unmet:operator"]\nreaders = "1.1.0.."\noutcome = "crashed"\nstage = "load"\n'
+    (policy / "behaviors.toml").write_text(
+        '[[behavior]]\nid = "dies"\nall = ["unmet:operator"]\nreaders = "1.1.0.."\noutcome = "crashed"\nstage = "load"\n'
         'signal = "SIGABRT"\nbecause = "so"\nevidence = "seen"\n'
     )
     (policy / LOCK).write_text(lock_text({}))
     ended = ask("accept", "--write", "--format", "json")
-    assert (ended.status, ended.json["not_checked"]) == (4, ["slip dies: not counted here: nox -s predictions -- --write"])
-    assert "counts.lock:3: slip dies has no line here: nox -s predictions -- --write" in ask("judge").err
-    relock(policy, {("slip", "dies"): 4})
+    assert (ended.status, ended.json["not_checked"]) == (4, ["behavior dies: not counted here: nox -s predictions -- --write"])
+    assert "counts.lock:3: behavior dies has no line here: nox -s predictions -- --write" in ask("judge").err
+    relock(policy, {("behavior", "dies"): 4})
     assert ask("accept", "--write").status == 0
-    assert read_lock(policy).counts["slip", "dies"] == 4
+    assert read_lock(policy).counts["behavior", "dies"] == 4
     assert ask("judge").status == 0
 
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 INVENTED = "2.16.0"
 NAME = f"torch-{INVENTED}"
 UPLOADED = dt.date(2026, 7, 15)
-PLANNED = '[[planned]]\nversion = "2.16.0"\ndate = 2026-07-14\nsource = "somebody"\n'
+PLANNED = '[[release]]\nversion = "2.16.0"\ndate = 2026-07-14\nsource = "somebody"\n'
 
 
 @pytest.fixture
@@ -274,7 +274,7 @@ def test_what_a_release_breaks_is_left_to_people(admission: Command, tree: Tree)
     [
         (([], []), "done", []),
         ((["add is told wrongly"], []), "done", ["predictions: 1 cells are predicted wrongly (nox -s predictions)"]),
-        (([], ["slip dies"]), "incomplete", ["predictions: slip dies explains nothing; remove it from the policy"]),
+        (([], ["behavior dies"]), "incomplete", ["predictions: behavior dies explains nothing; remove it from the policy"]),
     ],
 )
 def test_what_is_predicted_wrongly_is_left_to_people(

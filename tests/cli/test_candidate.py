@@ -128,9 +128,9 @@ def test_which_archive_hears_a_warning_that_a_process_gives_once_is_chance(
     new = candidate(build(at_load=always), "--format", "json").json["new"]
     assert [one["what"] for one in new] == ["warns"]  # nobody has stated that it is given once
     with (tree.root / "policies" / "torch" / "warnings.toml").open("a", encoding="utf-8") as file:
-        says = '{ readers = "1.6.0..", category = "UserWarning", text = "a prototype" }'
+        says = '{ type = "UserWarning", text = "a prototype", releases = "1.6.0.." }'
         file.write(
-            f'\n[[warning]]\nid = "prototype"\nfamilies = ["torch-save"]\nonce = true\nbecause = "it is one"\nsays = [{says}]\n'
+            f'\n[[message]]\nid = "prototype"\nkind = "warning"\nfamilies = ["torch-save"]\nonce = true\nbecause = "it is one"\nsays = [{says}]\n'
         )
     assert candidate(build(name="stated", at_load=always), "--format", "json").json["new"] == []
     other = build(name="other", at_load=always.replace("a prototype", "another one"))

@@ -435,7 +435,7 @@ def test_a_new_release_is_asked_for_from_its_day_on(ask: Ask, root: Path) -> Non
     timelines = root / "policies/torch/timelines.toml"
     text = timelines.read_text(encoding="utf-8")
     timelines.write_text(
-        text.replace(f'[[planned]]\nversion = "1.12.0"\ndate = {day_of(12)}\nsource = "a plan"\n', ""), encoding="utf-8"
+        text.replace(f'[[release]]\nversion = "1.12.0"\ndate = {day_of(12)}\nsource = "a plan"\n', ""), encoding="utf-8"
     )
     found = [ask("deprecations", "--as-of", (day_of(12) + offset * DAY).isoformat(), "--format", "json") for offset in (-1, 0)]
     assert [one.status for one in found] == [0, 1]

@@ -279,12 +279,12 @@ def test_policies_that_cannot_be_read_are_no_fault_of_the_file(
     run: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken() -> None:
-        raise PolicyError([Problem("needs.toml", 3, "", "is no TOML")])
+        raise PolicyError([Problem("behaviors.toml", 3, "", "is no TOML")])
 
     monkeypatch.setattr(MODULE, "packaged_rules", broken)
     status, out, err = run(DIV, "--format", "json")
     assert (status, out) == (2, "")
-    assert "needs.toml:3" in err
+    assert "behaviors.toml:3" in err
 
 
 def test_a_name_that_is_no_text_is_shown(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:

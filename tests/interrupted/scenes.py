@@ -143,7 +143,7 @@ def _to_admit(tree: Tree, folder: Path, until: str | None = None) -> Path:
     for path, text in drop_releases(policies, frozenset({"2.13.0"})).items():
         path.write_text(text, encoding="utf-8")
     (policies / "timelines.toml").write_text(
-        f'[[planned]]\nversion = "{INVENTED}"\ndate = 2026-07-14\nsource = "a"\n', encoding="utf-8"
+        f'[[release]]\nversion = "{INVENTED}"\ndate = 2026-07-14\nsource = "a"\n', encoding="utf-8"
     )
     (root / "reports/findings.md").write_text("", encoding="utf-8")
     if until is not None:

@@ -12,8 +12,9 @@ import pytest
 from torch_compat.formats.facts import read_facts
 from torch_compat.formats.model import Facts
 from torch_compat.loadability import integer_constants
-from torch_compat.loadability.archive_features import KINDS, _holds_none, not_looked_at, signs_of
+from torch_compat.loadability.archive_features import _holds_none, not_looked_at, signs_of
 from torch_compat.pickles import Tensor, unpickle
+from torch_compat.releases.behavior import OF_ARCHIVES
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 ASKED = {
@@ -33,7 +34,7 @@ def signs(**given: Any) -> set[str]:
     facts = Facts("some.pt", 1, **given)
     facts.records = frozenset(facts.names)
     found, _ = signs_of(facts, ASKED)
-    assert {sign.partition(":")[0] for sign in found} <= KINDS
+    assert {sign.partition(":")[0] for sign in found} <= OF_ARCHIVES
     return set(found)
 
 

@@ -20,6 +20,7 @@ from torch_compat.loadability import Needs, of, packaged_rules
 from torch_compat.loadability.load_calls import Way, _numpy_class, packaged_loading
 from torch_compat.pickles import unpickle
 from torch_compat.releases.release import Release
+from torch_compat.releases.sets import ReleaseSet
 
 NEWEST = packaged_rules().releases[-1]
 
@@ -209,21 +210,21 @@ def test_archives_that_need_the_same_but_name_another_class_are_told_apart() -> 
 
 
 def test_the_packaged_tables_name_each_module_once() -> None:
-    loading = packaged_loading()
-    assert loading.packages["torchvision::"][0] == "torchvision"
-    assert all(re.fullmatch(r"https://\S+", entry["reference"]) for entry in loading.advisories)
-    assert str(loading.ability("safe-globals-by-name").readers) == "2.6.0.."
+    assert packaged_loading().packages["torchvision::"][0] == "torchvision"
+    assert all(re.fullmatch(r"https://\S+", advisory.evidence) for advisory, _ in packaged_rules().advisories)
+    assert packaged_rules().offer("safe-globals-by-name")[0] == packaged_rules().known.bits_of(ReleaseSet.parse("2.6.0.."))
 
 
 def test_the_policy_has_each_ability_that_the_code_asks_for() -> None:
     sources = (Path(torch_compat.loadability.__file__).parent / name for name in ("load_calls.py", "loading_releases.py"))
     texts = "".join(path.read_text(encoding="utf-8") for path in sources)
-    assert packaged_loading().abilities.keys() == set(re.findall(r'"((?:safe-globals|distributed)-[a-z-]+)"', texts))
+    assert packaged_rules().offers.keys() - {"list-with-default", "prim-shape"} == set(
+        re.findall(r'"((?:safe-globals|distributed)-[a-z-]+)"', texts)
+    )
 
 
 def test_an_ability_of_no_release_of_the_calendar_is_offered_by_none() -> None:
-    loading = packaged_loading()._replace(abilities={})
-    assert not loading.ability("safe-globals-by-name").readers
+    assert not packaged_rules()._replace(offers={}).offer("safe-globals-by-name")[0]
 
 
 @pytest.mark.parametrize(

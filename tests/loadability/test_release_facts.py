@@ -11,7 +11,7 @@ import pytest
 
 from torch_compat.errors import CorpusError, PolicyError
 from torch_compat.loadability import Rules, load_rules, packaged_rules
-from torch_compat.loadability.archive_features import KINDS
+from torch_compat.releases.behavior import OF_ARCHIVES
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -28,7 +28,7 @@ def test_the_checkout_is_what_is_packaged_with_it(rules: Rules) -> None:
 
 
 def test_every_sign_that_is_asked_for_is_one_that_is_looked_for(rules: Rules) -> None:
-    assert rules.asked.keys() <= KINDS
+    assert rules.asked.keys() <= OF_ARCHIVES
 
 
 def test_a_release_that_was_not_asked_is_answered_for_by_the_nearest_of_its_line(rules: Rules) -> None:

@@ -47,7 +47,7 @@ name = "miniature"
 in_force_from = 2020-01-01
 forward_window_days = 14
 
-[corpus]
+# Which releases the corpus must cover.
 writers = ["1.5.1", "1.6.0"]
 readers = ["1.5.1", "1.6.0"]
 

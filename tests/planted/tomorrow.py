@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from torch_compat.corpus.manifest import Fixture
     from torch_compat.corpus.observations import Observation, ObservedReader
     from torch_compat.judging.evidence import Evidence
-    from torch_compat.policy.model import Waiver, WeightsOnlyRefusal
+    from torch_compat.policy.behaviors import BehaviorEntry
+    from torch_compat.policy.model import Waiver
 
     Change = Callable[[Fixture, Observation], Observation]
 
@@ -105,11 +106,10 @@ def tomorrow(
         policy,
         calendar=Calendar((*policy.calendar, dated)),
         corpus=scope,
-        weights_only_refusals=tuple(_written_by(one, newest, version) for one in policy.weights_only_refusals),
+        behaviors=tuple(_written_by(one, newest, version) for one in policy.without_gaps().behaviors),
         rules=tuple(rule for rule in policy.rules if rule.id not in OPERATOR_RULES),
         waivers=tuple(waiver for waiver in policy.waivers if not _of_operators(waiver)),
         operator_waivers=(),
-        operator_gaps=(),
     )
     fresh = {} if recorded else {name: own}
     return replace(
@@ -147,9 +147,9 @@ def _with_writer(
     return found
 
 
-def _written_by(entry: WeightsOnlyRefusal, newest: str, version: str) -> WeightsOnlyRefusal:
+def _written_by(entry: BehaviorEntry, newest: str, version: str) -> BehaviorEntry:
     """What `nox -s generate` would say of the new archives: what it says of those that they are copies of."""
-    if entry.writers is None or Release(newest) not in entry.writers:
+    if not entry.refused_recipe or entry.writers is None or Release(newest) not in entry.writers:
         return entry
     return entry.model_copy(update={"writers": entry.writers | ReleaseSet.of(Release(version))})
 

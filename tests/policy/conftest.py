@@ -58,7 +58,7 @@ name = "small"
 in_force_from = 2021-06-15
 forward_window_days = 14
 
-[corpus]
+# Which releases the corpus must cover.
 writers = ["1.9.0"]
 readers = ["1.9.0", "1.10.0"]
 

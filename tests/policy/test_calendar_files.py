@@ -84,7 +84,7 @@ def test_comments_stay_with_what_they_stand_above(tmp_path: Path) -> None:
 
 
 def test_what_is_planned_goes_when_it_is_there(tmp_path: Path) -> None:
-    planned = '[[planned]]\nversion = "{}"\ndate = 2027-01-01\nsource = "x"\n'
+    planned = '[[release]]\nversion = "{}"\ndate = 2027-01-01\nsource = "x"\n'
     text = "# plans\n\n" + "\n".join(planned.format(version) for version in ("2.16.0", "2.17.0", "2.22.0"))
     path = tmp_path / "timelines.toml"
     path.write_text(text, encoding="utf-8")

@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 KINDS = sorted((BY_JUDGING | BY_PREDICTING) - {"operator_waiver"})
 SEEN = "0123456789abcdef"
 COUNTS: dict[Key, Value] = {
+    ("behavior", "dies"): 40,
+    ("behavior", "known"): 2,
+    ("behavior", "known-too"): 7,
+    ("behavior", "odd"): 3,
     ("operator_gap", "2.13.0"): 138,
     ("operator_waiver", "op-a aten::f.out"): SEEN,
-    ("quirk", "odd"): 3,
-    ("slip", "dies"): 40,
-    ("slip", "known"): 2,
-    ("slip", "known-too"): 7,
 }
 ids = st.text(string.ascii_lowercase + string.digits + "-.", min_size=1)
 counted = st.dictionaries(st.tuples(st.sampled_from(KINDS), ids), st.integers(1, 999_999_999))
@@ -101,30 +101,30 @@ def test_two_branches_merge_line_by_line(shared: Path, ours: dict[Key, Value], t
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ("slip known = 2\n", "slip known = 02\n", "counts.lock:7: must be 'KIND ID = COUNT', such as 'slip buffers-without-type = 12'; found 'slip known = 02'"),
-        ("slip known = 2\n", "slip known = 0\n", f"counts.lock:7: slip known must count something; found 0: take it out of the policy, or {PREDICT}"),
-        ("slip dies = 40\n", "slip dies = 0\n", f"counts.lock:6: slip dies must count something; found 0: take it out of the policy, or {PREDICT}"),
-        ("slip known = 2\n", "slip known = 1234567890\n", "counts.lock:7: must be 'KIND ID = COUNT'"),
-        ("slip known = 2\n", "slip known = -2\n", "counts.lock:7: must be 'KIND ID = COUNT'"),
-        ("slip known = 2\n", "slip known=2\n", "counts.lock:7: must be 'KIND ID = COUNT'"),
-        ("slip known = 2\n", "slip known = 2\r\n", "counts.lock:7: must be 'KIND ID = COUNT'"),
-        ("slip known = 2\n", "# slip known = 2\n", "counts.lock:7: must be 'KIND ID = COUNT'"),
-        ("slip known = 2\n", "\nslip known = 2\n", "counts.lock:7: must be 'KIND ID = COUNT'"),
-        ("slip known = 2\n", "exception known = 2\n", "counts.lock:7: must be 'KIND ID = COUNT'"),
-        ("slip known = 2\n", "", f"counts.lock:7: slip known has no line here: {PREDICT}"),
-        ("operator_gap 2.13.0 = 138\n", "", f"counts.lock:3: operator_gap 2.13.0 has no line here: {ACCEPT}"),
-        ("operator_gap 2.13.0 = 138\n", "waiver known = 3\n", "counts.lock:3: must be 'KIND ID = COUNT'"),
-        ("quirk odd = 3\n", "", f"counts.lock:5: quirk odd has no line here: {PREDICT}"),
-        ("slip known-too = 7\n", "", f"counts.lock:8: slip known-too has no line here: {PREDICT}"),
-        ("slip known-too = 7\n", "slip known-to = 7\n", f"counts.lock:8: the policy has no slip 'known-to'; did you mean 'known-too'?: {ACCEPT}"),
-        ("slip known = 2\nslip known-too = 7\n", "slip known-too = 7\nslip known = 2\n", f"counts.lock:8: slip known belongs before slip known-too: {PREDICT}"),
-        ("slip known = 2\n", "slip known = 2\nslip known = 3\n", f"counts.lock:8: slip known stands in line 7 already: remove one, then run {PREDICT}"),
-        ("slip known = 2\n", "<<<<<<< HEAD\nslip known = 2\n", f"counts.lock:7: is the mark of a merge conflict: keep the lines of one side, then run {ACCEPT}"),
-        ("slip known-too = 7\n", "slip known-too = 7", "counts.lock:8: is cut off: the last line has no end; restore the file from version control"),
-        (f"= {SEEN}\n", "= 3\n", "counts.lock:4: must be 'operator_waiver ID OPERATOR = DIGEST', with 16 hexadecimal digits, or 'waits'; found"),
-        (f"aten::f.out = {SEEN}\n", f"= {SEEN}\n", "counts.lock:4: must be 'operator_waiver ID OPERATOR = DIGEST'"),
-        ("slip known = 2\n", f"slip known = {SEEN}\n", "counts.lock:7: must be 'KIND ID = COUNT'"),
-        ("aten::f.out", "aten::f", f"counts.lock:4: the policy has no operator_waiver 'op-a aten::f'; did you mean 'op-a aten::f.out'?: {ACCEPT}"),
+        ("behavior known = 2\n", "behavior known = 02\n", "counts.lock:4: must be 'KIND ID = COUNT', such as 'behavior buffers-without-type = 12'; found 'behavior known = 02'"),
+        ("behavior known = 2\n", "behavior known = 0\n", f"counts.lock:4: behavior known must count something; found 0: take it out of the policy, or {PREDICT}"),
+        ("behavior dies = 40\n", "behavior dies = 0\n", f"counts.lock:3: behavior dies must count something; found 0: take it out of the policy, or {PREDICT}"),
+        ("behavior known = 2\n", "behavior known = 1234567890\n", "counts.lock:4: must be 'KIND ID = COUNT'"),
+        ("behavior known = 2\n", "behavior known = -2\n", "counts.lock:4: must be 'KIND ID = COUNT'"),
+        ("behavior known = 2\n", "behavior known=2\n", "counts.lock:4: must be 'KIND ID = COUNT'"),
+        ("behavior known = 2\n", "behavior known = 2\r\n", "counts.lock:4: must be 'KIND ID = COUNT'"),
+        ("behavior known = 2\n", "# behavior known = 2\n", "counts.lock:4: must be 'KIND ID = COUNT'"),
+        ("behavior known = 2\n", "\nbehavior known = 2\n", "counts.lock:4: must be 'KIND ID = COUNT'"),
+        ("behavior known = 2\n", "exception known = 2\n", "counts.lock:4: must be 'KIND ID = COUNT'"),
+        ("behavior known = 2\n", "", f"counts.lock:4: behavior known has no line here: {PREDICT}"),
+        ("operator_gap 2.13.0 = 138\n", "", f"counts.lock:7: operator_gap 2.13.0 has no line here: {ACCEPT}"),
+        ("operator_gap 2.13.0 = 138\n", "waiver known = 3\n", "counts.lock:7: must be 'KIND ID = COUNT'"),
+        ("behavior odd = 3\n", "", f"counts.lock:6: behavior odd has no line here: {PREDICT}"),
+        ("behavior known-too = 7\n", "", f"counts.lock:5: behavior known-too has no line here: {PREDICT}"),
+        ("behavior known-too = 7\n", "behavior known-to = 7\n", f"counts.lock:5: the policy has no behavior 'known-to'; did you mean 'known-too'?: {ACCEPT}"),
+        ("behavior known = 2\nbehavior known-too = 7\n", "behavior known-too = 7\nbehavior known = 2\n", f"counts.lock:5: behavior known belongs before behavior known-too: {PREDICT}"),
+        ("behavior known = 2\n", "behavior known = 2\nbehavior known = 3\n", f"counts.lock:5: behavior known stands in line 4 already: remove one, then run {PREDICT}"),
+        ("behavior known = 2\n", "<<<<<<< HEAD\nbehavior known = 2\n", f"counts.lock:4: is the mark of a merge conflict: keep the lines of one side, then run {ACCEPT}"),
+        (f"aten::f.out = {SEEN}\n", f"aten::f.out = {SEEN}", "counts.lock:8: is cut off: the last line has no end; restore the file from version control"),
+        (f"= {SEEN}\n", "= 3\n", "counts.lock:8: must be 'operator_waiver ID OPERATOR = DIGEST', with 16 hexadecimal digits, or 'waits'; found"),
+        (f"aten::f.out = {SEEN}\n", f"= {SEEN}\n", "counts.lock:8: must be 'operator_waiver ID OPERATOR = DIGEST'"),
+        ("behavior known = 2\n", f"behavior known = {SEEN}\n", "counts.lock:4: must be 'KIND ID = COUNT'"),
+        ("aten::f.out", "aten::f", f"counts.lock:8: the policy has no operator_waiver 'op-a aten::f'; did you mean 'op-a aten::f.out'?: {ACCEPT}"),
         (HEADER, "", f"counts.lock:1: does not begin with the header of this version: {ACCEPT}"),
         (HEADER, "# older words\n", f"counts.lock:1: does not begin with the header of this version: {ACCEPT}"),
     ],
@@ -164,16 +164,16 @@ def test_each_command_keeps_what_the_other_one_counts(tmp_path: Path) -> None:
     new = rewritten(read_lock(tmp_path), BY_JUDGING, {("operator_gap", "2.13.0"): 5}, COUNTS.keys())
     assert new == {("operator_gap", "2.13.0"): 5, **{key: count for key, count in COUNTS.items() if key[0] in BY_PREDICTING}}
     new = rewritten(
-        read_lock(tmp_path), BY_PREDICTING, {("slip", "dies"): 41}, COUNTS.keys() - {("operator_waiver", "op-a aten::f.out")}
+        read_lock(tmp_path), BY_PREDICTING, {("behavior", "dies"): 41}, COUNTS.keys() - {("operator_waiver", "op-a aten::f.out")}
     )
-    assert new == {("operator_gap", "2.13.0"): 138, ("slip", "dies"): 41}
+    assert new == {("operator_gap", "2.13.0"): 138, ("behavior", "dies"): 41}
 
 
 def test_lines_that_would_be_kept_must_be_clear(tmp_path: Path) -> None:
-    (tmp_path / LOCK).write_text(lock_text(COUNTS) + "quirk odd = 4\n")
-    with pytest.raises(PolicyError, match=r"counts\.lock:9: quirk odd stands here twice, with different counts"):
+    (tmp_path / LOCK).write_text(lock_text(COUNTS) + "behavior odd = 4\n")
+    with pytest.raises(PolicyError, match=r"counts\.lock:9: behavior odd stands here twice, with different counts"):
         rewritten(read_lock(tmp_path), BY_JUDGING, {}, COUNTS.keys())
-    assert rewritten(read_lock(tmp_path), BY_PREDICTING, {("quirk", "odd"): 4}, COUNTS.keys())["quirk", "odd"] == 4
+    assert rewritten(read_lock(tmp_path), BY_PREDICTING, {("behavior", "odd"): 4}, COUNTS.keys())["behavior", "odd"] == 4
     (tmp_path / LOCK).write_text(lock_text(COUNTS) + "<<<<<<<\n")
     with pytest.raises(PolicyError, match="mark of a merge conflict"):
         rewritten(read_lock(tmp_path), BY_PREDICTING, {}, COUNTS.keys())

@@ -37,8 +37,8 @@ change = ["removed"]
 operators = ["aten::solve", "aten::solve.solution"]
 """
 SEEN = "0123456789abcdef"
-PLANNED = '[[planned]]\nversion = "1.11.0"\ndate = 2022-03-10\nsource = "here"\n'
-GAP = '[[operator_gap]]\nrelease = "1.10.0"\nreason = "half of it was asked"\n'
+PLANNED = '[[release]]\nversion = "1.11.0"\ndate = 2022-03-10\nsource = "here"\n'
+GAP = '[[behavior]]\nid = "half"\nreaders = "1.10.0"\noutcome = "unlisted"\nbecause = "half of it was asked"\n'
 LOCKED = f"{HEADER}operator_gap 1.10.0 = 3\noperator_waiver gone aten::solve = {SEEN}\noperator_waiver gone aten::solve.solution = {SEEN}\n"
 
 
@@ -50,9 +50,9 @@ def mistakes(folder: Path) -> list[str]:
 
 def test_a_waiver_is_read(write: Write, files: dict[str, str], small: Policy) -> None:
     policy = load_policy(write(files | {FILE: TEXT, "operators.toml": GAP, LOCK: LOCKED}))
-    (waiver,), (gap,) = policy.operator_waivers, policy.operator_gaps
+    (waiver,), ((release, gap),) = policy.operator_waivers, policy.operator_gaps.items()
     assert (waiver.id, waiver.side, waiver.since, waiver.expires) == ("gone", "backward", "1.10.0", None)
-    assert gap.release == "1.10.0"
+    assert (release, gap.because) == ("1.10.0", "half of it was asked")
     assert waiver.operators == {"aten::solve": ("removed",), "aten::solve.solution": ("removed",)}
     assert policy.counts == {("operator_gap", "1.10.0"): 3}
     assert policy.became == {("gone", "aten::solve"): SEEN, ("gone", "aten::solve.solution"): SEEN}
@@ -112,10 +112,10 @@ def test_a_waiver_for_a_planned_release_ends(write: Write, files: dict[str, str]
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (GAP.replace("1.10.0", "1.10.5"), "2: operator_gap[0].release: release '1.10.5' is not in the calendar"),
-        (GAP + "count = 3\n", "4: operator_gap[0].count: unknown key 'count'"),
-        (GAP.replace("reason", "because"), "3: operator_gap[0].because: unknown key 'because'"),
-        (GAP + GAP, "5: operator_gap[1].release: operator_gap '1.10.0' is already defined at "),
+        (GAP.replace("1.10.0", "1.10.5"), "3: behavior[0].readers: release '1.10.5' is not in the calendar"),
+        (GAP + "count = 3\n", "6: behavior[0].count: unknown key 'count'"),
+        (GAP.replace("because", "reason"), "5: behavior[0].reason: unknown key 'reason'"),
+        (GAP + GAP, "7: behavior[1].id: behavior 'half' is already defined at "),
     ],
 )
 def test_a_gap_is_checked(write: Write, files: dict[str, str], text: str, expected: str) -> None:

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.policy.timelines import EPOCH, EXAMPLES, TORCH, axes, calendar_of, example, history, release, timeline_of
-from torch_compat.policy.deprecations import Deprecation, Event, Planned
+from torch_compat.policy.deprecations import Deprecation, Event
+from torch_compat.policy.model import CalendarRelease
 from torch_compat.policy.timeline import Axis, DeprecationHistory, TimelineState, earliest, histories, sweep
 from torch_compat.releases.calendar import Calendar
 
@@ -271,7 +272,7 @@ def test_what_was_announced_too_early_is_late_only_from_when_it_was_allowed() ->
 
 def test_a_planned_release_makes_nothing_late() -> None:
     days = days_of(120, 120, 120)
-    planned = [Planned(version="1.4.0", date=days[-1] + 60 * DAY, source="a plan")]
+    planned = [CalendarRelease(version="1.4.0", date=days[-1] + 60 * DAY, source="a plan")]
     made = history(
         "removal", [("warned", "1.0.0")], Axis(calendar_of(days), planned), announced={"release": "1.4.0", "text": "x"}
     )
@@ -304,7 +305,7 @@ def test_where_the_calendar_ends_nothing_is_invented() -> None:
     axis = Axis(calendar_of(days))
     bound = earliest(axis, timeline_of("removal").steps[1], axis["1.1.0"])
     assert (bound.release, bound.day, bound.missing, bound.not_before) == ("", None, 1, days[1] + 180 * DAY)
-    planned = [Planned(version=f"1.{minor}.0", date=days[-1] + minor * 30 * DAY, source="a plan") for minor in (3, 8)]
+    planned = [CalendarRelease(version=f"1.{minor}.0", date=days[-1] + minor * 30 * DAY, source="a plan") for minor in (3, 8)]
     axis = Axis(calendar_of(days), planned)
     bound = earliest(axis, timeline_of("removal").steps[1], axis["1.2.0"])
     assert (bound.release, bound.planned, bound.undated) == ("1.8.0", True, ("1.4", "1.5", "1.6", "1.7"))
@@ -313,7 +314,7 @@ def test_where_the_calendar_ends_nothing_is_invented() -> None:
 
 def test_a_planned_event_has_not_happened() -> None:
     days = days_of(100, 100)
-    planned = [Planned(version="1.3.0", date=days[-1] + 90 * DAY, source="a plan")]
+    planned = [CalendarRelease(version="1.3.0", date=days[-1] + 90 * DAY, source="a plan")]
     made = history("removal", [("warned", "1.1.0"), ("removed", "1.3.0")], Axis(calendar_of(days), planned))
     snapshot = made.at(dt.date.max)
     assert (snapshot.state, [one.event.what for one in snapshot.planned]) == ("warned", ["removed"])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import strategies as st
 
 from torch_compat.policy import load_policy
-from torch_compat.policy.deprecations import Deprecation, Planned
+from torch_compat.policy.deprecations import Deprecation
 from torch_compat.policy.model import CalendarRelease
 from torch_compat.policy.timeline import Axis, DeprecationHistory
 from torch_compat.releases.calendar import Calendar
@@ -69,5 +69,5 @@ def axes(draw: st.DrawFn) -> Axis:
     planned = []
     for minor in range(draw(st.integers(0, 2))):
         day += dt.timedelta(days=draw(st.integers(1, 100)))
-        planned.append(Planned(version=f"1.{len(gaps) + 2 * minor}.0", date=day, source="a plan"))
+        planned.append(CalendarRelease(version=f"1.{len(gaps) + 2 * minor}.0", date=day, source="a plan"))
     return Axis(Calendar(made), planned)

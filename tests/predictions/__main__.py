@@ -2,8 +2,8 @@
 
 For each real reader, every TorchScript and mobile program of the corpus is read as that release would have read it. A cell agrees
 where the outcome is the recorded one and the values are the same, or close by the policy; also where the release died, and the
-reference reader says of what. Each slip (``policies/torch/slips.toml``) is counted where a program comes to it and the cell agrees,
-each quirk (``needs.toml``) where nothing else explains who loads an archive. Asked for all readers, what was counted is compared with
+reference reader says of what. Each slip (``policies/torch/behaviors.toml``) is counted where a program comes to it and the cell agrees,
+each behavior that departs from the rules where nothing else explains who loads an archive. Asked for all readers, what was counted is compared with
 ``policies/torch/counts.lock`` and ``reports/predictions.md``; ``--write`` writes both.
 
 ``--sample N`` executes a share of the cells that is chosen by the seed: every cell in which the release did something else than the
@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 
 from torch_compat.judging.gathering import gather, uncollected
 from torch_compat.policy.counts import LOCK, PREDICT, read_lock
+from torch_compat.releases.behavior import SLIPS
 from torch_compat.replay.generating import PREDICTIONS, prediction_texts, rules_of
 from torch_compat.replay.loading import LoadingEvidence, takers_of
 from torch_compat.replay.predictions import explained, predictions
@@ -48,7 +49,7 @@ UNRECORDED = {
         "conversion",
         "bool as Scalar, SymInt, float, int, number",
     ): "every release writes int(b), and True as 1; test_sample.py edits an archive",
-    **{("need", name): f"its recipe awaits its run: fixtures/awaiting/{recipe}.py" for name, recipe in AWAITING.items()},
+    **{("behavior", name): f"its recipe awaits its run: fixtures/awaiting/{recipe}.py" for name, recipe in AWAITING.items()},
 }
 """Causes of which no program is recorded, or that no release writes one of, with what shows them instead. A change says in its evidence which recipe it has, if any."""
 
@@ -57,7 +58,7 @@ def main() -> int:
     """Print a line for each reader, and each wrong cell; then for each slip what it counts."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--reader", action="append", help="only this release; can be repeated")
-    parser.add_argument("--write", action="store_true", help=f"write {PREDICTIONS}, and quirks and slips in {LOCK}")
+    parser.add_argument("--write", action="store_true", help=f"write {PREDICTIONS}, and behaviors in {LOCK}")
     parser.add_argument(
         "--sample", type=int, metavar="N", help="run the programs that have a named cause, and N others for each reader"
     )
@@ -74,8 +75,8 @@ def main() -> int:
     if not counted:
         return nothing()
     slips = sum((one.slips for one in counted), Counter[str]())
-    for slip in evidence.policy.slips:
-        print(f"slip {slip.id}: {slips[slip.id]} cells")
+    for slip in _slips(evidence):
+        print(f"slip {slip}: {slips[slip]} cells")
     if asked.reader is not None:
         return int(wrong > 0)
     failed = wrong > 0
@@ -94,6 +95,10 @@ def main() -> int:
             failed = True
             print(f"{name} says something else: {PREDICT}", file=sys.stderr)
     return int(failed)
+
+
+def _slips(evidence: Evidence) -> list[str]:
+    return [one.id for one in evidence.policy.behaviors if one.outcome in SLIPS]
 
 
 def executed(evidence: Evidence, readers: Sequence[str] | None, sample: ExecutedSample | None) -> tuple[list[ReaderCounts], int]:
@@ -147,18 +152,19 @@ def disagreements(
             yield f"{name}: in {cells} cells it is told wrongly whether it loads"
     lock = read_lock(root.inside("policies/torch")).counts
     slips = sum((one.slips for one in counted), Counter[str]())
-    for slip in evidence.policy.slips:
-        known = lock.get(("slip", slip.id), 0)
-        print(f"slip {slip.id}: met in {slips[slip.id]} of {known} cells")
-        if not slips[slip.id]:
-            yield f"slip {slip.id} was met by no executed cell"
-        elif slips[slip.id] > known:
-            yield f"slip {slip.id} was met in {slips[slip.id]} cells, {known} in {LOCK}: {PREDICT}"
+    for slip in _slips(evidence):
+        known = lock.get(("behavior", slip), 0)
+        print(f"slip {slip}: met in {slips[slip]} of {known} cells")
+        if not slips[slip]:
+            yield f"slip {slip} was met by no executed cell"
+        elif slips[slip] > known:
+            yield f"slip {slip} was met in {slips[slip]} cells, {known} in {LOCK}: {PREDICT}"
+    departing = {("behavior", one.id) for one in evidence.policy.behaviors if one.departs}
     for key, cells in sorted(sample.explained.items()):
         print(
             f"{' '.join(key)}: decides {cells} cells, {sample.programs[key]} of programs, of which {sample.causes[key]} were executed"
         )
-        if key[0] == "quirk" and cells != lock.get(key):
+        if key in departing and cells != lock.get(key):
             yield f"{' '.join(key)} explains {cells} cells, {lock.get(key, 'nothing')} in {LOCK}: {PREDICT}"
     unrecorded = UNRECORDED | {
         ("change", one.id): one.evidence for one in evidence.policy.changes if not re.search(r"\brecipes? ", one.evidence)

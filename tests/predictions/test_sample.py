@@ -19,10 +19,11 @@ from tests.predictions import __main__ as command
 from torch_compat.errors import Refused
 from torch_compat.judging.gathering import gather, uncollected
 from torch_compat.loadability import packaged_rules
-from torch_compat.loadability.release_facts import LoadRequirement
 from torch_compat.policy.counts import LOCK, read_lock
 from torch_compat.readers.requests import answer
+from torch_compat.releases.behavior import Behavior, Condition
 from torch_compat.releases.release import Release
+from torch_compat.releases.sets import NONE
 from torch_compat.replay import reference, sampling
 from torch_compat.replay.generating import PREDICTIONS
 from torch_compat.replay.loading import LoadingEvidence
@@ -185,11 +186,11 @@ def test_each_recipe_that_is_refused_for_something_is_executed_by_a_reader_of_ea
 
 
 def test_a_need_that_decides_nothing_is_named(small: Drawn) -> None:
-    nothing = LoadRequirement("nothing", ("word:nowhere_to_be_found",), (), (), 0, "")
-    rules = small.rules._replace(needs=(*small.rules.needs, nothing))
+    nothing = Behavior("nothing", Condition(("word:nowhere_to_be_found",)), NONE, "")
+    rules = small.rules._replace(needs=(*small.rules.needs, nothing), takers={**small.rules.takers, "nothing": 0})
     sample = draw(small.evidence, small.tasks, small.loading, rules, each=0, seed="")
-    assert ("need", "nothing") in sample.unmet()
-    assert ("need", "word-buffers") not in sample.unmet()
+    assert ("behavior", "nothing") in sample.unmet()
+    assert ("behavior", "word-buffers") not in sample.unmet()
 
 
 def test_a_cause_that_no_other_cell_shows_is_executed_once(small: Drawn, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,7 +200,7 @@ def test_a_cause_that_no_other_cell_shows_is_executed_once(small: Drawn, monkeyp
     assert left, "the small tree has to have programs that are left out"
     cells = [(fixture, reader) for fixture in left]
     monkeypatch.setattr(
-        sampling, "_causes", lambda *_: iter([(("builtin", "rare"), cells), (("need", "of no program"), [("x", reader)])])
+        sampling, "_causes", lambda *_: iter([(("builtin", "rare"), cells), (("behavior", "of no program"), [("x", reader)])])
     )
     sample = draw(small.evidence, small.tasks, small.loading, small.rules, each=3, seed="a")
     assert sample.causes["builtin", "rare"] == 1 == sample.chosen[NAMED] == sample.among[NAMED]
@@ -218,7 +219,7 @@ def test_an_exit_status_tells_of_causes_that_were_not_met(
     assert "slip list-slices-without-bounds was met by no executed cell" in said.err
     assert f"{PREDICTIONS} does not say that" in said.err
     assert "slip newer-debug-records was met by no" not in said.err
-    assert "need pt2-archive was met by no executed cell" in said.err
+    assert "behavior pt2-archive was met by no executed cell" in said.err
 
 
 @pytest.mark.parametrize(
@@ -256,7 +257,7 @@ def test_a_reader_for_which_nothing_is_executed_is_named(repository: Drawn) -> N
 @pytest.mark.parametrize(("horizon", "takes"), [("2.2.2", False), ("2.3.1", True)])
 def test_a_bool_is_taken_for_a_number_from_2_3_on(horizon: str, takes: bool, tmp_path: Path) -> None:
     """Every release writes ``int(b)``. With ``b`` in its place, 2.1.2 and 2.2.2 refuse the archive, 2.3.1 and 2.4.1 load it."""
-    assert [key[0] for key in command.UNRECORDED if key[0] != "need"] == ["conversion"]
+    assert [key[0] for key in command.UNRECORDED if key[0] != "behavior"] == ["conversion"]
     path = tmp_path / "full_bool.pt"
     written = io.BytesIO()
     with zipfile.ZipFile(REPOSITORY / "fixtures" / "torch-2.3.1" / "full_bool.pt") as old, zipfile.ZipFile(written, "w") as new:

@@ -238,7 +238,7 @@ def test_everything_that_an_answer_rests_on_is_part_of_the_identity() -> None:
 
 def test_policies_that_say_what_releases_do_are_part_of_the_identity(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in (
-        "policies/torch/slips.toml",
+        "policies/torch/behaviors.toml",
         "policies/torch/new.toml",
         "policies/torch/waivers/x.toml",
         "fixtures/globals/names.txt",
@@ -251,7 +251,7 @@ def test_policies_that_say_what_releases_do_are_part_of_the_identity(tmp_path: P
         return str(identity.__wrapped__()["code"])
 
     before = code()
-    for name in ("policies/torch/slips.toml", "policies/torch/new.toml", "fixtures/globals/names.txt"):
+    for name in ("policies/torch/behaviors.toml", "policies/torch/new.toml", "fixtures/globals/names.txt"):
         (tmp_path / name).write_text("changed")
         assert code() != before, name
         (tmp_path / name).write_text("")

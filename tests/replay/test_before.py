@@ -101,14 +101,14 @@ LEFT = """\
     { outcome = "different", recipes = ["a", "b"], writers = "..1.1.0", readers = "1.1.0.." },
     { outcome = "refused", recipes = ["a"], writers = "1.0.0", readers = "1.1.0", options = ["mmap"] },
 """
-SAID = '[[{}]]\nid = "a"\nsays = [\n{}]\nbecause = "so"\n'
+SAID = '[[message]]\nid = "a"\nkind = "{}"\nsays = [\n{}]\nbecause = "so"\n'
 FIRST = '    { type = "E", text = "no, 2.0.0 \\"x\\"", releases = "..1.0.0" },\n'
 BOTH = '    { type = "E", text = "not", releases = "1.1.0..2.0.0" },\n    { type = "F", text = "never", releases = "2.1.0.." },\n'
-WARNED = '    { readers = "..2.0.0", category = "UserWarning", text = "soon" },\n    { readers = "2.1.0..", category = "UserWarning", text = "now" },\n'
+WARNED = '    { type = "UserWarning", text = "soon", releases = "..2.0.0" },\n    { type = "UserWarning", text = "now", releases = "2.1.0.." },\n'
 TABLES = {
-    SAID.format("wording", FIRST + BOTH): SAID.format("wording", FIRST + '    { type = "E", text = "not", releases = "1.1.0" },\n'),
-    SAID.format("wording", BOTH): "",  # one text alone explains nothing
-    SAID.format("warning", WARNED): SAID.format("warning", '    { readers = "..1.1.0", category = "UserWarning", text = "soon" },\n'),
+    SAID.format("error", FIRST + BOTH): SAID.format("error", FIRST + '    { type = "E", text = "not", releases = "1.1.0" },\n'),
+    SAID.format("error", BOTH): "",  # one text alone explains nothing
+    SAID.format("warning", WARNED): SAID.format("warning", '    { type = "UserWarning", text = "soon", releases = "..1.1.0" },\n'),
     SAID.format("warning", WARNED.partition("\n")[2]): "",
     KNOWN.format(PARTS, '    "deprecations-overdue:late:x@1.1.0",\n    "deprecations-overdue:late:y@2.1.0",\n'):
         KNOWN.format(LEFT, '    "deprecations-overdue:late:x@1.1.0",\n'),
@@ -117,15 +117,15 @@ TABLES = {
     HALF.format('    { outcome = "raised", recipes = ["a"], synthetic = true, readers = "1.0.0..2.0.0", says = "x" },\n'):
         HALF.format('    { outcome = "raised", recipes = ["a"], synthetic = true, readers = "1.0.0..1.1.0", says = "x" },\n'),
     '[waiver]\nid = "a"\nfindings = ["a:b:c@2.0.0"]\nreason = "so"\n': None,
-    '[[need]]\nid = "a"\nreaders = "1.1.0..2.0.0"\nbecause = "of 2.0.0"\n':
-        '[[need]]\nid = "a"\nreaders = "1.1.0"\nbecause = "of 2.0.0"\n',
-    '[[need]]\nid = "a"\nreaders = "2.0.0.."\n': "",
-    '[[need]]\nid = "a"\nreaders = "none"\nbecause = "2.0.0"\n': '[[need]]\nid = "a"\nreaders = "none"\nbecause = "2.0.0"\n',
+    '[[behavior]]\nid = "a"\nreaders = "1.1.0..2.0.0"\nbecause = "of 2.0.0"\n':
+        '[[behavior]]\nid = "a"\nreaders = "1.1.0"\nbecause = "of 2.0.0"\n',
+    '[[behavior]]\nid = "a"\nreaders = "2.0.0.."\n': "",
+    '[[behavior]]\nid = "a"\nreaders = "none"\nbecause = "2.0.0"\n': '[[behavior]]\nid = "a"\nreaders = "none"\nbecause = "2.0.0"\n',
     '[[options]]\nid = "a"\nsince = "2.0.0"\n': "",
     '[[format]]\nread_from = { release = "1.0.0" }\nread_until = { release = "2.0.0" }\nwritten_from = { release = "1.0.0" }\n':
         '[[format]]\nread_from = { release = "1.0.0" }\nwritten_from = { release = "1.0.0" }\n',
     '[[format]]\nread_from = { release = "1.0.0" }\nwritten_from = { release = "2.0.0" }\n': "",
-    '[corpus]\nlines = "newest-patch"\nbesides = ["1.0.0", "2.0.0"]\n': '[corpus]\nlines = "newest-patch"\nbesides = ["1.0.0"]\n',
+    '[policy]\nlines = "newest-patch"\nbesides = ["1.0.0", "2.0.0"]\n': '[policy]\nlines = "newest-patch"\nbesides = ["1.0.0"]\n',
     '[deprecation]\nannounced = { release = "2.0.0", text = "soon" }\nunclear = [{ readers = "1.0.0..2.0.0", why = "a" }, { readers = "2.1.0", why = "b" }]\n':
         '[deprecation]\nunclear = [{ readers = "1.0.0..1.1.0", why = "a" }]\n',
 }  # fmt: skip

@@ -63,7 +63,7 @@ def judged(evidence: Evidence, reference: ObservedReader) -> Report:
     )
     rules = tuple(rule for rule in evidence.policy.rules if rule.id == "reference-agrees")
     assert rules
-    policy = replace(evidence.policy, rules=rules, waivers=(), operator_waivers=(), operator_gaps=())
+    policy = replace(evidence.policy.without_gaps(), rules=rules, waivers=(), operator_waivers=())
     return judge(replace(evidence, policy=policy, corpus=replace(evidence.corpus, manifests=manifests), reference=reference))
 
 

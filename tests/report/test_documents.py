@@ -22,7 +22,7 @@ from torch_compat.workspace import Root
 
 REPOSITORY = Path(__file__).parents[2]
 SLIP = """
-[[slip]]
+[[behavior]]
 id = "dies"
 all = ["unmet:operator"]
 readers = "1.6.0.."
@@ -138,16 +138,17 @@ def test_what_is_predicted_is_written_unless_something_explains_nothing(
     root = tmp_path / "root"
     shutil.copytree(small_tree, root)
     policies = root / "policies/torch"
-    (policies / "slips.toml").write_text(SLIP, encoding="utf-8")
+    with (policies / "behaviors.toml").open("a", encoding="utf-8") as stream:
+        stream.write(SLIP)
     lock = (policies / LOCK).read_bytes()
-    before = {key: one for key, one in read_lock(policies).counts.items() if key[0] != "slip"}
-    counts = {key: one + 1 for key, one in before.items() if key[0] == "quirk"} | {("slip", "dies"): count}
+    before = {key: one for key, one in read_lock(policies).counts.items() if key[1] != "dies"}
+    counts = {key: one + 1 for key, one in before.items() if key[0] == "behavior"} | {("behavior", "dies"): count}
     reader = ReaderCounts("1.6.0", 7, 6, count, Counter({"dies": count}))
     monkeypatch.setattr(generating, "predictions", lambda _: iter([(reader, ["it is wrong"])]))
     monkeypatch.setattr(generating, "rules_of", lambda _: None)
     monkeypatch.setattr(generating, "explained", lambda *_: counts)
     wrong, unused = predict(Root(root), lambda *_: None)
-    assert (wrong, unused) == (["it is wrong"], [] if count else ["slip dies"])
+    assert (wrong, unused) == (["it is wrong"], [] if count else ["behavior dies"])
     document = root / "reports/predictions.md"
     assert document.is_file() is bool(count)
     if count:

@@ -146,8 +146,8 @@ def _raising(entry: Fixture, facts: Facts) -> list[str]:
         return []
     changed = {operator for one in POLICY.formats if one.kind == "file-format" for operator in one.operators or ()}
     taken = {operator.partition(".")[0] for operator in entry.operators}
-    for one in POLICY.undeclared:
-        if one.recipe == entry.recipe and Release(entry.release) in one.writers:
+    for one in POLICY.behaviors:
+        if one.operators and one.of(entry.recipe, Release(entry.release)):
             taken |= {operator.partition(".")[0] for operator in one.operators}
     held = {call.name for call in facts.calls}
     return [f"{name} is {'not ' * (name in taken)}in the program" for name in sorted(changed & (held ^ taken))]

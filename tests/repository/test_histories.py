@@ -159,5 +159,9 @@ def test_the_policy_says_of_weights_only_what_the_releases_did() -> None:
     text = (REPOSITORY / "policies/torch/weights_only.toml").read_text(encoding="utf-8")
     assert text == weights_only_policy(FIXTURES), "run nox -s generate"
     policy = load_policy(REPOSITORY / "policies" / "torch")
-    defaults = [(str(entry.readers), entry.default) for entry in policy.weights_only if entry.default is not None]
+    defaults = [
+        (str(one.readers), one.takes.default)
+        for one in policy.behaviors
+        if one.takes is not None and one.takes.default is not None
+    ]
     assert defaults == [("1.13.1..2.5.1", False), ("2.6.0..", True)]

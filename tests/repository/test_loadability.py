@@ -77,14 +77,16 @@ def test_weights_only_agrees_with_every_observation(evidence: LoadingEvidence, r
 
 
 @pytest.mark.parametrize("name", [need.id for need in packaged_rules().needs])
-def test_every_need_explains_something_and_quirks_as_much_as_they_say(name: str, evidence: LoadingEvidence, rules: Rules) -> None:
+def test_every_need_explains_something_and_exceptions_as_much_as_the_lock_states(
+    name: str, evidence: LoadingEvidence, rules: Rules
+) -> None:
     missed = evidence.explained(name, rules)
     if name in AWAITING:
         assert (REPOSITORY / "fixtures/awaiting" / f"{AWAITING[name]}.py").is_file(), f"{AWAITING[name]} awaits nothing any more"
         assert not missed, f"{name} is shown by the corpus: take it out of AWAITING"
         return
     assert missed, f"{name} changes no verdict: nothing shows that it is true"
-    assert missed == COUNTS.get(("quirk", name), missed), f"{name} explains {missed} cells: nox -s predictions -- --write"
+    assert missed == COUNTS.get(("behavior", name), missed), f"{name} explains {missed} cells: nox -s predictions -- --write"
 
 
 def test_what_explains_nothing_is_noticed(evidence: LoadingEvidence, rules: Rules) -> None:
@@ -94,10 +96,10 @@ def test_what_explains_nothing_is_noticed(evidence: LoadingEvidence, rules: Rule
 def shifted(rules: Rules, name: str) -> Iterator[int]:
     """Who takes an archive with a need, with one end moved by one release that was asked."""
     asked = [at for at, release in enumerate(rules.releases) if release not in rules.stands_for]
-    (need,) = (one for one in rules.needs if one.id == name)
+    takers = rules.takers[name]
     for before, after in pairwise(asked):
-        if (need.takers >> before ^ need.takers >> after) & 1:
-            yield from (need.takers ^ 1 << at for at in (before, after))
+        if (takers >> before ^ takers >> after) & 1:
+            yield from (takers ^ 1 << at for at in (before, after))
 
 
 @pytest.mark.parametrize("name", PLANTED)
@@ -135,7 +137,7 @@ def test_a_tree_is_judged_by_its_own_rules(tmp_path: Path, evidence: LoadingEvid
     """A policy that says something else is one that judges differently."""
     for file in (REPOSITORY / "policies" / "torch").glob("*.toml"):
         (tmp_path / file.name).write_bytes(file.read_bytes())
-    needs = tmp_path / "needs.toml"
+    needs = tmp_path / "behaviors.toml"
     text = needs.read_text(encoding="utf-8")
     planted = text.replace('readers = "..1.10.2"', 'readers = "..1.9.1"')
     assert planted != text

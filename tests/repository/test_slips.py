@@ -7,7 +7,6 @@ counted stands in reports/predictions.md. `.ci/run` executes a share of it, and 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ from torch_compat.corpus.manifest import SYNTHETIC
 from torch_compat.formats.facts import read_facts
 from torch_compat.loadability import Judge, packaged_rules
 from torch_compat.policy import load_policy
+from torch_compat.releases.behavior import SLIPS
 from torch_compat.releases.release import Release
 from torch_compat.releases.sets import ReleaseSet
 from torch_compat.runtime import slips
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from torch_compat.corpus.corpus import Corpus
     from torch_compat.formats.model import Facts
     from torch_compat.loadability.requirement import Item
-    from torch_compat.runtime.slips import RuntimeSlip
+    from torch_compat.releases.behavior import Behavior
 
 REPOSITORY = Path(__file__).parents[2]
 POLICY = load_policy(REPOSITORY / "policies" / "torch")
-LOADING = [slip for slip in POLICY.slips if slip.stage == "load"]
+LOADING = [one for one in POLICY.behaviors if one.outcome in SLIPS and one.stage == "load"]
 Death = tuple[str, str]  # outcome and signal
 
 
@@ -61,7 +61,7 @@ class Evidence:
                     self.refused.append((reader.release, one.id, facts[one.id], lacking))
         self.readers.sort(key=Release)
 
-    def predicted(self, readers: frozenset[str] | None = None) -> dict[tuple[str, str], RuntimeSlip]:
+    def predicted(self, readers: frozenset[str] | None = None) -> dict[tuple[str, str], Behavior]:
         """The slip in place of each refusal."""
         found = (
             (reader, name, slips.while_loading(facts, lacking, self.needs, Release(reader)))
@@ -89,7 +89,7 @@ def test_releases_die_of_loading_exactly_where_a_slip_says_so(evidence: Evidence
 
 def test_every_slip_explains_as_many_cells_as_the_lock_states(evidence: Evidence) -> None:
     counted = Counter(slip.id for slip in evidence.predicted().values())
-    assert counted == {slip.id: POLICY.counts["slip", slip.id] for slip in LOADING}
+    assert counted == {slip.id: POLICY.counts["behavior", slip.id] for slip in LOADING}
 
 
 # What no archive of the corpus shows: hooks in a file format that 1.5 to 1.7 do not read, or in a program that 1.8 refuses; what 1.3
@@ -103,11 +103,12 @@ def test_a_slip_that_is_not_there_or_ends_elsewhere_is_noticed(
 ) -> None:
     every = slips.every()
     (slip,) = (one for one in every if one.id == name)
+    assert slip.readers is not None
     (first,) = (one.first for one in slip.readers.intervals)
     own = [one for one in evidence.readers if Release(one) in slip.readers]
     after = evidence.readers[evidence.readers.index(own[-1]) + 1]
 
-    def deviations(reader: str, instead: RuntimeSlip | None) -> int:
+    def deviations(reader: str, instead: Behavior | None) -> int:
         changed = tuple(one for one in (instead if one is slip else one for one in every) if one is not None)
         with monkeypatch.context() as patched:
             patched.setattr(slips, "every", lambda: changed)
@@ -118,9 +119,9 @@ def test_a_slip_that_is_not_there_or_ends_elsewhere_is_noticed(
 
     planted = {
         "missing": (own[-1], None),
-        "earlier": (own[-1], replace(slip, readers=ReleaseSet.between(first, Release(own[-2])))),
-        "later": (after, replace(slip, readers=ReleaseSet.between(first, Release(after)))),
-        "none": (own[-1], replace(slip, none=())),
+        "earlier": (own[-1], slip._replace(readers=ReleaseSet.between(first, Release(own[-2])))),
+        "later": (after, slip._replace(readers=ReleaseSet.between(first, Release(after)))),
+        "none": (own[-1], slip._replace(when=slip.when._replace(none=()))),
     }
     assert deviations(own[-1], slip) == deviations(after, slip) == 0
     unseen = {what for what, (reader, instead) in planted.items() if not deviations(reader, instead)}

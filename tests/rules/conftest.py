@@ -32,7 +32,7 @@ from torch_compat.policy.model import (
     Tolerance,
     Waiver,
 )
-from torch_compat.policy.sayings import Phrase, Wording
+from torch_compat.policy.sayings import KnownMessage, Phrase
 from torch_compat.releases.calendar import Calendar
 from torch_compat.releases.sets import ReleaseSet
 
@@ -77,10 +77,10 @@ def waiver(
     return Waiver(id=name, title="It is known", covers=parts or None, findings=findings, **rest)
 
 
-def wording(*says: tuple[str, str], name: str = "check") -> Wording:
+def wording(*says: tuple[str, str], name: str = "check") -> KnownMessage:
     """A wording: texts of RuntimeErrors, each with the releases that say it."""
     phrases = [Phrase(type="RuntimeError", text=text, releases=ReleaseSet.parse(releases)) for text, releases in says]
-    return Wording(id=name, says=tuple(phrases), because="so")
+    return KnownMessage(id=name, kind="error", says=tuple(phrases), because="so")
 
 
 def file_format(version: int, **more: Any) -> Format:
@@ -109,7 +109,6 @@ POLICY = Policy(
     options=(DEFAULT, STRICT),
     rules=(),
     tolerances=(TOLERANCE,),
-    disregarded=(),
     waivers=(),
 )
 
@@ -167,7 +166,7 @@ class World:
     def promise(self, **change: Any) -> None:
         """Change the policy."""
         policy = replace(self.policy, **change)
-        counts = counts_of((*policy.operator_waivers, *policy.operator_gaps))
+        counts = counts_of((*policy.operator_waivers, *policy.behaviors))
         self.policy = replace(policy, counts=counts)
 
     def accept(self) -> Accepted:

@@ -10,8 +10,7 @@ import pytest
 
 from tests.rules.conftest import DATES, rule
 from torch_compat.corpus.operators import read_operators
-from torch_compat.policy.deprecations import Planned
-from torch_compat.policy.model import Format, Milestone
+from torch_compat.policy.model import CalendarRelease, Format, Milestone
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 NAME = "bumps-in-time"
 DAY = dt.date(2020, 9, 1)
-PLANNED = Planned(version="2.1.0", date=dt.date(2026, 6, 1), source="here")
+PLANNED = CalendarRelease(version="2.1.0", date=dt.date(2026, 6, 1), source="here")
 
 
 def bump(world: World, read: Milestone, written: Milestone | None, **more: Any) -> None:

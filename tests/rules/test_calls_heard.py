@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from torch_compat.policy.sayings import KnownWarning, Saying
+from torch_compat.policy.sayings import KnownMessage, Phrase
 from torch_compat.releases.sets import ReleaseSet
 from torch_compat.values.compare import compare
 from torch_compat.values.delta import departures
@@ -105,9 +105,9 @@ def test_warnings_of_calls_are_held_against_policy_whatever_the_writer_said(
     wanted: tuple[Any, ...], given: tuple[Any, ...], readers: str | None, verdicts: list[str], world: World
 ) -> None:
     if readers:
-        wording = Saying(readers=ReleaseSet.parse(readers), category=NEW[0], text=NEW[1])
-        entry = KnownWarning(id="odd", says=(wording,), families=("torchscript",), during="running", because="so")
-        world.promise(warnings=(entry,))
+        wording = Phrase(releases=ReleaseSet.parse(readers), type=NEW[0], text=NEW[1])
+        entry = KnownMessage(id="odd", kind="warning", says=(wording,), families=("torchscript",), during="running", because="so")
+        world.promise(messages=(entry,))
     observe(world, raised("no", "E", *wanted), raised("no", "E", *given))
     assert (
         list(

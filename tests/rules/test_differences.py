@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.rules.conftest import ERROR, FACTS, World
+from tests.rules.conftest import ERROR, FACTS, TOLERANCE, World
 from torch_compat.corpus.observations import Observation
 from torch_compat.judging.differences import DIGITS, Differences
-from torch_compat.policy.model import Disregard
+from torch_compat.policy.model import Tolerance
 from torch_compat.replay.observe import observation
 from torch_compat.replay.plan import Task
 
@@ -105,9 +105,9 @@ def test_the_last_bits_within_a_tolerance_are_no_part_of_it() -> None:
 
 def test_what_is_disregarded_is_no_part_of_it() -> None:
     strided = computed(call(floats(1.0, 9.0, strides=[3])), call(floats(3.0)))
-    ignored = Disregard(kind="strides", families=("torchscript",), reason="never promised")
+    ignored = Tolerance(kind="strides", families=("torchscript",), reason="never promised")
     assert digest_of(strided) != digest_of(FAR)
-    assert digest_of(strided, disregarded=(ignored,)) == digest_of(FAR, disregarded=(ignored,))
+    assert digest_of(strided, tolerances=(TOLERANCE, ignored)) == digest_of(FAR, tolerances=(TOLERANCE, ignored))
 
 
 def test_where_in_memory_a_tensor_lies_is_no_part_of_it() -> None:
@@ -213,7 +213,7 @@ def test_without_departures_what_was_recorded_of_the_differences_counts() -> Non
 
 def test_what_is_digested_once_is_told_apart_by_all_that_it_rests_on() -> None:
     world = World()
-    world.promise(disregarded=(Disregard(kind="strides", families=("mobile",), reason="never promised"),))
+    world.promise(tolerances=(TOLERANCE, Tolerance(kind="strides", families=("mobile",), reason="never promised")))
     strided = computed(call(floats(1.0, 9.0, strides=[3])), call(floats(3.0)))
     other = result(call(floats(1.0, 7.0)), call(floats(3.0)))
     fixtures = {

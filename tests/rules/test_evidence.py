@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.rules.conftest import ANY, STRICT, extent, observed
+from tests.rules.conftest import ANY, STRICT, TOLERANCE, extent, observed
 from torch_compat.corpus.corpus import CorpusDamage
-from torch_compat.policy.model import Disregard, Tolerance
+from torch_compat.policy.model import Tolerance
 from torch_compat.values.compare import compare
 from torch_compat.values.delta import departures
 
@@ -210,7 +210,7 @@ def test_the_tolerance_is_that_of_the_recipe_s_operators(world: World) -> None:
 
 
 def test_a_kind_of_difference_may_be_disregarded_for_a_family(world: World) -> None:
-    world.promise(disregarded=(Disregard(kind="strides", families=("torchscript",), reason=REASON),))
+    world.promise(tolerances=(TOLERANCE, Tolerance(kind="strides", families=("torchscript",), reason=REASON)))
     world.observe(world.fixture(), "2.0.0", "different", extent=(extent(kind="strides"),))
     world.observe(world.fixture(recipe="save", family="torch-save"), "2.0.0", "different", extent=(extent(kind="strides"),))
     assert [cell.outcome for cell in world.evidence().cells] == ["close", "different"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.rules.conftest import STRICT, file_format
-from torch_compat.policy.model import Layout
+from torch_compat.policy.behaviors import BehaviorEntry
 from torch_compat.releases.sets import ReleaseSet
 
 if TYPE_CHECKING:
@@ -17,18 +17,19 @@ RULE = "older-reads-some"
 MOVED: dict[str, Any] = {"errors": ({"type": "KeyError", "message": "no record 'version'"},)}
 
 
-def layout(**change: Any) -> Layout:
-    told: dict[str, Any] = {
-        "id": "moved",
-        "family": "torchscript",
-        "writers": "2.0.0..",
-        "readers": "..1.1.1",
-        "message": "no record",
-        "because": "so",
-    }
-    told |= change
-    sets = {key: ReleaseSet.parse(told[key]) for key in ("writers", "readers")}
-    return Layout(**{**told, **sets})
+def layout(name: str = "moved", **change: str) -> BehaviorEntry:
+    """Archives of 2.0.0 and newer, which 1.1.1 and older do not load."""
+    told = {"family": "torchscript", "writers": "2.0.0..", "readers": ">1.1.1..", "says": "no record"} | change
+    writers, readers = (ReleaseSet.parse(told[key]) for key in ("writers", "readers"))
+    return BehaviorEntry(
+        id=name,
+        all=(f"family:{told['family']}",),
+        writers=writers,
+        readers=readers,
+        outcome="loads",
+        says=told["says"],
+        because="so",
+    )
 
 
 def read(world: World, *outcomes: str, reader: str = "1.1.0", **change: Any) -> None:
@@ -79,25 +80,25 @@ def test_a_version_that_the_reader_does_not_know_explains_it(since: str, verdict
         ({}, "pass"),
         ({"family": "mobile"}, "fail: nothing read"),
         ({"writers": "1.1.1"}, "fail: nothing read"),
-        ({"readers": "1.0.0"}, "fail: nothing read"),
-        ({"message": "another"}, "fail: nothing read"),
+        ({"readers": ">1.0.0.."}, "fail: nothing read"),
+        ({"says": "another"}, "fail: nothing read"),
     ],
 )
 def test_a_layout_explains_it_where_it_fits(change: dict[str, str], verdict: str, world: World) -> None:
-    world.promise(layouts=(layout(**change),))
+    world.promise(behaviors=(layout(**change),))
     read(world, "refused", "refused")
     assert next(iter(world.verdicts(RULE).values())) == verdict
 
 
 def test_every_archive_has_to_be_explained(world: World) -> None:
-    world.promise(layouts=(layout(),))
+    world.promise(behaviors=(layout(),))
     read(world, "refused")
     world.observe(world.fixture("2.0.0", "other"), "1.1.0", "refused")
     assert list(world.verdicts(RULE).values()) == ["fail: nothing read"]
 
 
 def test_a_layout_that_explains_nothing_fails_where_it_could(world: World) -> None:
-    world.promise(layouts=(layout(message="another"), layout(id="elsewhere", family="mobile", message="another")))
+    world.promise(behaviors=(layout(says="another"), layout("elsewhere", family="mobile", says="another")))
     read(world, "refused", "same")
     assert world.verdicts(RULE) == {
         "torchscript archives of 2.0.0 read by torch-1.1.0": "pass",

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.counted import CountedGap
+from tests.counted import counted_gap
 from tests.rules.conftest import DATES, file_format, rule
 from torch_compat.corpus.operators import read_operators
 from torch_compat.errors import CorpusError
 from torch_compat.judging.operator_changes import operators_became
-from torch_compat.policy.deprecations import Planned
-from torch_compat.policy.model import CorpusScope
+from torch_compat.policy.model import CalendarRelease, CorpusScope
 from torch_compat.policy.operator_waivers import Covers, OperatorWaiver, digest_of
 
 if TYPE_CHECKING:
@@ -157,7 +156,7 @@ def test_what_an_incomplete_set_lacks_is_not_checked_until_the_policy_says_why(w
     assert [(verdict, what) for verdict, what, _ in causes(world, BREAKS)] == [
         ("not-checked", "unknown"), ("not-checked", "unknown"), ("fail", "removed"),
     ]  # fmt: skip
-    world.promise(operator_gaps=(CountedGap(release="1.1.0", count=2, reason="nobody can ask it again"),))
+    world.promise(behaviors=(counted_gap("1.1.0", 2),))
     found = causes(world, BREAKS)
     assert [(verdict, what) for verdict, what, _ in found] == [
         ("expected", "unknown"),
@@ -171,7 +170,7 @@ def test_what_an_incomplete_set_lacks_is_not_checked_until_the_policy_says_why(w
 @pytest.mark.parametrize(("gap", "what"), [(("1.1.0", 1), "inexact"), (("1.1.0", 3), "inexact"), (("2.0.0", 2), "unused")])
 def test_a_gap_is_exact(world: World, record: Write, gap: tuple[str, int], what: str) -> None:
     record("aten::g() -> ()\t1.0.0,1.1.1..", "aten::back() -> ()\t1.0.0,1.1.1..", incomplete="1.1.0")
-    world.promise(operator_gaps=(CountedGap(release=gap[0], count=gap[1], reason="so"),))
+    world.promise(behaviors=(counted_gap(gap[0], gap[1]),))
     assert world.verdicts(EXACT) == {f"operator_gap of {gap[0]}": f"fail: {what}"}
 
 
@@ -316,7 +315,7 @@ def test_another_outcome_of_the_same_change_fails(world: World, record: Write) -
 
 def test_a_waiver_for_a_planned_release_waits_until_it_expires(world: World, record: Write) -> None:
     gone(record)
-    planned = Planned(version="2.1.0", date=dt.date(2026, 6, 1), source="here")
+    planned = CalendarRelease(version="2.1.0", date=dt.date(2026, 6, 1), source="here")
     world.promise(operator_waivers=(waiver("aten::h", since="2.1.0", expires=dt.date(2026, 2, 1)),), planned=(planned,))
     assert world.verdicts(EXACT) == {"waiver known": "pass"}
     world.as_of = dt.date(2026, 2, 1)
@@ -324,7 +323,7 @@ def test_a_waiver_for_a_planned_release_waits_until_it_expires(world: World, rec
 
 
 def test_waivers_without_records_are_not_checked(world: World) -> None:
-    world.promise(operator_waivers=(waiver("aten::h"),), operator_gaps=(CountedGap(release="1.1.0", count=1, reason="so"),))
+    world.promise(operator_waivers=(waiver("aten::h"),), behaviors=(counted_gap("1.1.0", 1),))
     assert set(world.verdicts(EXACT).values()) == {"not-checked: not recorded"}
 
 

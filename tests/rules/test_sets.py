@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from torch_compat.judging.findings import Finding
     from torch_compat.judging.judge import Report
     from torch_compat.policy.model import Waiver
-    from torch_compat.policy.sayings import Wording
+    from torch_compat.policy.sayings import KnownMessage
 
     Draw = Callable[[st.SearchStrategy[Any]], Any]
 
@@ -56,7 +56,7 @@ def worlds(draw: st.DrawFn) -> World:
         corpus=CorpusScope(writers=("1.0.0",), readers=tuple(asked)),
         forward_window_days=draw(st.sampled_from([0, 9, 300])),
     )
-    world.promise(wordings=tuple(_wording(draw, f"check-{at}") for at in range(draw(st.integers(0, 2)))))
+    world.promise(messages=tuple(_wording(draw, f"check-{at}") for at in range(draw(st.integers(0, 2)))))
     world.as_of = draw(st.sampled_from([world.as_of, DATES["1.1.1"]]))
     for version in draw(st.lists(st.sampled_from([*RELEASES, "synthetic"]), unique=True, max_size=4)):
         for recipe in draw(st.lists(st.sampled_from(["add", "div", "mul"]), unique=True, min_size=1)):
@@ -64,7 +64,7 @@ def worlds(draw: st.DrawFn) -> World:
     return world
 
 
-def _wording(draw: st.DrawFn, name: str) -> Wording:
+def _wording(draw: st.DrawFn, name: str) -> KnownMessage:
     texts = draw(st.lists(st.sampled_from(WORDS), unique=True, min_size=2, max_size=3))
     return wording(*((text, draw(SETS)) for text in texts), name=name)
 

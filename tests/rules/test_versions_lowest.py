@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.rules.conftest import file_format, rule
-from torch_compat.policy.deprecations import Planned
-from torch_compat.policy.model import CalendarRelease, Format, Milestone, Undeclared
+from torch_compat.policy.behaviors import BehaviorEntry
+from torch_compat.policy.model import CalendarRelease, Format, Milestone
 from torch_compat.policy.upgraders import Upgrader
 from torch_compat.releases.calendar import Calendar
 from torch_compat.releases.sets import ReleaseSet
@@ -128,7 +128,16 @@ def test_overloads_without_an_upgrader_raise_nothing_but_by_name(world: World) -
 def test_operators_that_the_recipe_does_not_declare_count(world: World) -> None:
     versions(world, raised(10))
     world.promise(
-        undeclared=(Undeclared(recipe="add", operators=("aten::gelu",), writers=ReleaseSet.parse("1.1.0..1.1.1"), because="so"),)
+        behaviors=(
+            BehaviorEntry(
+                id="held",
+                all=("recipe:add",),
+                writers=ReleaseSet.parse("1.1.0..1.1.1"),
+                outcome="writes",
+                operators=("aten::gelu",),
+                because="so",
+            ),
+        )
     )
     for release in ("1.0.0", "1.1.0", "1.1.1", "2.0.0"):
         state(world, 3 if release in {"1.0.0", "2.0.0"} else 10, release=release)
@@ -162,7 +171,7 @@ def test_a_build_writes_a_planned_version_from_its_day_on(
     like = next(iter(world.policy.calendar))
     own = CalendarRelease.model_construct(**{**like.model_dump(), "version": build, "date": day})
     world.promise(
-        planned=(Planned(version="2.1.0", date=dt.date(2026, 6, 1), source="here"),),
+        planned=(CalendarRelease(version="2.1.0", date=dt.date(2026, 6, 1), source="here"),),
         calendar=Calendar([*world.policy.calendar, own]),
     )
     state(world, stated, "aten::gelu", release=build)

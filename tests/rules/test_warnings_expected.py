@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.rules.conftest import STRICT
-from torch_compat.policy.sayings import KnownWarning, Saying
+from torch_compat.policy.sayings import KnownMessage, Phrase
 from torch_compat.releases.sets import ReleaseSet
 from torch_compat.values.delta import departures
 
@@ -18,13 +18,19 @@ RULE = "warnings-expected"
 SAID = ("FutureWarning", "load of 'a.b' is deprecated.")
 
 
-def wording(readers: str = "1.1.0..", category: str = SAID[0], text: str = "load of '*' is deprecated.") -> Saying:
-    return Saying(readers=ReleaseSet.parse(readers), category=category, text=text)
+def wording(readers: str = "1.1.0..", category: str = SAID[0], text: str = "load of '*' is deprecated.") -> Phrase:
+    return Phrase(releases=ReleaseSet.parse(readers), type=category, text=text)
 
 
-def known(*says: Saying, **change: Any) -> KnownWarning:
-    told: dict[str, Any] = {"id": "load", "families": ("torchscript",), "because": "so", "says": says or (wording(),)}
-    return KnownWarning(**(told | change))
+def known(*says: Phrase, **change: Any) -> KnownMessage:
+    told: dict[str, Any] = {
+        "id": "load",
+        "kind": "warning",
+        "families": ("torchscript",),
+        "because": "so",
+        "says": says or (wording(),),
+    }
+    return KnownMessage(**(told | change))
 
 
 @pytest.mark.parametrize(
@@ -43,13 +49,13 @@ def known(*says: Saying, **change: Any) -> KnownWarning:
     ],
 )
 def test_what_is_said_is_stated(stated: dict[str, Any], said: tuple[str, str], verdicts: list[str], world: World) -> None:
-    world.promise(warnings=(known(**stated),))
+    world.promise(messages=(known(**stated),))
     world.observe(world.fixture(), "2.0.0", warnings=(said,))
     assert list(world.verdicts(RULE).values()) == verdicts
 
 
 def test_a_warning_that_moved_to_another_category_has_two_wordings(world: World) -> None:
-    world.promise(warnings=(known(wording("1.1.0..1.1.1", "DeprecationWarning"), wording("2.0.0..")),))
+    world.promise(messages=(known(wording("1.1.0..1.1.1", "DeprecationWarning"), wording("2.0.0..")),))
     fixture = world.fixture()
     world.observe(fixture, "1.1.0", warnings=(("DeprecationWarning", SAID[1]),))
     world.observe(fixture, "2.0.0", warnings=(SAID,))
@@ -70,7 +76,7 @@ def test_a_warning_that_moved_to_another_category_has_two_wordings(world: World)
 def test_what_some_say_of_an_archive_the_others_say_too(
     stated: dict[str, Any], outcome: str, verdicts: list[str], world: World
 ) -> None:
-    world.promise(warnings=(known(**stated),))
+    world.promise(messages=(known(**stated),))
     fixture = world.fixture()
     world.observe(fixture, "1.1.0", warnings=(SAID,))
     world.observe(fixture, "2.0.0", outcome)
@@ -79,13 +85,13 @@ def test_what_some_say_of_an_archive_the_others_say_too(
 
 @pytest.mark.parametrize(("always", "verdicts"), [(True, ["fail: missing warning"]), (False, ["fail: unsaid"])])
 def test_what_is_always_said_is_missed_where_nobody_says_it(always: bool, verdicts: list[str], world: World) -> None:
-    world.promise(warnings=(known(always=always),))
+    world.promise(messages=(known(always=always),))
     world.observe(world.fixture(), "2.0.0")
     assert list(world.verdicts(RULE).values()) == verdicts
 
 
 def test_each_archive_and_each_set_of_options_is_looked_at_by_itself(world: World) -> None:
-    world.promise(warnings=(known(families=("torch-save",)),))
+    world.promise(messages=(known(families=("torch-save",)),))
     fixture, other = (world.fixture(recipe=name, family="torch-save") for name in ("one", "other"))
     world.observe(fixture, "1.1.0", warnings=(SAID,))
     world.observe(fixture, "2.0.0", options=STRICT)
@@ -94,7 +100,7 @@ def test_each_archive_and_each_set_of_options_is_looked_at_by_itself(world: Worl
 
 
 def test_all_that_is_said_in_a_cell_is_looked_at(world: World) -> None:
-    world.promise(warnings=(known(),))
+    world.promise(messages=(known(),))
     world.observe(world.fixture(), "2.0.0", warnings=(SAID, ("UserWarning", "one"), ("UserWarning", "two")))
     assert [judgement.cause.text for judgement in world.judgements(RULE) if judgement.cause] == [
         "UserWarning: one",
@@ -113,7 +119,7 @@ OLD, NEW = ("UserWarning", "it is odd (here)"), ("UserWarning", "it is odd (ther
 ODD = (wording("1.1.0..1.1.1", *OLD), wording("2.0.0..", *NEW))
 
 
-def running(*says: Saying, **change: Any) -> KnownWarning:
+def running(*says: Phrase, **change: Any) -> KnownMessage:
     return known(*(says or ODD), **{"id": "odd", "during": "running", **change})
 
 
@@ -147,7 +153,7 @@ def causes(world: World) -> list[str]:
     ],
 )
 def test_a_reader_says_in_calls_what_is_stated_of_its_release(given: tuple[Any, ...], what: list[str], world: World) -> None:
-    world.promise(warnings=(running(),))
+    world.promise(messages=(running(),))
     called(world, *given)
     assert causes(world) == what
 
@@ -161,19 +167,19 @@ def test_a_reader_says_in_calls_what_is_stated_of_its_release(given: tuple[Any, 
     ],
 )
 def test_a_warning_that_is_given_once_is_known_all_the_same(said: tuple[str, str], verdicts: list[str], world: World) -> None:
-    world.promise(warnings=(known(once=True),))
+    world.promise(messages=(known(once=True),))
     world.observe(world.fixture(), "2.0.0", warnings=(said,))
     assert list(world.verdicts(RULE).values()) == verdicts
 
 
 def test_a_warning_that_is_given_once_and_heard_of_nobody_is_told(world: World) -> None:
-    world.promise(warnings=(known(once=True),))
+    world.promise(messages=(known(once=True),))
     world.observe(world.fixture(), "2.0.0")
     assert list(world.verdicts(RULE).values()) == ["fail: unsaid"]
 
 
 def test_of_a_warning_that_is_given_once_one_wording_is_enough(world: World) -> None:
-    world.promise(warnings=(known(wording("1.1.0..1.1.1"), wording("2.0.0..", text="load is old"), once=True),))
+    world.promise(messages=(known(wording("1.1.0..1.1.1"), wording("2.0.0..", text="load is old"), once=True),))
     fixture = world.fixture()
     world.observe(fixture, "1.1.0", warnings=(SAID,))
     world.observe(fixture, "2.0.0")
@@ -181,7 +187,7 @@ def test_of_a_warning_that_is_given_once_one_wording_is_enough(world: World) -> 
 
 
 def test_of_readers_that_vary_the_silent_ones_are_no_finding(world: World) -> None:
-    world.promise(warnings=(running(wording("1.1.0..", *OLD), varies="by the hour"),))
+    world.promise(messages=(running(wording("1.1.0..", *OLD), varies="by the hour"),))
     called(world)
     assert causes(world) == []
 
@@ -196,13 +202,13 @@ def test_of_readers_that_vary_the_silent_ones_are_no_finding(world: World) -> No
     ],
 )
 def test_a_warning_is_stated_of_programs_with_its_operators(operators: tuple[str, ...], what: list[str], world: World) -> None:
-    world.promise(warnings=(running(operators=operators),))
+    world.promise(messages=(running(operators=operators),))
     called(world, NEW)
     assert sorted(set(causes(world))) == what
 
 
 def test_an_operator_none_of_whose_programs_has_the_warning_is_told(world: World) -> None:
-    world.promise(warnings=(running(operators=("aten::odd", "aten::even")),))
+    world.promise(messages=(running(operators=("aten::odd", "aten::even")),))
     called(world, NEW)
     other = world.fixture("1.1.0", recipe="other", golden=program(), operators=["aten::even"])
     world.observe(other, "1.1.0", heard=True)
@@ -212,7 +218,7 @@ def test_an_operator_none_of_whose_programs_has_the_warning_is_told(world: World
 
 
 def test_a_call_that_raises_may_not_have_come_so_far(world: World) -> None:
-    world.promise(warnings=(running(wording("1.1.0..", *OLD)),))
+    world.promise(messages=(running(wording("1.1.0..", *OLD)),))
     golden = program(OLD)
     got = program()
     got["calls"][0]["first"] = {"error": {"stage": "call", "type": "E", "message": "no"}}
@@ -224,7 +230,7 @@ def test_a_call_that_raises_may_not_have_come_so_far(world: World) -> None:
 
 
 def test_what_was_not_heard_is_not_missed(world: World) -> None:
-    world.promise(warnings=(running(),))
+    world.promise(messages=(running(),))
     fixture = world.fixture("1.1.0", golden=program(OLD))
     world.observe(fixture, "1.1.0", heard=True)
     world.observe(fixture, "2.0.0")
@@ -232,7 +238,7 @@ def test_what_was_not_heard_is_not_missed(world: World) -> None:
 
 
 def test_words_on_loading_that_no_release_says_are_told_by_a_reader_that_was_asked(world: World) -> None:
-    world.promise(warnings=(known(wording("1.1.0..1.1.1"), wording("2.0.0..", text="another")),))
+    world.promise(messages=(known(wording("1.1.0..1.1.1"), wording("2.0.0..", text="another")),))
     world.observe(world.fixture(), "1.1.0", warnings=(SAID,))
     assert causes(world) == []  # nobody was asked
     world.observe(world.fixture(recipe="more"), "2.0.0")

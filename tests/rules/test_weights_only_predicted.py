@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.rules.conftest import ANY, STRICT
-from torch_compat.policy.model import LoadOptions, MayRefuse, OptionSet, WeightsOnly, WeightsOnlyRefusal
+from torch_compat.policy.behaviors import BehaviorEntry
+from torch_compat.policy.model import LoadOptions, MayRefuse, OptionSet, WeightsOnly
 from torch_compat.releases.sets import ReleaseSet
 
 if TYPE_CHECKING:
@@ -30,18 +31,24 @@ def told(world: World) -> World:
     """2.0.0 restricts by default, and refuses what 1.0.0 and 2.0.0 wrote; 1.1.0 takes it."""
     world.promise(
         options=(OptionSet(id="default", families=ANY), RESTRICTED, PLAIN),
-        weights_only=(
-            WeightsOnly(readers=ReleaseSet.parse("..1.1.1"), default=False),
-            WeightsOnly(readers=ReleaseSet.parse("2.0.0.."), default=True),
-        ),
-        weights_only_refusals=(refusal("2.0.0.."),),
+        behaviors=(*UNPICKLERS, refusal("2.0.0..")),
     )
     return world
 
 
-def refusal(readers: str, writers: str | None = "1.0.0..2.0.0", recipe: str = "save") -> WeightsOnlyRefusal:
+UNPICKLERS = tuple(
+    BehaviorEntry(
+        id=f"unpickler-{default}".lower(), all=("weights-only",), readers=ReleaseSet.parse(readers), outcome="unpickles",
+        takes=WeightsOnly(default=default), because="so",
+    )
+    for readers, default in (("..1.1.1", False), ("2.0.0..", True))
+)  # fmt: skip
+
+
+def refusal(readers: str, writers: str | None = "1.0.0..2.0.0", recipe: str = "save") -> BehaviorEntry:
     wrote = ReleaseSet.parse(writers) if writers else None
-    return WeightsOnlyRefusal(recipe=recipe, writers=wrote, readers=ReleaseSet.parse(readers))
+    all_ = ("weights-only", f"recipe:{recipe}")
+    return BehaviorEntry(id="told", all=all_, writers=wrote, readers=ReleaseSet.parse(readers), outcome="refused", because="so")
 
 
 def saved(world: World, version: str = "1.0.0") -> Fixture:
@@ -102,14 +109,19 @@ def test_an_older_reader_that_nobody_let_load_it_freely_has_no_excuse(told: Worl
 
 
 def test_an_archive_without_a_prediction_is_not_checked(told: World) -> None:
-    told.promise(weights_only_refusals=(refusal("2.0.0..", "2.0.0"), refusal("2.0.0..", recipe="other")))
+    told.promise(behaviors=(*UNPICKLERS, refusal("2.0.0..", "2.0.0"), refusal("2.0.0..", recipe="other")))
     told.observe(saved(told), "2.0.0", "refused", RESTRICTED, errors=(SAID,))
     assert told.verdicts(RULE) == {"torch-1.0.0/save": "not-checked: no prediction"}
     assert list(told.verdicts("newer-loads").values()) == ["fail: refused"]
 
 
 def test_what_no_release_wrote_is_predicted_by_itself(told: World) -> None:
-    told.promise(weights_only_refusals=(refusal("2.0.0..", None, "old"),))
+    told.promise(
+        behaviors=(
+            *UNPICKLERS,
+            refusal("2.0.0..", None, "old"),
+        )
+    )
     told.observe(told.synthetic(family="torch-save"), "2.0.0", "same", RESTRICTED)
     assert list(told.verdicts(RULE).values()) == ["fail: taken"]
 

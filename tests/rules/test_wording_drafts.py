@@ -26,6 +26,6 @@ def test_a_draft_says_who_says_what_instead(world: World) -> None:
 
 
 def test_what_is_stated_needs_no_draft(world: World) -> None:
-    world.promise(wordings=(wording((OLD, "..1.1.1"), (NEW, "2.0.0..")),))
+    world.promise(messages=(wording((OLD, "..1.1.1"), (NEW, "2.0.0..")),))
     observe(world, raised(OLD), raised(NEW))
     assert not drafts(world.evidence())

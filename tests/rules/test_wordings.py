@@ -14,7 +14,7 @@ from torch_compat.judging.differences import Differences
 if TYPE_CHECKING:
     from torch_compat.corpus.manifest import Fixture
     from torch_compat.corpus.observations import Observation
-    from torch_compat.policy.sayings import Wording
+    from torch_compat.policy.sayings import KnownMessage
 
 OLD, NEW, ASSERTED = "shape mismatch of f", "shapes of f do not match", "INTERNAL ASSERT FAILED"
 WORDED = wording(("shape mismatch of *", "..1.1.0"), ("shapes of * do not match", "1.1.1.."))
@@ -36,7 +36,7 @@ WORDED = wording(("shape mismatch of *", "..1.1.0"), ("shapes of * do not match"
 def test_a_reader_may_say_it_in_the_words_of_its_release(
     golden: str, message: str, kind: str, verdict: str, world: World
 ) -> None:
-    world.promise(wordings=(WORDED,))
+    world.promise(messages=(WORDED,))
     observe(world, raised(golden), raised(message, kind))
     assert list(world.verdicts("newer-computes").values()) == [verdict]
 
@@ -50,19 +50,19 @@ def test_a_reader_may_say_it_in_the_words_of_its_release(
     ],
 )
 def test_a_text_of_the_wrong_release_is_another_error(old: str, new: str, verdict: str, world: World) -> None:
-    world.promise(wordings=(wording((OLD, old), (NEW, new)),))
+    world.promise(messages=(wording((OLD, old), (NEW, new)),))
     observe(world, raised(OLD), raised(NEW))
     assert list(world.verdicts("newer-computes").values()) == [verdict]
 
 
 def test_texts_of_two_wordings_are_two_errors(world: World) -> None:
-    world.promise(wordings=(wording((OLD, ".."), ("a", ".."), name="one"), wording((NEW, ".."), ("b", ".."), name="two")))
+    world.promise(messages=(wording((OLD, ".."), ("a", ".."), name="one"), wording((NEW, ".."), ("b", ".."), name="two")))
     observe(world, raised(OLD), raised(NEW))
     assert list(world.verdicts("newer-computes").values()) == ["fail: different"]
 
 
 def test_what_no_release_wrote_has_the_words_of_none(world: World) -> None:
-    world.promise(wordings=(wording((OLD, ".."), (NEW, "..")),))
+    world.promise(messages=(wording((OLD, ".."), (NEW, "..")),))
     fixture, seen = heard(world)
     assert world.evidence().wordings.others(fixture, seen, "2.0.0") == ()
     (pair,) = world.evidence().wordings.others(replace(fixture, release="synthetic"), seen, "2.0.0")
@@ -76,7 +76,7 @@ def heard(world: World) -> tuple[Fixture, Observation]:
 
 
 def test_a_wording_explains_some_of_the_readers_that_did_the_same(world: World) -> None:
-    world.promise(wordings=(WORDED,))
+    world.promise(messages=(WORDED,))
     fixture, seen = heard(world)
     for version in ("1.1.0", "1.1.1"):
         world.reader(version).cells[fixture.id, "default"] = seen  # type: ignore[index]
@@ -89,9 +89,9 @@ def test_a_wording_explains_some_of_the_readers_that_did_the_same(world: World) 
 
 
 def test_what_is_explained_leaves_no_trace_in_what_differs_besides() -> None:
-    def of(*wordings: Wording, errors: bool = True) -> tuple[str, str, str]:
+    def of(*wordings: KnownMessage, errors: bool = True) -> tuple[str, str, str]:
         world = World()
-        world.promise(wordings=wordings)
+        world.promise(messages=wordings)
         _, seen = heard(world)
         kept = seen.extent if errors else ()
         differences = seen.differences if errors else ()

@@ -32,46 +32,46 @@ def verdicts(world: World) -> list[str]:
     ],
 )
 def test_every_text_is_needed_and_said(says: list[tuple[str, str]], expected: list[str], world: World) -> None:
-    world.promise(wordings=(wording(*says),))
+    world.promise(messages=(wording(*says),))
     world.observe(observe(world, raised(OLD), raised(NEW)), "1.0.0", heard=True)
     assert verdicts(world) == expected
 
 
 def test_who_says_the_same_as_the_writer_says_it_too(world: World) -> None:
-    world.promise(wordings=(wording((OLD, "..1.1.0"), (NEW, "1.1.1..")),))
+    world.promise(messages=(wording((OLD, "..1.1.0"), (NEW, "1.1.1..")),))
     fixture = observe(world, raised(OLD), raised(NEW))
     world.observe(fixture, "1.1.0", heard=True)
     assert verdicts(world) == ["pass"]
-    world.promise(wordings=(wording((OLD, "..1.1.0"), (NEW, "1.1.0..")),))
+    world.promise(messages=(wording((OLD, "..1.1.0"), (NEW, "1.1.0..")),))
     assert verdicts(world) == ["fail: too wide"]
 
 
 def test_who_only_wrote_was_not_asked_what_it_says_in_reading(world: World) -> None:
-    world.promise(wordings=(wording((OLD, "..1.1.1"), (NEW, "..")),))
+    world.promise(messages=(wording((OLD, "..1.1.1"), (NEW, "..")),))
     observe(world, raised(OLD), raised(NEW))
     assert verdicts(world) == ["pass"]
 
 
 @pytest.mark.parametrize("facts", [{}, {"heard": True, "outcome": "crashed"}])
 def test_who_was_not_compared_was_not_asked(facts: dict[str, object], world: World) -> None:
-    world.promise(wordings=(wording((OLD, "..1.1.1"), (NEW, "1.1.0..")),))
+    world.promise(messages=(wording((OLD, "..1.1.1"), (NEW, "1.1.0..")),))
     fixture = observe(world, raised(OLD), raised(NEW))
     world.observe(fixture, "1.1.0", **{"outcome": "same", **facts})  # type: ignore[arg-type]
     assert verdicts(world) == ["pass"]
 
 
 def test_the_note_counts_the_cells_that_pass_by_it(world: World) -> None:
-    world.promise(wordings=(wording((OLD, "..1.1.1"), (NEW, "2.0.0..")),))
+    world.promise(messages=(wording((OLD, "..1.1.1"), (NEW, "2.0.0..")),))
     observe(world, raised(OLD), raised(NEW))
     observe(world, raised(OLD), raised(NEW), writer="1.1.0")
     (note,) = wordings_exact.notes(world.evidence(), rule(RULE))
     assert note == (f"{RULE}: 2 cells pass since a wording says that what the reader raises is what the writer raised: check 2")
-    world.promise(wordings=())
+    world.promise(messages=())
     assert not list(wordings_exact.notes(world.evidence(), rule(RULE)))
 
 
 def test_a_policy_with_wordings_needs_the_rule(world: World) -> None:
     world.ask("newer-computes")
-    world.promise(wordings=(wording((OLD, "..1.1.1"), (NEW, "2.0.0..")),))
+    world.promise(messages=(wording((OLD, "..1.1.1"), (NEW, "2.0.0..")),))
     observe(world, raised(OLD), raised(NEW))
     assert [what for what, _, _ in world.judge().not_checked] == [RULE]

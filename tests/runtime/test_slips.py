@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +14,15 @@ from torch_compat.errors import Raised, Refused
 from torch_compat.formats.facts import read_facts
 from torch_compat.loadability.requirement import Item
 from torch_compat.policy import load_policy
-from torch_compat.policy.table_base import SLIP_SIGN
+from torch_compat.releases.behavior import LOADS, Behavior
 from torch_compat.releases.release import Release
-from torch_compat.releases.sets import NONE
 from torch_compat.runtime import slips
 from torch_compat.runtime.encoding import perform
 from torch_compat.runtime.horizons import horizon as horizon_of
 from torch_compat.runtime.load import load
 from torch_compat.runtime.registry import NEWEST, resolve
 from torch_compat.runtime.slipping import SIGNS, Slipping, storing_methods
-from torch_compat.runtime.slips import KINDS, DiesCalled, DiesLoading, RuntimeSlip
+from torch_compat.runtime.slips import DiesCalled, DiesLoading
 from torch_compat.runtime.tensor import Tensor
 
 ROOT = Path(__file__).parents[2]
@@ -43,10 +41,9 @@ def dies(sources: dict[str, str | bytes], horizon: str) -> str:
 
 
 def test_what_the_policy_may_ask_for_is_what_there_is() -> None:
-    assert set(re.findall(r"[a-z-]+(?=[|)])", SLIP_SIGN)) == KINDS
-    signs = [sign for slip in POLICY.slips for key in (slip.all, slip.any, slip.none) for sign in key or ()]
+    signs = [sign for slip in slips.every() for sign in slip.when.signs]
     assert {sign.removeprefix(slips.RUNS) for sign in signs if sign.startswith(slips.RUNS)} == SIGNS
-    known = {need.id for need in POLICY.needs} | {"file-format", "bytecode", "operator", "container"}
+    known = {one.id for one in POLICY.behaviors if one.outcome == LOADS} | {"file-format", "bytecode", "operator", "container"}
     assert {sign.partition(":")[2] for sign in signs if sign.startswith("unmet:")} <= known
 
 
@@ -126,13 +123,6 @@ def test_what_is_refused_before_source_is_compiled_is_not_deadly(fixture: str, h
     with pytest.raises(Refused) as caught:
         load(FIXTURES / f"{fixture}.pt", f"reference@{horizon}")
     assert (caught.value.code if isinstance(caught.value, DiesLoading) else "") == dead
-
-
-def test_a_condition_asks_for_all_any_and_none() -> None:
-    slip = RuntimeSlip("x", ("a",), ("b", "c"), ("d",), NONE, "crashed", "load", "SIGABRT", "")
-    assert slip.holds("ab")
-    assert slip.holds("acx")
-    assert not any(map(slip.holds, ("a", "b", "abd", "")))
 
 
 # ------------------------------------------------------------------------------------------------------ while a program runs
@@ -270,14 +260,14 @@ def test_a_tensor_written_in_place_keeps_linear_where_it_is() -> None:
 def test_what_stands_in_code_is_counted_where_a_program_comes_to_it(fixture: str, horizon: str, slip: str) -> None:
     (one,) = (one for one in load_corpus(FIXTURES).fixtures.values() if one.id == fixture.removesuffix(".pt"))
     (path,) = FIXTURES.glob(fixture.removesuffix("pt") + "*")
-    met: dict[str, RuntimeSlip] = {}
+    met: dict[str, Behavior] = {}
     perform(path, one.family, one.calls, f"reference@{horizon}", met)
     assert [*met] == [slip] * bool(slip)
 
 
 def test_upgraders_that_run_out_of_arguments_come_to_no_one_end() -> None:
     (path,) = FIXTURES.glob("torch-1.10.2/mobile_upgraders.*")
-    met: dict[str, RuntimeSlip] = {}
+    met: dict[str, Behavior] = {}
     for horizon, expected in (("2.1.2", {}), ("2.2.2", {"upgraders-without-arguments"}), ("2.6.0", {})):
         met.clear()
         module = load(path, f"reference@{horizon}")
@@ -289,7 +279,7 @@ def test_upgraders_that_run_out_of_arguments_come_to_no_one_end() -> None:
 
 
 def test_a_death_is_told_in_the_form_of_a_reply() -> None:
-    met: dict[str, RuntimeSlip] = {}
+    met: dict[str, Behavior] = {}
     done = perform(FIXTURES / "torch-2.0.0" / "div_out.pt", "torchscript", [], "reference@1.8.1", met)
     assert [*met] == ["newer-debug-records"]
     assert (done["crashed"]["stage"], done["crashed"]["signal"]) == ("load", "SIGABRT")

@@ -51,34 +51,35 @@ def test_causes_that_explain_nothing_are_taken_out_of_policy_and_lock(tmp_path: 
     policies = tmp_path / "policies/torch"
     policies.mkdir(parents=True)
     text = "# above\n\n" + "".join(
-        f'[[{kind}]]\nid = "{name}"\n\n' for kind, name in (("quirk", "a"), ("slip", "a"), ("quirk", "ab"))
+        f'[[{kind}]]\nid = "{name}"\noutcome = "value"\n\n'
+        for kind, name in (("behavior", "a"), ("change", "a"), ("behavior", "ab"))
     )
-    (policies / "needs.toml").write_text(text, encoding="utf-8")
-    (policies / LOCK).write_text(lock_text({("quirk", "a"): 1, ("quirk", "ab"): 2, ("slip", "a"): 3}), encoding="utf-8")
-    found["take_out"](tmp_path, {("quirk", "a")})
-    assert (policies / "needs.toml").read_text("utf-8") == text.replace('[[quirk]]\nid = "a"\n\n', "")
-    assert read_lock(policies).values == {("quirk", "ab"): 2, ("slip", "a"): 3}
+    (policies / "behaviors.toml").write_text(text, encoding="utf-8")
+    (policies / LOCK).write_text(lock_text({("behavior", "a"): 1, ("behavior", "ab"): 2}), encoding="utf-8")
+    found["take_out"](tmp_path, {("behavior", "a")})
+    assert (policies / "behaviors.toml").read_text("utf-8") == text.replace('[[behavior]]\nid = "a"\noutcome = "value"\n\n', "")
+    assert read_lock(policies).values == {("behavior", "ab"): 2}
 
 
 def test_what_people_decide_is_put_back(tmp_path: Path) -> None:
     found: dict[str, Any] = runpy.run_path(str(TOOLS / "rehearse.py"))
     for root, text in (("expected", "theirs"), ("tree", "ours")):
-        for name in ("releases.toml", "weights_only.toml", "needs.toml", "x.toml"):
+        for name in ("releases.toml", "weights_only.toml", "behaviors.toml", "x.toml"):
             path = tmp_path / root / "policies/torch" / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(f'text = "{text}"\n', encoding="utf-8")
-    waiver, lock = '[[quirk]]\nid = "x"\n', tmp_path / "tree/policies/torch" / LOCK
+    waiver, lock = '[[behavior]]\nid = "x"\noutcome = "value"\n', tmp_path / "tree/policies/torch" / LOCK
     (tmp_path / "expected/policies/torch/x.toml").write_text(waiver, encoding="utf-8")
     (tmp_path / "tree/policies/torch/y.toml").write_text(waiver.replace("x", "y"), encoding="utf-8")
     became = tmp_path / "expected/policies/torch/operator_waivers/o.toml"
     became.parent.mkdir()
     became.write_text('[operator_waiver]\nid = "o"\ncovers = [{ operators = ["aten::a", "aten::b"] }]\n', encoding="utf-8")
     a, b = (("operator_waiver", f"o aten::{name}") for name in "ab")
-    lock.write_text(lock_text({("quirk", "y"): 2, b: WAITS}), encoding="utf-8")
+    lock.write_text(lock_text({("behavior", "y"): 2, b: WAITS}), encoding="utf-8")
     (tmp_path / "expected/policies/torch" / LOCK).write_text(
-        lock_text({("quirk", "x"): 7, ("quirk", "y"): 3, ("quirk", "z"): 1, a: "0" * 16, b: "1" * 16}), encoding="utf-8"
+        lock_text({("behavior", "x"): 7, ("behavior", "y"): 3, ("behavior", "z"): 1, a: "0" * 16, b: "1" * 16}), encoding="utf-8"
     )
     found["put_back"](tmp_path / "expected", tmp_path / "tree")
     kept = {path.name for path in (tmp_path / "tree").rglob("*.toml") if "ours" in path.read_text(encoding="utf-8")}
     assert kept == {"releases.toml", "weights_only.toml"}
-    assert lock.read_text(encoding="utf-8") == lock_text({("quirk", "x"): 7, ("quirk", "y"): 2, a: "0" * 16, b: WAITS})
+    assert lock.read_text(encoding="utf-8") == lock_text({("behavior", "x"): 7, ("behavior", "y"): 2, a: "0" * 16, b: WAITS})

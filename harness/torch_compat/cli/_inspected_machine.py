@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Final
 
+from torch_compat.releases.calendar import Listed
 from torch_compat.releases.data import entries as entries_of
 from torch_compat.releases.data import packaged
 from torch_compat.report.machine.entries import ERROR, NOTE, WARNING, CommandReport, FindingEntry
@@ -68,5 +69,6 @@ def run_of(marks: Iterable[Mark], exit_status: int) -> CommandReport:
         levels[level] += 1
         found.append(FindingEntry(f"{rule}:{path}:{levels[level]}", rule, level, level, text, 1, (), path))
     title = f"torch-compat inspect: {files} files"
-    newest = max(release["date"] for release in entries_of(packaged("policies", "torch"), ["releases"])["release"]).isoformat()
+    listed = Listed.every(entries_of(packaged("policies", "torch"), ["releases"])["release"])
+    newest = max(release.date for release in listed).isoformat()
     return CommandReport(title, newest, digest.hexdigest(), exit_status, {"files": files, **levels}, tuple(found), dict(RULES))

@@ -33,7 +33,7 @@ __all__ = ["accept"]
 @click.option(
     "--show",
     is_flag=True,
-    help="Also show everything that waivers already cover, to compare with their reasons, and errors that no [[wording]] explains, to draft one.",
+    help="Also show everything that waivers already cover, to compare with their reasons, and errors that no [[message]] explains, to draft one.",
 )
 @root_option
 @format_option

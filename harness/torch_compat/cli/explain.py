@@ -57,7 +57,7 @@ class _Known:
 def explain(name: str, root: Path | None, format_: str) -> int:
     """Explain the entry with this ID.
 
-    ID can name a rule, waiver, deprecation, change, need, quirk, slip, format version, set of load options, profile, timeline or
+    ID can name a rule, waiver, deprecation, change, behavior, format version, set of load options, profile, timeline or
     release. For the ID of a finding, its rule and its waivers are explained. For an operator (aten::div, aten::div.Tensor) or a function
     (torch.div), everything about it is explained: waivers, changes, format versions and deprecations.
     """
@@ -162,11 +162,7 @@ def _everything(policy: Policy) -> Iterator[_Known]:
     tables: dict[str, tuple[Table, ...]] = {
         "waiver": policy.waivers,
         "change": policy.changes,
-        "need": tuple(one for one in policy.needs if type(one).__name__ == "Need"),
-        "quirk": tuple(one for one in policy.needs if type(one).__name__ == "Quirk"),
-        "slip": policy.slips,
-        "ability": policy.abilities,
-        "advisory": policy.advisories,
+        "behavior": policy.behaviors,
         "load options": policy.options,
         "profile": policy.profiles,
     }
@@ -185,7 +181,8 @@ def _everything(policy: Policy) -> Iterator[_Known]:
     for release in policy.calendar:
         yield _Known("release", release.version, _says(release))
     for planned in policy.planned:
-        yield _Known("planned release", planned.version, _says(planned))
+        says = planned.model_dump(mode="json", exclude_unset=True)  # the keys of releases that install have no meaning yet
+        yield _Known("planned release", planned.version, says)
 
 
 def _says(table: Table) -> dict[str, Any]:
@@ -252,6 +249,10 @@ def _file(root: Path | None, known: _Known) -> str | None:
         return inside(policy, f"{folder}/{known.id}.toml").relative_to(place.path).as_posix()
     key = {"release": "version", "planned release": "version"}.get(known.kind, "id")
     for path in sorted(policy.glob("*.toml")):
-        if f'\n{key} = "{known.id}"' in read_whole(inside(policy, path.name), MOST_OF_A_PROGRAM).decode():
+        if re.search(
+            rf'(?:^|\{{ ){key} = "{re.escape(known.id)}"',
+            read_whole(inside(policy, path.name), MOST_OF_A_PROGRAM).decode(),
+            re.MULTILINE,
+        ):
             return path.relative_to(place.path).as_posix()
     return None

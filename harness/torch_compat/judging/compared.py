@@ -277,7 +277,7 @@ def _warning(category: str, text: str) -> tuple[str, str]:
 
 def _given_once(evidence: Evidence) -> frozenset[tuple[str, str]]:
     """The warnings that a process gives once, by the policy."""
-    return frozenset(_warning(one.category, one.text) for entry in evidence.policy.warnings if entry.once for one in entry.says)
+    return frozenset(_warning(one.type, one.text) for entry in evidence.policy.warnings if entry.once for one in entry.says)
 
 
 def _of_all(reader: ObservedReader) -> frozenset[tuple[str, str]]:

@@ -238,7 +238,7 @@ def write_lock(place: Root, counted: Counted) -> bool:
 
 
 def locked(place: Root, counts: Counts) -> str:
-    """The text of the lock with these counts of quirks and slips; what judging counts stays as it is stated.
+    """The text of the lock with these counts of behaviors; what judging counts stays as it is stated.
 
     Raises:
         PolicyError: the lock cannot be read.

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from torch_compat.corpus.proofs import Proofs
     from torch_compat.judging.wordings import Errors
     from torch_compat.policy import OptionSet, Policy
+    from torch_compat.policy.behaviors import BehaviorEntry
     from torch_compat.values.compare import Difference, Distances
     from torch_compat.values.delta import Departures
 
@@ -227,11 +228,24 @@ class Evidence:
         """The readers that refuse a fixture under ``weights_only=True``, by our model of them; None where nothing is predicted."""
         if fixture.id not in self._predicted:
             writer = None if fixture.release == SYNTHETIC else Release(fixture.release)
-            told = [one.readers for one in self.policy.weights_only_refusals if one.of(fixture.recipe, writer)]
+            told = [
+                one.readers
+                for one in self._refusals.get(fixture.recipe, ())
+                if one.readers is not None and one.of(fixture.recipe, writer)
+            ]
             self._predicted[fixture.id] = (
                 self.readers.where(lambda reader: any(Release(reader.release) in one for one in told)) if told else None
             )
         return self._predicted[fixture.id]
+
+    @cached_property
+    def _refusals(self) -> dict[str, list[BehaviorEntry]]:
+        """What the policy predicts of the archives of each recipe under ``weights_only=True``."""
+        found: dict[str, list[BehaviorEntry]] = {}
+        for one in self.policy.behaviors:
+            if one.refused_recipe:
+                found.setdefault(one.refused_recipe, []).append(one)
+        return found
 
     @cached_property
     def _predicted(self) -> dict[str, int | None]:

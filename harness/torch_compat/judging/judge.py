@@ -413,8 +413,8 @@ def measure(evidence: Evidence) -> Measured:
     counts: dict[Key, Value | None] = {}
     became = operators_became(evidence)
     counts |= {key: None if changes is None else digest_of(shown) if shown else 0 for key, shown in became.items()}
-    for gap in policy.operator_gaps:
-        counts["operator_gap", gap.release] = None if changes is None else unknown_operators(changes, gap)
+    for release in policy.operator_gaps:
+        counts["operator_gap", release] = None if changes is None else unknown_operators(changes, release)
     expired = {("waiver", one.id) for one in policy.waivers if one.expired(evidence.as_of)}
     lapsed = [waiver for waiver in policy.operator_waivers if waiver.expired(evidence.as_of)]
     expired |= {key_of(waiver.id, operator) for waiver in lapsed for operator in waiver.operators}
@@ -470,7 +470,7 @@ def _unasked(evidence: Evidence) -> Iterator[tuple[str, str, int]]:
         ("wordings-exact", evidence.policy.wordings, "it has wordings"),
         (
             "operator-waivers-exact",
-            evidence.policy.operator_waivers + evidence.policy.operator_gaps,
+            (*evidence.policy.operator_waivers, *evidence.policy.operator_gaps),
             "it has exceptions for operators",
         ),
     ):

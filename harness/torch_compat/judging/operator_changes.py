@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from torch_compat.judging.evidence import Evidence
     from torch_compat.operators.differences import Difference
     from torch_compat.policy.counts import Key
-    from torch_compat.policy.operator_waivers import OperatorGap
 
 __all__ = [
     "NOT_RECORDED",
@@ -248,6 +247,6 @@ def operators_became(evidence: Evidence) -> dict[Key, tuple[Changed, ...]]:
     }
 
 
-def unknown_operators(changes: OperatorChanges, gap: OperatorGap) -> int:
-    """How many operators of the release before a gap's release the recorded set cannot tell of."""
-    return sum(one.what == UNKNOWN for pair in changes.pairs if pair.newer == gap.release for one in pair.broken)
+def unknown_operators(changes: OperatorChanges, release: str) -> int:
+    """How many operators of the release before the recorded set of a release cannot tell of."""
+    return sum(one.what == UNKNOWN for pair in changes.pairs if pair.newer == release for one in pair.broken)

@@ -46,7 +46,7 @@ def judge_deprecations(evidence: Evidence) -> Report:
         one for one in policy.waivers if one.covers is None and all(name.startswith(RULES) for name in one.findings or ())
     )
     wanted = tuple(rule for rule in policy.rules if rule.id.startswith(RULES) or (rule.id == WAIVERS_EXACT and waivers))
-    asked = replace(policy, rules=wanted, waivers=waivers, operator_waivers=(), operator_gaps=(), wordings=())
+    asked = replace(policy.without_gaps(), rules=wanted, waivers=waivers, operator_waivers=(), messages=policy.warnings)
     return judge(replace(evidence, policy=asked))
 
 
@@ -69,7 +69,7 @@ def judge_timelines(policy: Policy, as_of: dt.date) -> Report:
         if one.covers is None and all(name.partition(":")[0] in OF_TIMELINES for name in one.findings or ())
     )
     wanted = tuple(rule for rule in policy.rules if rule.id in OF_TIMELINES or (rule.id == WAIVERS_EXACT and waivers))
-    asked = replace(policy, rules=wanted, waivers=waivers, operator_waivers=(), operator_gaps=(), wordings=())
+    asked = replace(policy.without_gaps(), rules=wanted, waivers=waivers, operator_waivers=(), messages=policy.warnings)
     evidence = Evidence(asked, Corpus(Path(), (), (), (), (), ()), {}, {}, as_of, {})
     report = judge(evidence)
     unknown = ("deprecations-evidence", NO_EVIDENCE, len(policy.deprecations))

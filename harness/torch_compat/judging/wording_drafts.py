@@ -57,7 +57,7 @@ def drafts(evidence: Evidence) -> list[Draft]:
 
 
 def phrase(evidence: Evidence, error: Error, releases: set[str]) -> str:
-    """An error and the releases that raise it, as a line of a ``[[wording]]``."""
+    """An error and the releases that raise it, as a line of a ``[[message]]``."""
     known = recorded_releases(evidence)
     span = str(known.set(known.holding(releases & {*known.releases})))
     return f"{{ type = {json.dumps(error[0])}, text = {json.dumps(error[1])}, releases = {json.dumps(span)} }},"

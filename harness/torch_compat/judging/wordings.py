@@ -1,7 +1,7 @@
 """Where a reader raises another error than the writer: whether the policy has both as wordings of one refusal.
 
 A release that words a refusal otherwise breaks no promise, and says so of every program that meets the check. So it is stated once, in
-the policy's ``[[wording]]`` tables: what each span of releases raises there. Two errors are one where a wording has the writer's
+the policy's ``[[message]]`` tables: what each span of releases raises there. Two errors are one where a wording has the writer's
 text for the writer's release, and the reader's text for the reader's. Everything else that is not the same is another error.
 """
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from torch_compat.corpus.manifest import Fixture
     from torch_compat.corpus.observations import Observation
     from torch_compat.judging.readers import Readers
-    from torch_compat.policy.sayings import Wording
+    from torch_compat.policy.sayings import KnownMessage
     from torch_compat.releases.sets import ReleaseSet
 
 __all__ = ["Errors", "Heard", "WordingUse", "Wordings", "other_errors"]
@@ -66,7 +66,7 @@ def other_errors(observation: Observation) -> Errors:
 class Wordings:
     """The wordings of a policy, asked of the readers of some evidence. What it found out once, it keeps."""
 
-    def __init__(self, wordings: tuple[Wording, ...], readers: Readers) -> None:
+    def __init__(self, wordings: tuple[KnownMessage, ...], readers: Readers) -> None:
         self._wordings = wordings
         self._readers = readers
         self._known: dict[tuple[str, Pair], tuple[tuple[WordingUse, ReleaseSet], ...]] = {}
@@ -123,7 +123,7 @@ class Wordings:
         return self._spans[text]
 
 
-def _uses(wording: Wording, writer: Release, pair: Pair) -> Iterator[tuple[WordingUse, ReleaseSet]]:
+def _uses(wording: KnownMessage, writer: Release, pair: Pair) -> Iterator[tuple[WordingUse, ReleaseSet]]:
     golden, given = plain_error(pair[:2]), plain_error(pair[2:])
     for wrote, before in enumerate(wording.says):
         if writer in before.releases and before.says(*golden):

@@ -1,8 +1,8 @@
 """What an archive needs: which releases of torch load it, and why no others do.
 
 :func:`of` compares the facts of an archive (:mod:`torch_compat.formats`) with what is recorded of the releases: the formats they read, the
-operators they have, what a pickle can name in them, what ``weights_only`` takes, and the rules and quirks of
-``policies/torch/needs.toml``. Nothing of it knows a fixture; a test holds it against everything that real releases were seen to do.
+operators they have, what a pickle can name in them, what ``weights_only`` takes, and the behaviors of
+``policies/torch/behaviors.toml``. Nothing of it knows a fixture; a test holds it against everything that real releases were seen to do.
 
 * :mod:`torch_compat.loadability.archive_features`: the signs of an archive, for which rules ask
 * :mod:`torch_compat.loadability.torchscript_source`: what TorchScript source asks for

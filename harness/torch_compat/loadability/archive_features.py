@@ -1,42 +1,6 @@
-"""The signs of an archive: what about it may decide which releases load it. Rules ask for them by name.
+"""The signs of an archive, for which behaviors ask by name; :mod:`torch_compat.releases.behavior` lists them.
 
-    family:torch-save                  also torchscript, mobile, package, export
-    container:zip                      also stream, tar, flatbuffer, pickle
-    version:bytecode                   the archive states a version of this kind
-    newer:export-schema:8.2            it states a schema version above this one
-    record:model.json                  it has this record; record:data/ any record in this folder
-    field:attributes                   model.json has a field of this name, at any depth
-    none-in:attributes.pkl             the pickle in this record holds a None
-    no-tensor-in:constants.pkl         the pickle in this record is a tuple that has an item which is no tensor
-    protocol:5                         a pickle is of this protocol
-    args:torch._utils._rebuild_qtensor/7   this function is called with so many arguments to rebuild a tensor
-    storage:quint4x2                   a storage has elements of this dtype
-    sparse:csr                         a sparse tensor has this layout; sparse:coalesced: it says whether it is coalesced;
-                                       sparse:indices: it has some
-    nested:none                        a nested tensor holds no tensor
-    debug:string-table                 the debug records keep their texts in one table
-    type:NoneType                      TorchScript source has this type in an annotation
-    function:unchecked_cast            TorchScript source calls this function of the language
-    class-sets:__buffers__             the body of a class in TorchScript source sets this to a list
-    name:NoneType                      TorchScript source calls something of its own so: a variable, an attribute, a method
-    base:Enum                          TorchScript source defines a class derived from this one
-    call:aten::upsample_nearest3d/3    TorchScript source calls this operator with so many arguments by position
-    whole-floats                       TorchScript source has an int, which was a float, where its compiler asks for a float
-    mixed-items                        TorchScript source has a list or a dict of ints, which were floats, and floats
-    own-name                           TorchScript source of model.json makes or calls something below the name of the program itself
-    attribute:is                       TorchScript source takes an attribute of this name, as in self.is
-    declares:is                        the body of a class in TorchScript source declares an attribute of this name
-    ill-formed-octal                   TorchScript source has a text with a backslash and a digit that are no character
-    dtype:UNDEFINED                    model.json states this dtype of a tensor
-    calls:higher_order::scan           an exported program calls this operator
-    tree:collections.namedtuple        an exported program has arguments or results in a container of this type
-    result:as_bool                     an exported program states a result of this kind
-    integer-parameter                  an exported program that lists its weights has a parameter of integers or bools
-    argument:as_optional_tensors       an exported program calls an operator with an argument of this kind
-    range-from:0                       an exported program has a symbol whose range begins with this number
-    none-listed                        TorchScript source has a list of tensors with a None that it does not call optional
-
-Only signs that some rule asks for are looked for.
+Only signs that some behavior asks for are looked for.
 """
 
 from __future__ import annotations
@@ -55,12 +19,8 @@ if TYPE_CHECKING:
     from torch_compat.formats.model import Facts
     from torch_compat.loadability.torchscript_source import CallShape
 
-__all__ = ["COMPILED", "KINDS", "not_looked_at", "signs_of"]
+__all__ = ["COMPILED", "not_looked_at", "signs_of"]
 
-KINDS = frozenset({
-    "args", "argument", "attribute", "base", "call", "calls", "class-sets", "container", "debug", "declares", "dtype", "family", "field", "function", "ill-formed-octal", "integer-parameter", "mixed-items", "name", "nested", "newer", "no-tensor-in", "none-in", "none-listed", "own-name", "protocol", "range-from", "record", "result", "sparse", "storage", "tree", "type", "version", "whole-floats",
-})  # fmt: skip
-"""Every kind of sign."""
 LONGEST_KEPT = 1 << 16  # characters of source: so that a thousand of them are no burden
 CONSTANT = "whole-constant"  # no sign, but why two of them are looked for
 SPARSE = "torch._utils._rebuild_sparse_tensor"

@@ -18,7 +18,6 @@ from torch_compat.loadability.release_facts import packaged_rules
 from torch_compat.pickles import Global, NumpyDtype, dangerous, parts
 from torch_compat.pickles.weights_only import Refusal, allowing
 from torch_compat.releases.data import entries, packaged
-from torch_compat.releases.sets import NONE, ReleaseSet
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -182,61 +181,44 @@ def _spelled(one: Global, names: Mapping[tuple[str, str], str]) -> str:
     return names[one.module, outer] + one.name.removeprefix(outer)
 
 
-class LoaderAbility(NamedTuple):
-    """What only some releases offer."""
-
-    readers: ReleaseSet
-    because: str
-
-
 class LoaderFacts(NamedTuple):
-    """What ``loading.toml`` says.
+    """What ``loading.toml`` says of packages.
 
     Attributes:
-        abilities: by their names.
         packages: the package of a module, or of a namespace that ends in ``::``, with its hint.
         registering: the module that registers the operators of a namespace that ends in ``::``.
         returned: the classes, one of which a function of a pickle returns.
-        renamed: the entries of ``[[renamed]]``, longest names first.
-        advisories: the entries of ``[[advisory]]``.
+        renamed: the modules that newer versions of a package have under another name, longest names first.
     """
 
-    abilities: dict[str, LoaderAbility]
     packages: dict[str, tuple[str, str]]
     registering: dict[str, str]
     returned: dict[str, frozenset[str]]
     renamed: tuple[dict[str, Any], ...]
-    advisories: tuple[dict[str, Any], ...]
-
-    def ability(self, name: str) -> LoaderAbility:
-        """The entry of this name. A calendar that ends before the first release with the ability has no such entry."""
-        return self.abilities.get(name, LoaderAbility(NONE, "no release of the calendar offers it"))
 
 
 @cache
 def packaged_loading() -> LoaderFacts:
     """What came with this package."""
     tables = entries(packaged("policies", "torch"), ("loading",))
-    abilities = {
-        entry["id"]: LoaderAbility(ReleaseSet.parse(entry["readers"]), entry["because"]) for entry in tables.get("ability", ())
-    }
     packages: dict[str, tuple[str, str]] = {}
     registering: dict[str, str] = {}
     returned: dict[str, frozenset[str]] = {}
+    renamed: list[dict[str, Any]] = []
     for entry in tables.get("package", ()):
         namespaces = [f"{one}::" for one in entry.get("namespaces", ())]
-        for name in (*entry["modules"], *namespaces):
+        for name in (*entry.get("modules", ()), *namespaces):
             packages[name] = entry["package"], entry.get("hint", "")
-        registering |= dict.fromkeys(namespaces, entry["modules"][0])
+        if namespaces:
+            registering |= dict.fromkeys(namespaces, entry["modules"][0])
         returned |= {function: frozenset(classes) for function, classes in entry.get("returns", {}).items()}
-    renamed = sorted(tables.get("renamed", ()), key=lambda entry: -len(entry["module"]))
+        renamed += ({**module, "package": entry["package"]} for module in entry.get("renamed", ()))
+    renamed.sort(key=lambda module: -len(module["module"]))
     return LoaderFacts(
-        abilities,
         packages,
         registering,
         returned,
         tuple(renamed),
-        tuple(tables.get("advisory", ())),
     )
 
 
@@ -411,12 +393,13 @@ class Loading:
         """The published vulnerabilities of releases that can load it."""
         found = []
         if self.facts.container not in {"pickle", "flatbuffer"}:
-            for entry in packaged_loading().advisories:
-                bits = self.rules.known.bits_of(ReleaseSet.parse(entry["readers"])) & self.base
-                if bits and self.facts.family in entry["families"]:
+            for advisory, affected in self.rules.advisories:
+                bits = affected & self.base
+                if bits and advisory.when.holds((f"family:{self.facts.family}",)):
                     spans = tuple(self.rules.known.spans(bits))
-                    call = f"{entry['call']}(PATH, weights_only=True)" if entry["weights_only"] else f"{entry['call']}(PATH)"
-                    found.append(LoaderAdvisory(entry["id"], spans, call, entry["summary"], entry["safe"], entry["reference"]))
+                    found.append(
+                        LoaderAdvisory(advisory.id, spans, advisory.call, advisory.because, advisory.safe, advisory.evidence)
+                    )
         return tuple(found)
 
 
@@ -427,8 +410,8 @@ def _by_own_loader(asked: Loading) -> Iterator[Way]:
 
 def _by_checkpoint(asked: Loading) -> Iterator[Way]:
     """Newer releases make a file of torch.save of it; older ones load into a state dict with tensors of the right shapes."""
-    known, runs_code = asked.rules.known, runs_names(asked.facts)
-    converting = known.bits_of(packaged_loading().ability("distributed-to-torch-save").readers)
+    runs_code = runs_names(asked.facts)
+    converting = asked.rules.offer("distributed-to-torch-save")[0]
     yield asked.way(asked.base & converting, CONVERT, runs_code=runs_code)
     yield asked.way(asked.base & ~converting, LOAD_SHARDS, runs_code=runs_code)
 
@@ -469,7 +452,7 @@ def _by_allowing(asked: Loading, among: int) -> Iterator[Way]:
     if _sets_state_of_unnamed(asked.facts):
         return
     rules, pickles = asked.rules, tuple(asked.facts.pickles.values())
-    by_name = rules.known.bits_of(packaged_loading().ability("safe-globals-by-name").readers)
+    by_name = rules.offer("safe-globals-by-name")[0]
     told: dict[RestrictedUnpickler, tuple[Global, ...] | Refusal] = {}
     alike: dict[tuple[tuple[Global, ...], bool], int] = {}
     for release, restricted in rules.weights_only.items():

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from torch_compat.formats.distributed import METADATA
 from torch_compat.loadability.archive_features import signs_of
-from torch_compat.loadability.load_calls import Loading, asked_of, is_foreign, packaged_loading
+from torch_compat.loadability.load_calls import Loading, asked_of, is_foreign
 from torch_compat.loadability.release_facts import packaged_rules
 from torch_compat.loadability.requirement import Item
 from torch_compat.loadability.schema_matching import fits, read_schema
@@ -194,9 +194,9 @@ class Judge:
         by_sign = rules.by_sign
         for sign in signs:
             for need in by_sign.get(sign, ()):
-                if need.holds(signs):
-                    where = signs[sign] or next((signs[one] for one in need.all if signs[one]), "")
-                    yield Item(need.takers, need.id, where, need.because)
+                if need.when.holds(signs):
+                    where = signs[sign] or next((signs[one] for one in need.when.all if signs[one]), "")
+                    yield Item(rules.takers[need.id], need.id, where, need.because)
         version = facts.versions.get("file-format")
         for shape, record in shapes.items():
             takers = self._by_shape(shape, version)
@@ -268,8 +268,8 @@ class Judge:
         if facts.extra["checkpoint"].strided:
             abilities.append("distributed-strides")
         for name in abilities:
-            ability = packaged_loading().ability(name)
-            yield Item(self.rules.known.bits_of(ability.readers), name, METADATA, ability.because)
+            releases, because = self.rules.offer(name)
+            yield Item(releases, name, METADATA, because)
         for one in facts.damage:
             if one.code in {"missing-shard", "missing-file"}:
                 yield Item(0, f"file {one.record}", "", one.detail)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from torch_compat.loadability.torchscript_source import KINDS
 from torch_compat.operators.history import BesideNames, FactHistory, GlobalNames, History
 from torch_compat.pickles.weights_only import RestrictedUnpickler
+from torch_compat.releases.behavior import LOADS, Behavior
 from torch_compat.releases.calendar import Calendar, Listed
 from torch_compat.releases.data import entries, packaged
 from torch_compat.releases.release import Release, dotted
@@ -27,33 +28,7 @@ if TYPE_CHECKING:
 
     from torch_compat.releases.known import Known
 
-__all__ = ["ExternalNames", "LoadRequirement", "Rules", "load_rules", "packaged_rules"]
-
-
-class LoadRequirement(NamedTuple):
-    """One condition on an archive, and who takes an archive of which it holds.
-
-    Attributes:
-        id: its name.
-        all, any, none: the signs that the archive must have: all of them, one at least, and none.
-        takers: the releases that take it.
-        because: why.
-    """
-
-    id: str
-    all: tuple[str, ...]
-    any: tuple[str, ...]
-    none: tuple[str, ...]
-    takers: int
-    because: str
-
-    def holds(self, signs: Mapping[str, str]) -> bool:
-        """Whether an archive with these signs has this need."""
-        return (
-            all(sign in signs for sign in self.all)
-            and (not self.any or any(sign in signs for sign in self.any))
-            and not any(sign in signs for sign in self.none)
-        )
+__all__ = ["ExternalNames", "Rules", "load_rules", "packaged_rules"]
 
 
 class ExternalNames(NamedTuple):
@@ -87,7 +62,10 @@ class _Recorded(NamedTuple):
 
     Attributes:
         known: the releases of the calendar, and sets of them as bits.
-        needs: the general ones, then the quirks.
+        needs: what only some releases load, in the order of the file.
+        takers: the releases that do, as bits, by the id of the need.
+        offers: what only some releases have: these releases, as bits, and why, by its id.
+        advisories: vulnerabilities of loading, each with the affected releases as bits.
         formats: of each kind and version who reads it, and what it means.
         beside: what stands beside the releases, by the first part of a module's name; "" is Python.
         builtins: schemas that the recorded histories leave out, with their releases, by name with and without overload.
@@ -98,7 +76,10 @@ class _Recorded(NamedTuple):
     """
 
     known: Known
-    needs: tuple[LoadRequirement, ...]
+    needs: tuple[Behavior, ...]
+    takers: dict[str, int]
+    offers: dict[str, tuple[int, str]]
+    advisories: tuple[tuple[Behavior, int], ...]
     formats: dict[tuple[str, int | str], tuple[int, str]]
     beside: dict[str, ExternalNames]
     builtins: dict[str, list[tuple[str, int]]]
@@ -109,7 +90,7 @@ class _Recorded(NamedTuple):
     stands_for: dict[str, str]
     default: int
     weights_only: dict[str, RestrictedUnpickler]
-    exported: tuple[LoadRequirement, ...] = ()
+    exported: tuple[Behavior, ...] = ()
 
 
 class Rules(_Recorded):
@@ -130,19 +111,23 @@ class Rules(_Recorded):
         """What follows the colon of the signs that the needs ask for, by what stands before it."""
         asked: dict[str, set[str]] = {}
         for need in (*self.needs, *self.exported):
-            for sign in (*need.all, *need.any, *need.none):
+            for sign in need.when.signs:
                 kind, _, rest = sign.partition(":")
                 asked.setdefault(kind, set()).add(rest)
         return {kind: frozenset(rest) for kind, rest in asked.items()}
 
     @cached_property
-    def by_sign(self) -> dict[str, list[LoadRequirement]]:
+    def by_sign(self) -> dict[str, list[Behavior]]:
         """Each need under the last of `all`, which is the rarest, or under each of `any`: only of what has it the need may hold."""
-        found: dict[str, list[LoadRequirement]] = {}
+        found: dict[str, list[Behavior]] = {}
         for need in (*self.needs, *self.exported):
-            for sign in need.any or need.all[-1:]:
+            for sign in need.when.any or need.when.all[-1:]:
                 found.setdefault(sign, []).append(need)
         return found
+
+    def offer(self, name: str) -> tuple[int, str]:
+        """The releases that offer something, and why. A calendar that ends before the first of them has no such entry."""
+        return self.offers.get(name, (0, "no release of the calendar offers it"))
 
     @cached_property
     def namespaces(self) -> frozenset[str]:
@@ -214,9 +199,9 @@ def load_rules(policies: Path, fixtures: Path) -> Rules:
         PolicyError: a file is missing, or no TOML. Its tables are checked by :mod:`torch_compat.policy`.
         CorpusError: a recorded history is missing or cannot be read.
     """
-    tables = entries(policies, ("releases", "formats", "needs", "weights_only"))
+    tables = entries(policies, ("releases", "formats", "behaviors", "loading", "weights_only"))
     schemas = History(fixtures / "operators" / "schemas.txt")
-    calendar = Calendar(map(Listed.read, tables["release"]))
+    calendar = Calendar(Listed.every(tables["release"]))
     known, asked = calendar.known, schemas.known
     stands = {
         release: asked.releases[asked.nearest(parsed)] for release, parsed in zip(known.releases, known.parsed, strict=True)
@@ -226,35 +211,37 @@ def load_rules(policies: Path, fixtures: Path) -> Rules:
         wanted = dotted(python)
         return known.holding(one.version for one in calendar if any(dotted(python) >= wanted for python in one.pythons))
 
-    weights_only, default = _weights_only(tables.get("weights_only", []), known, asked, stands)
+    def bits(behavior: Behavior) -> int:
+        return of_python(behavior.python) if behavior.readers is None else known.bits_of(behavior.readers)
 
-    def takers(table: dict[str, Any]) -> int:
-        bits = known.bits_of(ReleaseSet.parse(table["readers"])) if "readers" in table else known.everyone
-        return bits & of_python(table["python"]) if "python" in table else bits
+    weights_only, default = _weights_only([one for one in tables.get("behavior", []) if "takes" in one], known, asked, stands)
 
-    def need(entry: dict[str, Any]) -> LoadRequirement:
-        every, some, none = (tuple(entry.get(kind, ())) for kind in ("all", "any", "none"))
-        return LoadRequirement(entry["id"], every, some, none, takers(entry), entry["because"])
-
-    needs = [need(entry) for kind in ("need", "quirk") for entry in tables.get(kind, [])]
+    behaviors: dict[str, list[Behavior]] = {}
+    for one in map(Behavior.read, tables.get("behavior", [])):
+        behaviors.setdefault(one.outcome, []).append(one)
+    needs, offers = behaviors.get(LOADS, []), behaviors.get("offers", [])
     loaders = fixtures / "operators" / "exported.toml"  # a tree of before has none
-    exported = entries(loaders.parent, [loaders.stem])["need"] if loaders.is_file() else []
+    exported = [*map(Behavior.read, entries(loaders.parent, [loaders.stem])["behavior"] if loaders.is_file() else [])]
     formats: dict[tuple[str, int | str], tuple[int, str]] = {}
     for entry in tables.get("format", []):
         formats[entry["kind"], entry["version"]] = known.bits_of(_readers(entry)), entry["meaning"]
     builtins: dict[str, list[tuple[str, int]]] = {}
-    for entry in tables.get("builtin", []):
-        full = entry["operator"].partition("(")[0]
+    for offer in (one for one in offers if one.operator):
+        full = offer.operator.partition("(")[0]
         for name in {full, full.partition(".")[0]}:
-            builtins.setdefault(name, []).append((entry["operator"], takers(entry)))
+            builtins.setdefault(name, []).append((offer.operator, bits(offer)))
     return Rules(
         known=known,
         needs=tuple(needs),
+        takers={one.id: bits(one) for one in (*needs, *exported)},
+        offers={one.id: (bits(one), one.because) for one in offers},
+        advisories=tuple((one, bits(one)) for one in behaviors.get("exploited", [])),
         formats=formats,
         beside=_beside(tables, calendar, fixtures / "beside"),
         builtins=builtins,
         conversions=tuple(
-            ({KINDS[entry["given"]]: frozenset(entry["taken_as"])}, takers(entry)) for entry in tables.get("conversion", [])
+            ({KINDS[one.when.all[0].partition(":")[2]]: frozenset(one.taken_as)}, bits(one))
+            for one in behaviors.get("converts", [])
         ),
         schemas=schemas,
         upgraded=FactHistory(fixtures / "operators" / "operator_versions.txt"),
@@ -262,7 +249,7 @@ def load_rules(policies: Path, fixtures: Path) -> Rules:
         stands_for={release: one for release, one in stands.items() if release not in asked},
         default=default,
         weights_only=weights_only,
-        exported=tuple(map(need, exported)),
+        exported=tuple(exported),
     )
 
 
@@ -274,17 +261,14 @@ def _beside(tables: dict[str, list[dict[str, Any]]], calendar: Calendar[Listed],
     names = BesideNames(folder / "python.txt")
     lines = [dotted(version)[:2] for version in names.releases]
     having = [0] * len(lines)
-    for entry in tables["release"]:
+    for entry in (one for one in tables["release"] if one["version"] in calendar):
         pythons = [dotted(entry["python"])] if "python" in entry else [*map(dotted, entry.get("pythons", ()))]
         having[max((lines.index(python) for python in pythons if python in lines), default=-1)] |= known.bit(entry["version"])
     found = {"": ExternalNames("Python", names, tuple(having))}
-    for package in {entry["package"] for entry in tables.get("beside", [])}:
+    for entry in (one for one in tables.get("package", []) if "beside" in one):
+        package = entry["package"]
         names = BesideNames(folder / f"{package}.txt")
-        stated = {
-            entry["version"]: known.bits_of(ReleaseSet.parse(entry["readers"]))
-            for entry in tables["beside"]
-            if entry["package"] == package
-        }
+        stated = {one["version"]: known.bits_of(ReleaseSet.parse(one["readers"])) for one in entry["beside"]}
         found[package] = ExternalNames(package, names, tuple(stated.get(version, 0) for version in names.releases))
     return found
 
@@ -307,10 +291,10 @@ def _weights_only(
     for table in tables:
         for release in asked.of(asked.bits_of(ReleaseSet.parse(table["readers"]))):
             entry = told.setdefault(release, {})
-            for key in table.keys() & _TOLD:
-                value = table[key]
+            for key in table["takes"].keys() & _TOLD:
+                value = table["takes"][key]
                 entry[key] = entry.get(key, frozenset()) | frozenset(value) if isinstance(value, list) else value
-            if table.get("default"):
+            if table["takes"].get("default"):
                 default.add(release)
     found = {release: RestrictedUnpickler(release, **told[one]) for release, one in stands.items() if one in told}
     return found, known.holding(release for release in found if stands[release] in default)

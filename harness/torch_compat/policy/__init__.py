@@ -10,7 +10,6 @@ from torch_compat.policy.load import load_policy
 from torch_compat.policy.model import (
     CalendarRelease,
     CorpusScope,
-    Disregard,
     Dtype,
     Format,
     FormatKind,
@@ -30,7 +29,6 @@ from torch_compat.policy.table_base import Family
 __all__ = [
     "CalendarRelease",
     "CorpusScope",
-    "Disregard",
     "Dtype",
     "Family",
     "Format",

@@ -1,4 +1,4 @@
-"""The calendar as it is written: releases enter ``[[release]]`` and leave ``[[planned]]`` in the text of the policy files.
+"""The calendar as it is written: releases enter ``[[release]]``, and planned ones leave it, in the text of the policy files.
 
 The text around an entry stays as it is, comments included. Only a table and its key lines are added or taken out, so the same
 calendar always gives the same bytes. The files are read as TOML, not as a policy: while a release is being added, a policy may
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
@@ -36,6 +36,7 @@ __all__ = [
 ]
 
 _TABLE = re.compile(r"^(?=\[)", re.MULTILINE)
+RELEASE = "[[release]]"
 _HINT = "`torch-compat judge` names every mistake of the policy"
 
 
@@ -56,8 +57,18 @@ class TableText:
     @property
     def version(self) -> str:
         """The value of its key ``version``."""
+        return str(self._table["version"])
+
+    @property
+    def is_planned(self) -> bool:
+        """Whether it is a release that is planned."""
+        return self.header == RELEASE and "source" in self._table
+
+    @property
+    def _table(self) -> dict[str, Any]:
         ((_, tables),) = parsed(self.body, self.header).items()
-        return str(tables[0]["version"])
+        table: dict[str, Any] = tables[0]
+        return table
 
 
 def written_calendar(policies: Path) -> Calendar[CalendarRelease]:
@@ -70,7 +81,7 @@ def written_calendar(policies: Path) -> Calendar[CalendarRelease]:
         CorpusError: a file is no TOML, or an entry is no release.
     """
     releases = []
-    for path, part in _parts_of(policies, "[[release]]"):
+    for path, part in _releases_of(policies, planned=False):
         try:
             releases.append(CalendarRelease.model_validate(parsed(part.body, str(path))["release"][0]))
         except ValidationError as error:
@@ -80,7 +91,7 @@ def written_calendar(policies: Path) -> Calendar[CalendarRelease]:
 
 def planned_releases(policies: Path) -> tuple[str, ...]:
     """The versions that the files of a policy plan, in the order of the files."""
-    return tuple(part.version for _, part in _parts_of(policies, "[[planned]]"))
+    return tuple(part.version for _, part in _releases_of(policies, planned=True))
 
 
 def add_release(policies: Path, entry: str) -> dict[Path, str]:
@@ -96,14 +107,14 @@ def add_release(policies: Path, entry: str) -> dict[Path, str]:
         CorpusError: no file of the policy lists releases, or one is no TOML.
     """
     given = split_tables(entry)[1]
-    listed = list(_parts_of(policies, given.header))
+    listed = list(_releases_of(policies, planned=False))
     if not listed:
         raise CorpusError("no file lists a [[release]]", where=str(policies), hint=_HINT, code="no-calendar")
     if any(part.version == given.version for _, part in listed):
         return {}
     path = listed[-1][0]
     parts = _read(path)
-    at = [number for number, part in enumerate(parts) if part.header == given.header]
+    at = [number for number, part in enumerate(parts) if part.header == RELEASE and not part.is_planned]
     later = [number for number in at if Release(parts[number].version) > Release(given.version)]
     if later:
         parts.insert(later[0], replace(given, rest="\n"))
@@ -115,21 +126,21 @@ def add_release(policies: Path, entry: str) -> dict[Path, str]:
 
 def drop_releases(policies: Path, versions: frozenset[str]) -> dict[Path, str]:
     """The new text of the files that change where releases are taken out of the calendar."""
-    return _drop(policies, "[[release]]", lambda version: version in versions)
+    return _drop(policies, lambda part: not part.is_planned and part.version in versions)
 
 
 def drop_planned(policies: Path, version: str) -> dict[Path, str]:
     """The new text of the files that change where what is planned, and no newer than a release, is taken out."""
-    return _drop(policies, "[[planned]]", lambda planned: Release(planned) <= Release(version))
+    return _drop(policies, lambda part: part.is_planned and Release(part.version) <= Release(version))
 
 
-def _drop(policies: Path, header: str, dropped: Callable[[str], bool]) -> dict[Path, str]:
+def _drop(policies: Path, dropped: Callable[[TableText], bool]) -> dict[Path, str]:
     changed = {}
-    for path in dict.fromkeys(path for path, _ in _parts_of(policies, header)):
+    for path in dict.fromkeys(path for path, _ in _parts_of(policies)):
         parts = _read(path)
         kept: list[TableText] = []
         for part in parts:
-            if part.header != header or not dropped(part.version):
+            if part.header != RELEASE or not dropped(part):
                 kept.append(part)
             elif part.rest.strip():
                 kept.append(TableText("", "", part.rest))  # what stands below belongs to the next table
@@ -140,10 +151,15 @@ def _drop(policies: Path, header: str, dropped: Callable[[str], bool]) -> dict[P
     return changed
 
 
-def _parts_of(policies: Path, header: str) -> Iterator[tuple[Path, TableText]]:
-    """Every table of a kind, with its file."""
+def _releases_of(policies: Path, *, planned: bool) -> Iterator[tuple[Path, TableText]]:
+    """Every release of the calendar, or every planned one, with its file."""
+    return ((path, part) for path, part in _parts_of(policies) if part.is_planned is planned)
+
+
+def _parts_of(policies: Path) -> Iterator[tuple[Path, TableText]]:
+    """Every release, with its file."""
     for path in sorted(policies.glob("*.toml")):
-        yield from ((path, part) for part in _read(inside(policies, path.name)) if part.header == header)
+        yield from ((path, part) for part in _read(inside(policies, path.name)) if part.header == RELEASE)
 
 
 def _read(path: Path) -> list[TableText]:

@@ -12,12 +12,13 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from torch_compat.errors import UsageError
+from torch_compat.policy.behaviors import behavior_keys
 from torch_compat.policy.deprecations import What
 from torch_compat.policy.messages import found, suggestion
 from torch_compat.policy.model import Format
 from torch_compat.policy.operator_waivers import operator_waiver_lists, operator_waiver_releases
 from torch_compat.policy.policy import REGISTRY
-from torch_compat.policy.slips import slip_conditions
+from torch_compat.policy.sayings import OF_WARNINGS
 from torch_compat.policy.upgraders import upgrader_names
 from torch_compat.releases.release import stated
 from torch_compat.releases.sets import ReleaseSet
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 __all__ = ["CHECKS", "missing_tables"]
 
 _KINDS: Final = {kind.name: kind for kind in REGISTRY}
+OF_WHEELS: Final = ("pythons", "install", "numpy")
+OF_VALUES: Final = ("dtype", "operators", "max_ulp", "max_abs", "max_rel")
 _WHATS: Final = frozenset(get_args(What))
 
 
@@ -68,6 +71,18 @@ def competing_tolerances(entries: list[Entry]) -> Iterator[Problem]:
                     )
 
 
+def tolerated(entries: list[Entry]) -> Iterator[Problem]:
+    """A tolerance for values that lacks a bound, or one of another kind that has one."""
+    for entry in _of(entries, "tolerance"):
+        of_values = entry.raw.get("kind", "value") == "value"
+        for key in OF_VALUES if of_values else ("families",):
+            if key not in entry.raw:
+                yield entry.problem(f"key {key!r} is missing")
+        for key in ("families",) if of_values else OF_VALUES:
+            if key in entry.raw:
+                yield entry.problem(f"applies to {'other kinds than values' if of_values else 'values'} only", key)
+
+
 def relative_bounds(entries: list[Entry]) -> Iterator[Problem]:
     """A tolerance for any program that lets small values be anything."""
     for entry in _of(entries, "tolerance"):
@@ -78,10 +93,10 @@ def relative_bounds(entries: list[Entry]) -> Iterator[Problem]:
 
 def unknown_releases(entries: list[Entry]) -> Iterator[Problem]:
     """A release that is named somewhere and not in the calendar; a version of a format may begin with a planned one."""
-    known = [version for entry in _of(entries, "release") if isinstance(version := entry.get("version"), str)]
+    known = [version for entry in _released(entries) if isinstance(version := entry.get("version"), str)]
     if not known:
         return  # said once, not for every name
-    planned = [version for entry in _of(entries, "planned") if isinstance(version := entry.get("version"), str)]
+    planned = [version for entry in _planned(entries) if isinstance(version := entry.get("version"), str)]
     for entry in entries:
         for key in _KINDS[entry.table].sets:
             for name in _ends(entry.get(key)):
@@ -120,16 +135,26 @@ def format_versions(entries: list[Entry]) -> Iterator[Problem]:
 
 def preferred_pythons(entries: list[Entry]) -> Iterator[Problem]:
     """A release that is to run on a Python that it has no wheel for."""
-    for entry in _of(entries, "release"):
+    for entry in _released(entries):
         python, pythons = entry.get("python"), entry.get("pythons")
         if isinstance(python, str) and isinstance(pythons, (list, tuple)) and python not in pythons:
             yield entry.problem(f"must be one of 'pythons', {', '.join(map(str, pythons))}; found {found(python)}", "python")
 
 
+def release_keys(entries: list[Entry]) -> Iterator[Problem]:
+    """A release without what tells how it installs, or a planned one with it."""
+    for entry in _released(entries):
+        yield from (entry.problem(f"key {key!r} is missing") for key in OF_WHEELS if key not in entry.raw)
+    for entry in _planned(entries):
+        yield from (
+            entry.problem("applies to no release that is planned", key) for key in (*OF_WHEELS, "python") if key in entry.raw
+        )
+
+
 def calendar_order(entries: list[Entry]) -> Iterator[Problem]:
     """A patch that is dated before an earlier patch of the same line."""
     lines: defaultdict[str, list[tuple[Release, dt.date, Entry]]] = defaultdict(list)
-    for entry in _of(entries, "release"):
+    for entry in _released(entries):
         text, date = entry.get("version"), entry.get("date")
         version = stated(text)
         if version and isinstance(date, dt.date) and not isinstance(date, dt.datetime):
@@ -152,7 +177,7 @@ def files_of_their_own(entries: list[Entry]) -> Iterator[Problem]:
 
 def waiver_covers(entries: list[Entry]) -> Iterator[Problem]:
     """A waiver for nothing; a part of one that names releases or load options that there are not, or both or neither kind of writer."""
-    known = [version for entry in _of(entries, "release") if isinstance(version := entry.get("version"), str)]
+    known = [version for entry in _released(entries) if isinstance(version := entry.get("version"), str)]
     options = [name for entry in _of(entries, "options") if isinstance(name := entry.get("id"), str)]
     for entry in _of(entries, "waiver"):
         parts = entry.get("covers")
@@ -177,39 +202,27 @@ def waiver_covers(entries: list[Entry]) -> Iterator[Problem]:
                     yield entry.problem(message, "covers", index, "options")
 
 
-def warnings_said(entries: list[Entry]) -> Iterator[Problem]:
-    """A warning of two frequencies, one on loading that asks for operators, or a wording of releases that there are not."""
-    known = [version for entry in _of(entries, "release") if isinstance(version := entry.get("version"), str)]
-    for entry in _of(entries, "warning"):
+def messages_said(entries: list[Entry]) -> Iterator[Problem]:
+    """A warning of two frequencies, or one on loading that asks for operators; an error with keys of warnings, or of one text, which is no
+    other than itself; the same text twice; releases that there are not.
+    """
+    known = [version for entry in _released(entries) if isinstance(version := entry.get("version"), str)]
+    for entry in _of(entries, "message"):
+        phrases = _tables_in(entry, "says")
+        if entry.get("kind") == "error":
+            yield from (entry.problem("applies to warnings only", key) for key in OF_WARNINGS if key in entry.raw)
+            if len(phrases) == 1:
+                yield entry.problem("needs at least two texts", "says")
+        elif entry.get("kind") == "warning" and "families" not in entry.raw:
+            yield entry.problem("key 'families' is missing")
         often = [key for key in ("always", "once", "varies") if entry.raw.get(key, False) is not False]
         if len(often) > 1:
             yield entry.problem(f"has both {found(often[0])} and {found(often[1])}; only one can be true", often[1])
         if "operators" in entry.raw and entry.get("during") != "running":
             yield entry.problem("only what is said while 'running' has 'operators'", "operators")
-        for index, wording in enumerate(_tables_in(entry, "says")):
-            for name in _ends(wording.get("readers")):
-                if known and name not in known:
-                    message = f"release {found(name)} is not in the calendar{suggestion(name, known)}"
-                    yield entry.problem(message, "says", index, "readers")
-
-
-def weights_only_says(entries: list[Entry]) -> Iterator[Problem]:
-    """A table that says nothing of its releases."""
-    for entry in _of(entries, "weights_only"):
-        if not entry.raw.keys() - {"readers"}:
-            yield entry.problem("has no text for these releases")
-
-
-def wording_phrases(entries: list[Entry]) -> Iterator[Problem]:
-    """A wording of one text, which is no other than itself; the same text twice; releases that there are not."""
-    known = [version for entry in _of(entries, "release") if isinstance(version := entry.get("version"), str)]
-    for entry in _of(entries, "wording"):
-        phrases = _tables_in(entry, "says")
         texts = [(one.get("type"), one.get("text")) for one in phrases]
-        if len(phrases) == 1:
-            yield entry.problem("needs at least two texts", "says")
         for at, phrase in enumerate(phrases):
-            if texts[at] in texts[:at]:
+            if entry.get("kind") == "error" and texts[at] in texts[:at]:
                 message = f"{found(texts[at][1])} stands here already: one text has one set of releases"
                 yield entry.problem(message, "says", at, "text")
             for name in _ends(phrase.get("releases")):
@@ -218,18 +231,9 @@ def wording_phrases(entries: list[Entry]) -> Iterator[Problem]:
                     yield entry.problem(message, "says", at, "releases")
 
 
-def takers_said_once(entries: list[Entry]) -> Iterator[Problem]:
-    """Who takes an archive is said in one way."""
-    for entry in (*_of(entries, "need"), *_of(entries, "quirk")):
-        if ("readers" in entry.raw) is ("python" in entry.raw):
-            yield entry.problem("needs either 'readers' or 'python', and not both")
-        if not entry.raw.keys() & {"all", "any"}:
-            yield entry.problem("needs 'all' or 'any': otherwise it applies to every archive")
-
-
 def corpus_said_once(entries: list[Entry]) -> Iterator[Problem]:
     """The corpus is either listed or follows from the calendar; half of each says nothing, both contradict each other."""
-    for entry in _of(entries, "corpus"):
+    for entry in _of(entries, "policy"):
         listed = [key for key in ("writers", "readers") if key in entry.raw]
         derived = [key for key in ("lines", "settled", "besides") if key in entry.raw]
         if listed and derived:
@@ -240,6 +244,15 @@ def corpus_said_once(entries: list[Entry]) -> Iterator[Problem]:
             if key not in entry.raw:
                 alternative = "" if derived or listed else "; or derive both with 'lines' and 'settled'"
                 yield entry.problem(f"key '{key}' is missing{alternative}")
+
+
+def profile_names(entries: list[Entry]) -> Iterator[Problem]:
+    """Two profiles of one name."""
+    for entry in _of(entries, "policy"):
+        names = [profile.get("id") for profile in _tables_in(entry, "profiles")]
+        for at, name in enumerate(names):
+            if name in names[:at]:
+                yield entry.problem(f"profile {found(name)} is already defined", "profiles", at, "id")
 
 
 def timelines_said_once(entries: list[Entry]) -> Iterator[Problem]:
@@ -264,9 +277,9 @@ def timelines_said_once(entries: list[Entry]) -> Iterator[Problem]:
 
 def planned_ahead(entries: list[Entry]) -> Iterator[Problem]:
     """What is planned is the first of its line, comes after all there is, and in the order of its days."""
-    known = [version for entry in _of(entries, "release") if (version := stated(entry.get("version")))]
+    known = [version for entry in _released(entries) if (version := stated(entry.get("version")))]
     dated: list[tuple[Release, dt.date, Entry]] = []
-    for entry in _of(entries, "planned"):
+    for entry in _planned(entries):
         version, date = stated(entry.get("version")), entry.get("date")
         if not version or not known:
             continue
@@ -284,10 +297,10 @@ def planned_ahead(entries: list[Entry]) -> Iterator[Problem]:
 def deprecation_releases(entries: list[Entry]) -> Iterator[Problem]:
     """A release that a deprecation names and nobody knows; spans from a newer one to an older one; nightlies after their release."""
     dates: dict[str, object] = {}
-    for entry in (*_of(entries, "release"), *_of(entries, "planned")):
+    for entry in (*_released(entries), *_planned(entries)):
         if isinstance(version := entry.get("version"), str):
             dates[version] = entry.get("date")
-    real = [version for entry in _of(entries, "release") if isinstance(version := entry.get("version"), str)]
+    real = [version for entry in _released(entries) if isinstance(version := entry.get("version"), str)]
     if not real:
         return  # said once, not for every name
     for entry in _of(entries, "deprecation"):
@@ -428,22 +441,22 @@ def _kind(kind: object, silent: object) -> str:
 
 CHECKS: Final[tuple[Callable[[list[Entry]], Iterator[Problem]], ...]] = (
     duplicates,
+    tolerated,
     competing_tolerances,
     relative_bounds,
     unknown_releases,
     format_writers,
     format_versions,
     corpus_said_once,
+    release_keys,
     preferred_pythons,
     calendar_order,
     files_of_their_own,
     waiver_covers,
-    warnings_said,
-    weights_only_says,
-    wording_phrases,
-    takers_said_once,
-    slip_conditions,
+    messages_said,
+    behavior_keys,
     upgrader_names,
+    profile_names,
     timelines_said_once,
     planned_ahead,
     deprecation_releases,
@@ -455,6 +468,15 @@ CHECKS: Final[tuple[Callable[[list[Entry]], Iterator[Problem]], ...]] = (
     operator_waiver_lists,
     operator_waiver_releases,
 )
+
+
+def _released(entries: list[Entry]) -> Iterator[Entry]:
+    """The releases of the calendar."""
+    return (entry for entry in _of(entries, "release") if "source" not in entry.raw)
+
+
+def _planned(entries: list[Entry]) -> Iterator[Entry]:
+    return (entry for entry in _of(entries, "release") if "source" in entry.raw)
 
 
 def _of(entries: list[Entry], table: str) -> Iterator[Entry]:

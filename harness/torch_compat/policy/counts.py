@@ -7,18 +7,18 @@ generated, and is reviewed as a diff. What waivers for cells cover stands in ano
     header = the two lines of HEADER
     entry  = kind " " id " = " count NEWLINE
            | "operator_waiver " id " " operator " = " became NEWLINE
-    kind   = "operator_gap" | "quirk" | "slip"
-    id     = the `id` of the table; of an operator_gap its `release`
+    kind   = "operator_gap" | "behavior"
+    id     = the `id` of the table; of an operator_gap the release, as `readers` names it
     count  = a whole number above zero without leading zeros, of at most nine digits
     became = 16 hexadecimal digits of the schemas before and after (digest_of in operator_waivers.py)
            | "waits", where the release is not recorded yet
 
-Entries are sorted by kind and id; every table of these kinds in the policy has exactly one, an operator_waiver one for each operator
+Entries are sorted by kind and id; every behavior has exactly one that is against the rules of the releases, an operator_gap every one with the outcome "unlisted"; an operator_waiver one for each operator
 that it names, and there is no other. Each line stands for itself, so version control merges two branches line by line; a lock that was
 cut off lacks lines, which is an error.
 
 ``torch-compat accept --write`` writes the entries that judging alone counts: operator_waiver and operator_gap.
-``nox -s predictions -- --write`` writes quirk and slip, for which archives are opened and programs run. Each keeps the other's entries.
+``nox -s predictions -- --write`` writes behavior, for which archives are opened and programs run. Each keeps the other's entries.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from torch_compat.errors import CorpusError, PolicyError, Problem
 from torch_compat.places import MOST_OF_A_PROGRAM, inside, read_whole
+from torch_compat.policy.behaviors import is_counted
 from torch_compat.policy.messages import found, suggestion
 
 if TYPE_CHECKING:
@@ -67,19 +68,19 @@ Counts: TypeAlias = "Mapping[Key, Value]"
 LOCK: Final = "counts.lock"
 """The name of the file in a policy folder."""
 HEADER: Final = """\
-# Generated: nox -s generate (torch-compat accept --write; quirks and slips: nox -s predictions -- --write). Not edited by hand.
+# Generated: nox -s generate (torch-compat accept --write; behaviors: nox -s predictions -- --write). Not edited by hand.
 # What each entry of the policy covers in the recorded evidence. The grammar: harness/torch_compat/policy/counts.py
 """
 ACCEPT: Final = "torch-compat accept --write"
 PREDICT: Final = "nox -s predictions -- --write"
 BY_JUDGING: Final = frozenset({"operator_gap", "operator_waiver"})
 """The kinds that judging counts."""
-BY_PREDICTING: Final = frozenset({"quirk", "slip"})
+BY_PREDICTING: Final = frozenset({"behavior"})
 """The kinds that take archives and the reference reader to count."""
 WAITS: Final = "waits"
 """What stands for an operator whose release is not recorded yet."""
 _ENTRY: Final = re.compile(
-    r"(operator_gap|quirk|slip) ([^\s=]+) = (0|[1-9][0-9]{0,8})|(operator_waiver) ([^\s=]+ [^\s=]+) = ([0-9a-f]{16}|waits)"
+    r"(operator_gap|behavior) ([^\s=]+) = (0|[1-9][0-9]{0,8})|(operator_waiver) ([^\s=]+ [^\s=]+) = ([0-9a-f]{16}|waits)"
 )
 _CONFLICT: Final = re.compile(r"<{7}|={7}|>{7}|\|{7}")
 
@@ -153,7 +154,7 @@ def read_lock(folder: Path) -> Lock:
                 Problem(file, number, "", f"is the mark of a merge conflict: keep the lines of one side, then run {ACCEPT}")
             )
         else:
-            form = "'KIND ID = COUNT', such as 'slip buffers-without-type = 12'"
+            form = "'KIND ID = COUNT', such as 'behavior buffers-without-type = 12'"
             if line.startswith("operator_waiver"):
                 form = "'operator_waiver ID OPERATOR = DIGEST', with 16 hexadecimal digits, or 'waits'"
             problems.append(Problem(file, number, "", f"must be {form}; found {found(line)}"))
@@ -174,8 +175,10 @@ def counted_tables(entries: Iterable[Entry]) -> set[Key]:
     """The keys of everything in a policy that has an entry; of malformed tables those that can be told."""
     found: set[Key] = set()
     for entry in entries:
-        name = entry.get("release" if entry.table == "operator_gap" else "id")
-        if not isinstance(name, str) or entry.table not in BY_JUDGING | BY_PREDICTING:
+        name = entry.get("id")
+        if entry.table == "behavior" and entry.get("outcome") == "unlisted" and isinstance(entry.get("readers"), str):
+            found.add(("operator_gap", entry.get("readers")))
+        if not isinstance(name, str) or not (entry.table in BY_JUDGING or is_counted(entry)):
             continue
         if entry.table == "operator_waiver":
             found.update(key_of(name, operator) for operator in _operators(entry))

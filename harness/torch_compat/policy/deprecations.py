@@ -1,4 +1,4 @@
-"""What a policy says of deprecations: one class per table of ``deprecations/<id>.toml``, ``timelines.toml`` and ``profiles.toml``.
+"""What a policy says of deprecations: one class per table of ``deprecations/<id>.toml`` and ``timelines.toml``, and the profiles of ``promises.toml``.
 
 A deprecation states when a thing got an alternative, began to warn, raised, disappeared, changed or came back. The timeline of its
 kind states which of these must precede which, and for how long. How the two are held against each other is
@@ -18,7 +18,6 @@ from torch_compat.policy.table_base import (
     IDENTIFIER,
     NAME,
     ONE_LINE,
-    RELEASE,
     Identifier,
     NamedReleases,
     ReleaseName,
@@ -36,7 +35,6 @@ __all__ = [
     "Event",
     "Hidden",
     "Kind",
-    "Planned",
     "Profile",
     "Statement",
     "Step",
@@ -197,17 +195,6 @@ class Timeline(Table):
     def last(self) -> Step:
         """The step that ends the timeline."""
         return self.steps[-1]
-
-
-class Planned(Table):
-    """A release that is planned. It is no release until the calendar has it."""
-
-    version: Annotated[str, Field(pattern=RELEASE)]
-    """The release, in full: the first of its line."""
-    date: dt.date
-    """The day it is planned for."""
-    source: Text
-    """Who says so."""
 
 
 class Profile(Table):

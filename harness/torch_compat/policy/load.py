@@ -11,7 +11,7 @@ from torch_compat.policy.accepted import WAIVERS_LOCK, read_accepted
 from torch_compat.policy.checks import CHECKS, missing_tables
 from torch_compat.policy.counts import ACCEPT, check_lock, counted_tables, read_lock
 from torch_compat.policy.messages import HALF_DONE, explain, found, suggestion
-from torch_compat.policy.model import CalendarRelease, CorpusScope, PolicyTable, Waiver
+from torch_compat.policy.model import CalendarRelease, PolicyTable, Waiver
 from torch_compat.policy.policy import REGISTRY, Kind, Policy
 from torch_compat.policy.source import read_folder
 from torch_compat.policy.table_base import Table
@@ -104,8 +104,8 @@ def _without_echoes(problems: list[Problem]) -> list[Problem]:
 def _assemble(tables: Iterable[Table], counts: Counts, accepted: Accepted | None) -> Policy:
     tables = list(tables)
     (head,) = _all(tables, PolicyTable)
-    (corpus,) = _all(tables, CorpusScope)
-    calendar = Calendar(_all(tables, CalendarRelease))
+    releases = _all(tables, CalendarRelease)
+    calendar = Calendar(one for one in releases if one.source is None)
     fields: dict[str, Any] = {
         kind.field: tuple(_ordered(kind, [table for table in tables if isinstance(table, kind.model)], calendar))
         for kind in REGISTRY
@@ -116,8 +116,10 @@ def _assemble(tables: Iterable[Table], counts: Counts, accepted: Accepted | None
         in_force_from=head.in_force_from,
         forward_window_days=head.forward_window_days,
         nightly_index=head.nightly_index,
-        corpus=corpus.resolved(calendar),
+        profiles=head.profiles,
+        corpus=head.resolved(calendar),
         calendar=calendar,
+        planned=tuple(sorted((one for one in releases if one.source is not None), key=lambda one: one.parsed)),
         **fields,
         counts={key: count for key, count in counts.items() if isinstance(count, int)},
         became={(waiver, operator): one for waiver, operator, one in _became(counts)},

@@ -1,56 +1,26 @@
-"""What a policy says of loading beyond the releases: abilities, packages, renamed modules, advisories (``loading.toml``)."""
+"""What a policy says of packages beside torch (``loading.toml``)."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
-from torch_compat.policy.table_base import MODULE, Identifier, Releases, Several, Table, Text
+from torch_compat.policy.table_base import MODULE, PACKAGE_VERSION, Releases, Several, Table, Text
 
-__all__ = ["Ability", "Advisory", "Package", "Renamed"]
+__all__ = ["Package"]
 
 DISTRIBUTION = r"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$"
 NAMESPACE = r"^[A-Za-z_][A-Za-z0-9_]*$"
 
 
-class Ability(Table):
-    """Something that only some releases offer to whoever loads a file."""
-
-    id: Identifier
-    """Its name."""
-    readers: Releases
-    """The releases that offer it."""
-    because: Text
-    """What it is, and what the others have instead."""
-
-
-class Package(Table):
-    """A package that provides modules which pickles name, or operators which programs call."""
-
-    package: Annotated[str, Field(pattern=DISTRIBUTION)]
-    """Its name in the package index."""
-    modules: Several[Annotated[str, Field(pattern=MODULE)]]
-    """Its modules; everything below them is its own, too."""
-    namespaces: Several[Annotated[str, Field(pattern=NAMESPACE)]] = ()
-    """The namespaces of the operators that it registers: torchvision, as in torchvision::nms."""
-    hint: Text | None = None
-    """What else is to be known to get it."""
-    returns: dict[Annotated[str, Field(pattern=MODULE)], Several[Annotated[str, Field(pattern=MODULE)]]] = Field(
-        default_factory=dict
-    )
-    """Its functions that pickles call and that return an object of one of these classes, where a pickle may leave the class unnamed."""
-
-
-class Renamed(Table):
+class RenamedModule(Table):
     """A module that newer versions of a package have under another name."""
 
     module: Annotated[str, Field(pattern=MODULE)]
     """The name that pickles have; modules below it are meant, too."""
     to: Annotated[str, Field(pattern=MODULE)]
     """The name that newer versions have."""
-    package: Annotated[str, Field(pattern=DISTRIBUTION)]
-    """The package."""
     since: Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)*$")]
     """The version of the package since which the new name exists."""
     old_loads: bool
@@ -59,22 +29,35 @@ class Renamed(Table):
     """What happened."""
 
 
-class Advisory(Table):
-    """A published vulnerability of loading: what happens to whoever loads a crafted file in this way."""
+class VersionBeside(Table):
+    """The version of a package that is expected beside some releases, and may be named by pickles."""
 
-    id: Annotated[str, Field(pattern=r"^CVE-[0-9]{4}-[0-9]{4,}$")]
-    """Its number."""
-    families: Several[Text]
-    """The families of archives that are loaded so."""
-    call: Text
-    """The call that is affected."""
-    weights_only: bool
-    """Whether weights_only=True is affected; else only calls without it."""
+    version: Annotated[str, Field(pattern=PACKAGE_VERSION)]
+    """The version; what it has is recorded in fixtures/beside."""
     readers: Releases
-    """The affected releases."""
-    summary: Text
-    """What a crafted file does."""
-    safe: Text
-    """What is safe instead."""
-    reference: Annotated[str, Field(pattern=r"^https://")]
-    """Where it was published."""
+    """The releases beside which it stands."""
+    because: Text
+    """Why this one."""
+
+
+class Package(Table):
+    """A package beside torch: which modules and operators it provides, and what changed in it. `Python` is Python's own library."""
+
+    model_config = ConfigDict(json_schema_extra={"anyOf": [{"required": ["modules"]}, {"required": ["renamed"]}]})
+
+    package: Annotated[str, Field(pattern=DISTRIBUTION)]
+    """Its name in the package index."""
+    modules: Several[Annotated[str, Field(pattern=MODULE)]] = ()
+    """Its modules; everything below them is its own, too."""
+    namespaces: Several[Annotated[str, Field(pattern=NAMESPACE)]] = ()
+    """The namespaces of the operators that it registers: torchvision, as in torchvision::nms."""
+    hint: Text | None = None
+    """What else is to be known to get it."""
+    renamed: Several[RenamedModule] = ()
+    """Its modules that newer versions have under another name."""
+    beside: Several[VersionBeside] = ()
+    """Which of its versions is expected beside which releases."""
+    returns: dict[Annotated[str, Field(pattern=MODULE)], Several[Annotated[str, Field(pattern=MODULE)]]] = Field(
+        default_factory=dict
+    )
+    """Its functions that pickles call and that return an object of one of these classes, where a pickle may leave the class unnamed."""

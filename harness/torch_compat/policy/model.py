@@ -23,6 +23,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from torch_compat.policy.deprecations import Profile  # noqa: TC001 - pydantic evaluates the annotations
 from torch_compat.policy.table_base import (
     GLOBAL,
     IDENTIFIER,
@@ -30,14 +31,10 @@ from torch_compat.policy.table_base import (
     ONE_LINE,
     OPCODE,
     OPERATOR,
-    PACKAGE_VERSION,
     PYTHON,
-    QUALIFIED,
-    SIGN,
     URL,
     Family,
     Identifier,
-    NamedReleases,
     ReleaseName,
     Releases,
     Several,
@@ -56,7 +53,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "STORED",
-    "Beside",
     "CalendarRelease",
     "Change",
     "CorpusScope",
@@ -64,19 +60,14 @@ __all__ = [
     "Dtype",
     "Format",
     "FormatKind",
-    "Layout",
     "LoadOptions",
     "Milestone",
-    "Need",
     "OptionSet",
     "PolicyTable",
-    "Quirk",
     "RuleEntry",
     "Tolerance",
-    "Undeclared",
     "Waiver",
     "WeightsOnly",
-    "WeightsOnlyRefusal",
 ]
 
 FormatKind: TypeAlias = Literal["file-format", "bytecode", "export-schema", "container", "byteorder"]
@@ -128,19 +119,25 @@ FormatVersion: TypeAlias = Annotated[
 
 
 class CalendarRelease(Table):
-    """One torch release of the calendar."""
+    """One torch release of the calendar, or one that is planned. A planned one has `source`; all others have the keys that tell how they install."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"oneOf": [{"required": ["pythons", "install", "numpy"]}, {"required": ["source"]}]}
+    )
 
     version: ReleaseName
     """The release, in full: '1.12.0'."""
     date: dt.date
-    """The day on which its first wheel was uploaded."""
-    pythons: Several[Annotated[str, Field(pattern=PYTHON)]]
+    """The day on which its first wheel was uploaded; of a planned one the day that is planned."""
+    source: Text | None = None
+    """Where it was announced. Only of a planned release; `torch-compat admit` replaces the entry."""
+    pythons: Several[Annotated[str, Field(pattern=PYTHON)]] = ()
     """The CPython versions that have a wheel."""
     python: Annotated[str, Field(pattern=PYTHON)] | None = None
     """The one of them that it is run on first, where not all of the release works on the one that would be chosen."""
-    install: Literal["whole", "stubs"]
+    install: Literal["whole", "stubs"] = "whole"
     """whole: the wheel holds every library it links; stubs: it links against CUDA libraries of other packages."""
-    numpy: Annotated[str, AfterValidator(_specifier)]
+    numpy: Annotated[str, AfterValidator(_specifier)] = ""
     """The numpy releases whose binary interface the wheel was built for, as a version range."""
 
     @cached_property
@@ -222,40 +219,6 @@ class Format(Table):
         return f"{self.kind} {self.version}"
 
 
-class Undeclared(Table):
-    """Operators that change with a file format version, and that programs of a recipe hold although it does not declare them."""
-
-    recipe: Annotated[str, Field(pattern=NAME)]
-    """The recipe."""
-    operators: Several[Annotated[str, Field(pattern=QUALIFIED)]]
-    """The operators, with their overloads."""
-    writers: Releases
-    """The releases whose programs hold them."""
-    because: Text
-    """Where they come from."""
-
-
-class Layout(Table):
-    """A change of what archives hold that no version number announces: older readers take none of them."""
-
-    id: Identifier
-    """Its name."""
-    family: Family
-    """The family of archives."""
-    writers: Releases
-    """The releases that write it so."""
-    readers: Releases
-    """The releases that do not read it."""
-    message: Text
-    """What the error of such a reader holds, word for word."""
-    because: Text
-    """What changed."""
-
-    def explains(self, family: str, writer: Release, reader: Release, message: str) -> bool:
-        """Whether this is why a reader takes nothing of an archive."""
-        return family == self.family and writer in self.writers and reader in self.readers and self.message in message
-
-
 class LoadOptions(Table):
     """What a reader is told besides the path. An option that is not given is not passed at all."""
 
@@ -289,7 +252,7 @@ class MayRefuse(Table):
     reason: Text
     """Why the refusal is expected."""
     predicted: bool = False
-    """Whether it is expected only of the releases of which `weights_only_refusals.toml` tells it."""
+    """Whether it is expected only of the releases of which `weights_only_refusals.toml` states it."""
 
     def covers(self, container: str, message: str) -> bool:
         """Whether a refusal of an archive in this container, with this message, is an expected one."""
@@ -327,24 +290,29 @@ class RuleEntry(Table):
 
 
 class Tolerance(Table):
-    """How far a value may be from the golden and still be `close`: within `max_ulp`, or within both `max_abs` and `max_rel`.
+    """What of a difference is not held against a reader: a kind of it, or how far a value may be from the golden and still be `close`.
 
-    The bounds of the bounds are what nobody would call the same value any more.
+    A value is close within `max_ulp`, or within both `max_abs` and `max_rel`. The bounds of the bounds are what nobody would call the
+    same value any more.
     """
 
-    dtype: Dtype
-    """The dtype of the compared values."""
-    operators: Several[Annotated[str, Field(pattern=OPERATOR)]]
+    kind: Literal["value", "strides", "sharing", "class", "requires_grad"] = "value"
+    """What may differ: values within bounds, or anything of the other kinds. Dtypes, shapes, types and keys never may."""
+    families: Several[Family] = ()
+    """The families of archives this is for. Of all kinds but `value`."""
+    dtype: Dtype = ""
+    """The dtype of the compared values. This and the keys up to `max_rel` are of values only, which have all of them."""
+    operators: Several[Annotated[str, Field(pattern=OPERATOR)]] = ()
     """The operators it is for: 'aten::gelu.out' (one overload), 'aten::gelu' (all of them), or '*' (any program)."""
-    max_ulp: Annotated[int, Field(ge=0, le=256)]
+    max_ulp: Annotated[int, Field(ge=0, le=256)] = 0
     """Units in the last place of the dtype (of each component, for complex dtypes)."""
-    max_abs: Annotated[float, Field(ge=0, le=1e-2)]
+    max_abs: Annotated[float, Field(ge=0, le=1e-2)] = 0
     """Absolute difference; matters around zero, where one step in the last place is tiny."""
-    max_rel: Annotated[float, Field(ge=0, le=1)]
+    max_rel: Annotated[float, Field(ge=0, le=1)] = 0
     """The same over the magnitude of the greater of the two values: what is small must still be about the same number. For any program
     at most 0.1; more only for operators that are named, in which terms may cancel completely."""
     reason: Text
-    """Why this much."""
+    """Why this much, or why nobody was promised this."""
 
     def covers(self, distances: Distances) -> bool:
         """Whether every element is within it."""
@@ -359,17 +327,6 @@ class Tolerance(Table):
         if named.intersection(operator.partition(".")[0] for operator in operators):
             return 2
         return 1 if "*" in named else 0
-
-
-class Disregard(Table):
-    """A kind of difference that is recorded, but is not held against a reader."""
-
-    kind: Literal["strides", "sharing", "class", "requires_grad"]
-    """What may differ. Values, dtypes, shapes, types and keys never may."""
-    families: Several[Family]
-    """The families of archives this is for."""
-    reason: Text
-    """Why nobody was promised this."""
 
 
 class Covers(Table):
@@ -428,10 +385,8 @@ class Waiver(Table):
 
 
 class WeightsOnly(Table):
-    """What `torch.load(weights_only=True)` of some releases does. What holds for a release is what all tables with it say together."""
+    """What `torch.load(weights_only=True)` takes. What holds for a release is what all tables with it say together."""
 
-    readers: Releases
-    """The releases of which this was recorded. Between two that were asked may be one that was not."""
     default: bool | None = None
     """The value of the argument where none is given."""
     globals: Several[Annotated[str, Field(pattern=GLOBAL)]] | None = None
@@ -456,64 +411,6 @@ class WeightsOnly(Table):
     """Whether the tar container of 0.1 is taken."""
     torchscript: bool | None = None
     """Whether an archive of TorchScript is taken, by handing it to torch.jit.load."""
-
-
-class WeightsOnlyRefusal(Table):
-    """Which releases refuse an archive under `weights_only=True`, by our model of them: generated from the archives."""
-
-    recipe: Annotated[str, Field(pattern=NAME)]
-    """What made the archive."""
-    writers: NamedReleases | None = None
-    """The releases that wrote it; absent where no release did."""
-    readers: Releases
-    """The releases that refuse it; 'none' where every one takes it."""
-
-    def of(self, recipe: str, writer: Release | None) -> bool:
-        """Whether it is about what a writer made of a recipe; None is no release."""
-        return self.recipe == recipe and (self.writers is None if writer is None else writer in (self.writers or ()))
-
-
-class Need(Table):
-    """A condition on an archive, and the releases whose own loader takes an archive of which it holds."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "oneOf": [{"required": ["readers"]}, {"required": ["python"]}],
-            "anyOf": [{"required": ["all"]}, {"required": ["any"]}],
-        }
-    )
-
-    id: Annotated[str, Field(pattern=IDENTIFIER)]
-    """Its name."""
-    all: Several[Annotated[str, Field(pattern=SIGN)]] | None = None
-    """The signs that the archive must have, all of them; the rarest last. Either this or `any`, or both."""
-    any: Several[Annotated[str, Field(pattern=SIGN)]] | None = None
-    """The signs of which it must have one at least."""
-    none: Several[Annotated[str, Field(pattern=SIGN)]] | None = None
-    """The signs of which it must have none."""
-    readers: Releases | None = None
-    """The releases that take it; 'none' where none does. Either this or `python`."""
-    python: Annotated[str, Field(pattern=PYTHON)] | None = None
-    """The oldest Python that takes it: a release does if it has a wheel for that one or a newer one. Either this or `readers`."""
-    because: Text
-    """Why, as people are told it."""
-
-
-class Quirk(Need):
-    """The same for what no general rule explains."""
-
-
-class Beside(Table):
-    """The version of a package that is expected beside some releases, and may be named by pickles: numpy."""
-
-    package: Literal["numpy"]
-    """The package; what it has is recorded in fixtures/beside."""
-    version: Annotated[str, Field(pattern=PACKAGE_VERSION)]
-    """Its version."""
-    readers: Releases
-    """The releases beside which it stands."""
-    because: Text
-    """Why this one."""
 
 
 class CorpusScope(Table):
@@ -544,8 +441,8 @@ class CorpusScope(Table):
         return CorpusScope(writers=writers, readers=readers)
 
 
-class PolicyTable(Table):
-    """What holds for the policy as a whole."""
+class PolicyTable(CorpusScope):
+    """What holds for the policy as a whole, and which releases the corpus must cover."""
 
     name: Identifier
     """The policy's name."""
@@ -555,6 +452,8 @@ class PolicyTable(Table):
     """A reader that is at most this many days OLDER than the writer must still load and run what it wrote."""
     nightly_index: Annotated[str, Field(pattern=URL)] | None = None
     """The index of `nightly:DATE`, where neither an option nor the environment names another; its page of torch is `torch/` below it."""
+    profiles: Several[Profile] = ()
+    """Other readings of the same promises, for --profile. What PyTorch promises is the policy itself, without any profile."""
 
 
 class Change(Table):

@@ -32,7 +32,6 @@ __all__ = [
     "Became",
     "Changed",
     "Covers",
-    "OperatorGap",
     "OperatorWaiver",
     "Side",
     "apply_waivers",
@@ -105,15 +104,6 @@ class OperatorWaiver(Table):
     def takes(self, one: Changed) -> bool:
         """Whether a change is one of those that it is for: this change of this operator, with this release."""
         return (self.side, self.since) == (one.side, one.since) and self.operators.get(one.operator) == one.change
-
-
-class OperatorGap(Table):
-    """What the recorded set of a release cannot tell, however often the release is asked."""
-
-    release: ReleaseName
-    """The release whose set is incomplete."""
-    reason: Text
-    """Why nobody can know whether the release has them."""
 
 
 class Changed(NamedTuple):
@@ -243,7 +233,7 @@ def operator_waiver_releases(entries: list[Entry]) -> Iterator[Problem]:
     for entry in entries:
         if entry.table == "operator_waiver" and entry.get("id") in names:
             yield entry.problem(f"there is a waiver {found(entry.get('id'))} in waivers/, too; reports name both by it", "id")
-    released, planned = _versions(entries, "release"), _versions(entries, "planned")
+    released, planned = (_versions(entries, planned=planned) for planned in (False, True))
     if not released:
         return  # said once, not for every name
     for entry in entries:
@@ -259,5 +249,7 @@ def operator_waiver_releases(entries: list[Entry]) -> Iterator[Problem]:
             yield entry.problem(f"key 'expires' is missing: {since} is planned, so what this is for can still change")
 
 
-def _versions(entries: list[Entry], table: str) -> Collection[str]:
-    return [version for entry in entries if entry.table == table and isinstance(version := entry.get("version"), str)]
+def _versions(entries: list[Entry], *, planned: bool) -> Collection[str]:
+    """The releases of the calendar, or those that are planned."""
+    releases = (entry for entry in entries if entry.table == "release" and ("source" in entry.raw) is planned)
+    return [version for entry in releases if isinstance(version := entry.get("version"), str)]

@@ -8,40 +8,31 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from torch_compat.policy.corrections import Builtin, Conversion
-from torch_compat.policy.deprecations import KINDS, Deprecation, Planned, Profile, Timeline
-from torch_compat.policy.loading import Ability, Advisory, Package, Renamed
+from torch_compat.policy.behaviors import BehaviorEntry
+from torch_compat.policy.deprecations import KINDS, Deprecation, Timeline
+from torch_compat.policy.loading import Package
 from torch_compat.policy.model import (
     STORED,
-    Beside,
     CalendarRelease,
     Change,
     CorpusScope,
-    Disregard,
     Format,
-    Layout,
-    Need,
     OptionSet,
     PolicyTable,
-    Quirk,
     RuleEntry,
     Tolerance,
-    Undeclared,
     Waiver,
-    WeightsOnly,
-    WeightsOnlyRefusal,
 )
-from torch_compat.policy.operator_waivers import OperatorGap, OperatorWaiver
-from torch_compat.policy.sayings import KnownWarning, Wording
-from torch_compat.policy.slips import Slip
+from torch_compat.policy.operator_waivers import OperatorWaiver
+from torch_compat.policy.sayings import KnownMessage
 from torch_compat.policy.upgraders import Upgrader
-from torch_compat.releases.release import Release
 
 if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Callable, Collection, Mapping
 
     from torch_compat.policy.accepted import Accepted
+    from torch_compat.policy.deprecations import Profile
     from torch_compat.policy.table_base import Family, Table
     from torch_compat.releases.calendar import Calendar
 
@@ -64,7 +55,6 @@ class Kind:
         releases: the paths of values that name releases of the calendar.
         sets: the keys whose values are sets of releases, the ends of which the calendar has.
         required: what a policy without any lacks; empty where it needs none.
-        judged: whether judging rests on it, so that it is a part of :attr:`Policy.digest`.
         field: of :class:`Policy`; empty for the three that stand in it in another form.
     """
 
@@ -77,7 +67,6 @@ class Kind:
     releases: tuple[tuple[str, ...], ...] = ()
     sets: tuple[str, ...] = ()
     required: str = ""
-    judged: bool = True
     field: str = ""
 
     @property
@@ -95,11 +84,6 @@ def _by_id(table: Any, _: object) -> str:
     return str(table.id)
 
 
-def _asked(item: WeightsOnly, calendar: Calendar[CalendarRelease]) -> tuple[int, str]:
-    """Sorts what releases do by these releases, and what stands in tables of the same releases by its text."""
-    return calendar.known.bits_of(item.readers), item.model_dump_json(exclude_none=True)
-
-
 def _introduced(options: OptionSet, calendar: Calendar[CalendarRelease]) -> tuple[int, str]:
     """Sorts option sets: those of every release first, then in the order in which releases learned them."""
     age = 0 if options.since is None else 1 + [release.version for release in calendar].index(options.since)
@@ -108,10 +92,10 @@ def _introduced(options: OptionSet, calendar: Calendar[CalendarRelease]) -> tupl
 
 def _tables(
     name: str, model: type[Table], *, keys: tuple[str, ...] = ("id",), order: Order | None = _by_id, folder: str = "",
-    releases: tuple[tuple[str, ...], ...] = (), sets: tuple[str, ...] = (), required: str = "", judged: bool = True,
+    releases: tuple[tuple[str, ...], ...] = (), sets: tuple[str, ...] = (), required: str = "",
 ) -> Any:  # fmt: skip
     """A field of :class:`Policy` that holds all tables of one kind; the parameters are the attributes of :class:`Kind`."""
-    kind = Kind(name, model, keys, order, folder, releases=releases, sets=sets, required=required, judged=judged)
+    kind = Kind(name, model, keys, order, folder, releases=releases, sets=sets, required=required)
     return field(default=(), metadata={"kind": kind})
 
 
@@ -134,58 +118,32 @@ class Policy:
         "format", Format, keys=("kind", "version"), order=lambda one, _: (one.kind, one.version),
         releases=(("read_from", "release"), ("read_until", "release"), ("written_from", "release")),
     )  # fmt: skip
-    layouts: tuple[Layout, ...] = _tables("layout", Layout, sets=("readers",))
-    undeclared: tuple[Undeclared, ...] = _tables(
-        "undeclared", Undeclared, keys=("recipe", "writers"), order=lambda one, _: (one.recipe, str(one.writers))
-    )
-    warnings: tuple[KnownWarning, ...] = _tables("warning", KnownWarning)
-    wordings: tuple[Wording, ...] = _tables("wording", Wording)
+    messages: tuple[KnownMessage, ...] = _tables("message", KnownMessage)
     options: tuple[OptionSet, ...] = _tables(
         "options", OptionSet, order=_introduced, releases=(("since",),), required="nothing would be loaded"
     )
     rules: tuple[RuleEntry, ...] = _tables("rule", RuleEntry, order=None, required="nothing would be checked")
-    tolerances: tuple[Tolerance, ...] = _tables("tolerance", Tolerance, keys=(), order=lambda one, _: (one.dtype, one.operators))
-    disregarded: tuple[Disregard, ...] = _tables("disregard", Disregard, keys=(), order=lambda one, _: (one.kind, one.families))
-    weights_only: tuple[WeightsOnly, ...] = _tables("weights_only", WeightsOnly, keys=(), order=_asked, sets=("readers",))
-    weights_only_refusals: tuple[WeightsOnlyRefusal, ...] = _tables(
-        "weights_only_refusal", WeightsOnlyRefusal, keys=(), sets=("readers",),
-        order=lambda one, _: (one.recipe, str(one.writers), str(one.readers)),
-    )  # fmt: skip
-    needs: tuple[Need, ...] = _tables("need", Need, sets=("readers",))
-    # A quirk is a need, too: needs has them as well, for their order and the digest
-    quirks: tuple[Quirk, ...] = _tables("quirk", Quirk, sets=("readers",), judged=False)
-    beside: tuple[Beside, ...] = _tables(
-        "beside", Beside, keys=("package", "version"), order=lambda one, _: (one.package, one.version)
+    tolerances: tuple[Tolerance, ...] = _tables(
+        "tolerance", Tolerance, keys=(), order=lambda one, _: (one.kind, one.dtype, one.operators, one.families)
     )
-    builtins: tuple[Builtin, ...] = _tables(
-        "builtin", Builtin, keys=("operator", "readers"), order=lambda one, _: (one.operator, str(one.readers)), sets=("readers",)
-    )
-    conversions: tuple[Conversion, ...] = _tables(
-        "conversion", Conversion, keys=("given", "readers"), order=lambda one, _: (one.given, str(one.readers)), sets=("readers",)
-    )
+    behaviors: tuple[BehaviorEntry, ...] = _tables("behavior", BehaviorEntry, order=None, sets=("readers", "writers"))
     changes: tuple[Change, ...] = _tables(
         "change", Change, order=lambda one, calendar: (calendar[one.since].date, one.id), releases=(("since",),)
     )
-    slips: tuple[Slip, ...] = _tables("slip", Slip, order=None, sets=("readers",))
     upgraders: tuple[Upgrader, ...] = _tables("upgrader", Upgrader, order=None, releases=(("old",), ("since",), ("dropped",)))
     timelines: tuple[Timeline, ...] = _tables(
         "timeline", Timeline, keys=(), order=lambda one, _: (KINDS.index(one.kind), one.silent)
     )
-    planned: tuple[Planned, ...] = _tables("planned", Planned, keys=("version",), order=lambda one, _: Release(one.version))
-    profiles: tuple[Profile, ...] = _tables("profile", Profile, judged=False)
-    operator_gaps: tuple[OperatorGap, ...] = _tables(
-        "operator_gap", OperatorGap, keys=("release",), order=lambda one, calendar: calendar[one.release].parsed,
-        releases=(("release",),),
-    )  # fmt: skip
-    abilities: tuple[Ability, ...] = _tables("ability", Ability, sets=("readers",))
     packages: tuple[Package, ...] = _tables("package", Package, keys=("package",), order=lambda one, _: one.package)
-    renamed: tuple[Renamed, ...] = _tables("renamed", Renamed, keys=("module",), order=lambda one, _: one.module)
-    advisories: tuple[Advisory, ...] = _tables("advisory", Advisory, sets=("readers",))
     waivers: tuple[Waiver, ...] = _tables("waiver", Waiver, folder="waivers")
     deprecations: tuple[Deprecation, ...] = _tables("deprecation", Deprecation, folder="deprecations")
     operator_waivers: tuple[OperatorWaiver, ...] = _tables("operator_waiver", OperatorWaiver, folder="operator_waivers")
+    profiles: tuple[Profile, ...] = ()
+    """Other readings of the same promises. No part of :attr:`digest`: a policy is judged as it is, or as :meth:`under` one of them."""
+    planned: tuple[CalendarRelease, ...] = ()
+    """The releases that are planned, by version: no part of the calendar."""
     counts: Mapping[tuple[str, str], int] = field(default_factory=dict, hash=False)
-    """What each operator_gap, quirk and slip covers, by kind and id, as ``counts.lock`` states it."""
+    """What each behavior covers that departs from the rules, and each gap in the operators of a release, by kind and id, as ``counts.lock`` states it."""
     became: Mapping[tuple[str, str], str] = field(default_factory=dict, hash=False)
     """What each operator of an operator_waiver became, by the waiver's id and the operator, as ``counts.lock`` states it."""
     accepted: Accepted | None = None
@@ -203,6 +161,26 @@ class Policy:
             forward_window_days=window,
             timelines=tuple(profile.applied(timeline) for timeline in self.timelines),
         )
+
+    @cached_property
+    def operator_gaps(self) -> dict[str, BehaviorEntry]:
+        """The releases of whose operators a part is recorded, with the entry that says why."""
+        unlisted = (one for one in self.behaviors if one.outcome == "unlisted" and one.readers is not None)
+        return {str(one.readers): one for one in unlisted}
+
+    def without_gaps(self) -> Policy:
+        """This policy without what it says of operators that are recorded in part."""
+        return replace(self, behaviors=tuple(one for one in self.behaviors if one.outcome != "unlisted"))
+
+    @cached_property
+    def warnings(self) -> tuple[KnownMessage, ...]:
+        """The warnings that releases are known to give."""
+        return tuple(one for one in self.messages if one.kind == "warning")
+
+    @cached_property
+    def wordings(self) -> tuple[KnownMessage, ...]:
+        """The errors that releases word in several ways."""
+        return tuple(one for one in self.messages if one.kind == "error")
 
     @property
     def releases(self) -> tuple[CalendarRelease, ...]:
@@ -224,11 +202,8 @@ class Policy:
             "forward_window_days": self.forward_window_days,
             "corpus": _plain(self.corpus),
             "releases": [_plain(release) for release in self.releases],
-            **{
-                kind.field: [_plain(item) for item in getattr(self, kind.field)]
-                for kind in REGISTRY
-                if kind.field and kind.judged
-            },
+            "planned": [_plain(release) for release in self.planned],
+            **{kind.field: [_plain(item) for item in getattr(self, kind.field)] for kind in REGISTRY if kind.field},
             "counts": [[*key, count] for key, count in sorted(self.counts.items())],
             "accepted": None if self.accepted is None else self.accepted.text,
             "became": [[*key, one] for key, one in sorted(self.became.items())],
@@ -258,7 +233,7 @@ class Policy:
 
     def disregards(self, kind: str, family: str) -> bool:
         """Whether a kind of difference is not held against readers of a family."""
-        return any(entry.kind == kind and family in entry.families for entry in self.disregarded)
+        return any(entry.kind == kind and family in entry.families for entry in self.tolerances)
 
 
 def _plain(table: Table) -> Mapping[str, Any]:
@@ -266,9 +241,8 @@ def _plain(table: Table) -> Mapping[str, Any]:
 
 
 REGISTRY: Final[tuple[Kind, ...]] = (
-    Kind("policy", PolicyTable, (), required="its name, its first day and its forward window are missing", single=True),
     Kind(
-        "corpus", CorpusScope, (), required="its writers and readers, or the rule that gives them, are missing", single=True,
+        "policy", PolicyTable, (), required="its name, its first day, its forward window and its corpus are missing", single=True,
         releases=(("writers",), ("readers",), ("besides",)),
     ),
     Kind(

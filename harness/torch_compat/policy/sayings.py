@@ -1,8 +1,7 @@
-"""What releases say, as policies state it: warnings, and errors that are one in other words."""
+"""What a policy says that releases say: warnings, and errors that are one in other words (``warnings.toml``, ``wordings.toml``)."""
 
 from __future__ import annotations
 
-import functools
 import re
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -15,24 +14,19 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
 
-__all__ = ["KnownWarning", "Phrase", "Saying", "Wording"]
+__all__ = ["OF_WARNINGS", "KnownMessage", "Phrase"]
 
 
-@functools.cache
-def _with_names(text: str) -> re.Pattern[str]:
-    """What finds a text in which '*' stands for one name, or for itself."""
-    return re.compile(r"(?:[\w.]+|\*)".join(map(re.escape, text.split("*"))))
-
-
-class Saying(Table):
+class Phrase(Table):
     """What some releases say, word for word."""
 
-    readers: Releases
-    """The releases that say it so."""
-    category: Annotated[str, Field(pattern=MODULE)]
-    """The class of the warning, as 'FutureWarning'."""
+    type: Annotated[str, Field(pattern=MODULE)]
+    """The class of the warning or error, as 'FutureWarning'."""
     text: Text
-    """What it says, without what varies from machine to machine; '*' stands for one name in it, or for itself."""
+    """What it says, without what varies from machine to machine; of an error the line that says the cause, with what varies as judging tells
+    texts apart ('N' for a number). '*' stands for one name in it, or for itself."""
+    releases: Releases
+    """The releases that say it so, of an error as writers or as readers; open to the future for the newest."""
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
@@ -42,12 +36,27 @@ class Saying(Table):
         """Whether a text is this one."""
         return self._pattern.fullmatch(text) is not None
 
+    def says(self, kind: str, text: str) -> bool:
+        """Whether an error is this one, given its class and its text without what varies."""
+        return kind == self.type and self.is_in(text)
 
-class KnownWarning(Table):
-    """A warning that releases are known to give on archives."""
+
+OF_WARNINGS = ("families", "options", "during", "operators", "always", "varies", "once")
+"""The keys that only warnings have."""
+
+
+class KnownMessage(Table):
+    """A warning that releases are known to give on archives, or an error of one check that they word in several ways."""
 
     model_config = ConfigDict(
         json_schema_extra={
+            "oneOf": [
+                {"properties": {"kind": {"const": "warning"}}, "required": ["families"]},
+                {
+                    "properties": {"kind": {"const": "error"}},
+                    "not": {"anyOf": [{"required": [key]} for key in OF_WARNINGS]},
+                },
+            ],
             "not": {
                 "anyOf": [{"required": ["always", "once"]}, {"required": ["always", "varies"]}, {"required": ["once", "varies"]}]
             },
@@ -56,9 +65,12 @@ class KnownWarning(Table):
     )
 
     id: Identifier
-    """Its name."""
-    families: Several[Family]
-    """The families of archives of which they say it."""
+    """Its name; of an error what is checked."""
+    kind: Literal["warning", "error"]
+    """warning: said on archives, or in calls of their programs. error: raised where a check of PyTorch's does not hold, so that errors with
+    these texts are the same refusal."""
+    families: Several[Family] = ()
+    """The families of archives of which they say it. This and the keys up to `once` are of warnings only."""
     options: Several[Identifier] | None = None
     """The sets of load options under which they do; any unless given."""
     during: Literal["loading", "running"] = "loading"
@@ -74,9 +86,9 @@ class KnownWarning(Table):
     """Whether a process says it once. Which of the archives that it loads hears it depends on what it loaded before, so silence is no finding,
     and two observations may differ in it."""
     because: Text
-    """Why it is said."""
-    says: Several[Saying]
-    """What is said by which releases: one for each wording and category that it has had."""
+    """Why it is said; of an error, why it is the same refusal."""
+    says: Several[Phrase]
+    """What is said by which releases: one for each wording and class that it has had; of an error two at least."""
 
     def concerns(self, family: str, options: str, operators: Collection[str]) -> bool:
         """Whether it is about archives of this family with programs of these operators, read under these load options."""
@@ -98,29 +110,3 @@ class KnownWarning(Table):
     def said(self, text: str) -> bool:
         """Whether a text is this warning's, by whomever it is said."""
         return any(one.is_in(text) for one in self.says)
-
-
-class Phrase(Table):
-    """What some releases raise where they make a check."""
-
-    type: Annotated[str, Field(pattern=MODULE)]
-    """The class of the error, as 'RuntimeError'."""
-    text: Text
-    """The line of it that says the cause, with what varies as judging tells texts apart ('N' for a number); '*' stands for one name in it, or for itself."""
-    releases: Releases
-    """The releases that say it, as writers or as readers; open to the future for the newest."""
-
-    def says(self, kind: str, text: str) -> bool:
-        """Whether an error is this one, given its class and its text without what varies."""
-        return kind == self.type and _with_names(self.text).fullmatch(text) is not None
-
-
-class Wording(Table):
-    """One check of PyTorch's, and what releases raise where it does not hold: the same refusal in other words."""
-
-    id: Identifier
-    """Its name: what is checked."""
-    says: Several[Phrase]
-    """What is raised, and by which releases; two at least."""
-    because: Text
-    """Why it is the same refusal."""

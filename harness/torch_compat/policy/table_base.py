@@ -15,6 +15,7 @@ __all__ = [
     "IDENTIFIER",
     "MODULE",
     "NAME",
+    "NAMED",
     "ONE_LINE",
     "OPCODE",
     "OPERATOR",
@@ -26,7 +27,6 @@ __all__ = [
     "SCHEMA",
     "SHAPES",
     "SIGN",
-    "SLIP_SIGN",
     "UPGRADER",
     "URL",
     "Family",
@@ -49,13 +49,13 @@ PACKAGE_VERSION: Final = r"^[0-9]+([.][0-9]+)+$"
 PYTHON: Final = r"^[0-9]+\.[0-9]+$"
 SCHEMA: Final = r"^[A-Za-z_][A-Za-z0-9_]*::[A-Za-z0-9_.]+[(].*[)] -> .+$"
 IDENTIFIER: Final = r"^[a-z0-9]+([-.][a-z0-9]+)*$"
+NAMED: Final = r"^([a-z0-9]+([-.][a-z0-9]+)*|CVE-[0-9]{4}-[0-9]{4,})$"
 ONE_LINE: Final = r"^\S.*\S$"
 NAME: Final = r"^[a-z][a-z0-9_]*$"
 GLOBAL: Final = r"^[A-Za-z_][A-Za-z0-9_]*([.][A-Za-z_][A-Za-z0-9_]*)+$"
 URL: Final = r"^(https?|file)://[^\s#]+$"
 OPCODE: Final = r"^[A-Z][A-Z0-9_]*$"
 SIGN: Final = r"^[a-z][a-z-]*(:\S+)?$"
-SLIP_SIGN: Final = r"^(debug|family|runs|unmet|unmet-in|untyped):\S+$"
 OPERATOR: Final = r"^([*]|[A-Za-z_][A-Za-z0-9_]*::[A-Za-z0-9_]+([.][A-Za-z0-9_]+)?)$"
 QUALIFIED: Final = r"^[A-Za-z_][A-Za-z0-9_]*::[A-Za-z0-9_]+([.][A-Za-z0-9_]+)?$"
 UPGRADER: Final = r"^[A-Za-z_][A-Za-z0-9_]*_[0-9]+_[0-9]+$"
@@ -70,9 +70,9 @@ SHAPES: Final = {
     MODULE: "a module such as 'numpy.core'",
     GLOBAL: "a module and a name in it such as 'collections.OrderedDict'",
     OPCODE: "an opcode of pickletools such as 'BINPERSID'",
-    SLIP_SIGN: "a sign such as 'unmet:file-format' (see harness/torch_compat/runtime/slips.py)",
-    SIGN: "a sign of an archive such as 'record:model.json' (see harness/torch_compat/loadability/archive_features.py)",
+    SIGN: "a sign such as 'record:model.json' (see harness/torch_compat/releases/behavior.py)",
     IDENTIFIER: "lower-case words joined by hyphens such as 'newer-loads'",
+    NAMED: "lower-case words joined by hyphens, or the number of a vulnerability such as 'CVE-2025-32434'",
     QUALIFIED: "an operator with its overload, such as 'aten::div.Tensor'",
     UPGRADER: "operator, overload, and the first and last file format version, such as 'div_Tensor_0_3'",
     OPERATOR: "an operator such as 'aten::div' or 'aten::div.Tensor', or '*'",

@@ -25,7 +25,7 @@ from torch_compat.releases.release import Release
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from torch_compat.policy.deprecations import Deprecation, Event, Planned, Step, Timeline
+    from torch_compat.policy.deprecations import Deprecation, Event, Step, Timeline
     from torch_compat.policy.model import CalendarRelease
     from torch_compat.policy.policy import Policy
     from torch_compat.releases.calendar import Calendar
@@ -78,7 +78,7 @@ class Axis:
     Between two planned lines whose minor numbers are apart, those in between are counted; their days are not known.
     """
 
-    def __init__(self, calendar: Calendar[CalendarRelease], planned: Iterable[Planned] = ()) -> None:
+    def __init__(self, calendar: Calendar[CalendarRelease], planned: Iterable[CalendarRelease] = ()) -> None:
         """Lines are ranked by version; the day of a line is that of its first release."""
         real = {release.version: release.date for release in calendar}
         dates = {one.version: one.date for one in planned if one.version not in real} | real

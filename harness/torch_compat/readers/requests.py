@@ -4,7 +4,7 @@ A request is ``{"do": "observe", "path", "family", "calls", "horizon"}`` or ``{"
 It is answered in a process of its own (:mod:`torch_compat.readers.child`). Stages may precede its reply, which holds exactly one of
 
 * ``"result"`` what the program does, in the form of goldens and observations (see harness/torch_compat/inside/worker.py);
-* ``"crashed"`` that the release of the horizon dies, as ``policies/torch/slips.toml`` has it: ``{"stage", "signal", "said",
+* ``"crashed"`` that the release of the horizon dies, as ``policies/torch/behaviors.toml`` has it: ``{"stage", "signal", "explanation",
   "predicted"}``, of which the last says so in words; a process of the reference reader that dies itself says nothing;
 * ``"unsupported"`` what the reference reader lacks: ``{"code", "message", "where"}``;
 * ``"failed"`` why the request makes no sense.
@@ -25,13 +25,13 @@ from torch_compat.errors import ArchiveError, HarnessError, Raised, Refused, Uns
 from torch_compat.runtime.encoding import Decoder, Encoder, death, perform
 from torch_compat.runtime.horizons import horizon
 from torch_compat.runtime.load import load
-from torch_compat.runtime.slips import DiesCalled, DiesLoading
+from torch_compat.runtime.slips import DiesCalled, DiesLoading, explanation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from torch_compat.archive import Archive
-    from torch_compat.runtime.slips import RuntimeSlip
+    from torch_compat.releases.behavior import Behavior
 
 __all__ = ["answer"]
 
@@ -62,18 +62,18 @@ def answer(
 
 def _observe(request: dict[str, Any], archive: Path | Archive, progress: Callable[[str], None]) -> dict[str, Any]:
     progress("call")  # what loads is data; only calls can take long
-    met: dict[str, RuntimeSlip] = {}
+    met: dict[str, Behavior] = {}
     done = perform(archive, request["family"], request["calls"], request["horizon"], met)
     reply = done if "crashed" in done else {"result": done}
     return {**reply, **_slips(met, request["horizon"])}
 
 
-def _slips(met: dict[str, RuntimeSlip], horizon: str) -> dict[str, Any]:
+def _slips(met: dict[str, Behavior], horizon: str) -> dict[str, Any]:
     """What is to be said beside a result of slips that were met; nothing where there were none."""
     said: dict[str, Any] = {"slips": sorted(met)} if met else {}
     for slip in met.values():
         if slip.outcome == "unstable":
-            said["unstable"] = {"stage": slip.stage, "signal": slip.signal, "predicted": slip.said(horizon)}
+            said["unstable"] = {"stage": slip.stage, "signal": slip.signal, "predicted": explanation(slip, horizon)}
     return said
 
 

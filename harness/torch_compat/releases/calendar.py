@@ -43,6 +43,11 @@ class Listed(NamedTuple):
     pythons: tuple[str, ...]
 
     @classmethod
+    def every(cls, tables: Iterable[Mapping[str, Any]]) -> Iterator[Listed]:
+        """The releases of tables ``[[release]]``, without those that are planned."""
+        return (cls.read(table) for table in tables if "source" not in table)
+
+    @classmethod
     def read(cls, table: Mapping[str, Any]) -> Listed:
         """The release of a table ``[[release]]``."""
         return cls(table["version"], table["date"], tuple(table.get("pythons", ())))

@@ -1,4 +1,4 @@
-"""Which releases write and read the corpus, from what ``[corpus]`` says and the calendar.
+"""Which releases write and read the corpus, from what ``[policy]`` says and the calendar.
 
 Without any dependency, on tables as TOML gives them: noxfile.py asks this very function without installing the package, so that
 its sessions and the policy can never speak of different releases.
@@ -26,7 +26,7 @@ def corpus_scope(corpus: Mapping[str, Any], releases: Iterable[Mapping[str, Any]
     """Writers and readers, as versions.
 
     Parameters:
-        corpus: the table ``[corpus]``, either with ``writers`` and ``readers``, or with ``lines``, ``settled`` and ``besides``.
+        corpus: the table ``[policy]``, either with ``writers`` and ``readers``, or with ``lines``, ``settled`` and ``besides``.
         releases: the tables ``[[release]]``.
     """
     if corpus.get("lines") is None:

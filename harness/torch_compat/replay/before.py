@@ -47,7 +47,8 @@ PART: Final = re.compile(r"^ *\{.*\},?\n?", re.MULTILINE)
 SIDES: Final = re.compile(r'\b(writers|readers) = "([^"]*)"')
 SETS: Final = ("readers", "writers")
 SAYING: Final = re.compile(r'^( *\{ (?:[^\n]*, )?(?:readers|releases) = ")([^"\n]*)("[^\n]*\},?\n)', re.MULTILINE)
-"""One of the texts of a warning or a wording."""
+"""One of the texts of a warning or a wording, or one of the versions of a package."""
+LAYOUT: Final = re.compile(r"^(?:writers|says) = .*\n", re.MULTILINE)
 UNCLEAR: Final = re.compile(r'\{ readers = "([^"]*)"(, [^{}]*)\}(?:, )?')
 BESIDES: Final = re.compile(r"^besides = .*$", re.MULTILINE)
 UNTIL: Final = re.compile(r'^read_until = \{ release = "([^"]*)".*\n', re.MULTILINE)
@@ -60,7 +61,6 @@ LINK: Final = re.compile(r'^alternative_deprecation = "([^"]*)"\n', re.MULTILINE
 WARNING: Final = re.compile(r"^warning = .*\n", re.MULTILINE)
 ANNOUNCED: Final = re.compile(r'^announced = \{ release = "([^"]*)".*\n', re.MULTILINE)
 EVENTS: Final = "[[deprecation.events]]"
-WORDING: Final = "[[wording]]"
 WAIVER: Final = "[waiver]"
 
 
@@ -318,16 +318,21 @@ def _table(part: TableText, gone: _Gone) -> TableText | None:
         if isinstance(stated, str):
             left = gone.without(stated)
             if left == "none" != stated:
-                return None
+                if key != "writers" or "says" not in table:
+                    return None
+                body = LAYOUT.sub("", body)  # nobody writes what others did not load; who loads it stays
+                continue
             body = re.sub(rf'^{key} = "[^"]*"$', f'{key} = "{left}"', body, flags=re.MULTILINE)
     if "unclear" in table:
         body = UNCLEAR.sub(lambda found: _unclear(found, gone), body).replace(", ]", "]")
     if "besides" in table:
         besides = [one for one in table["besides"] if one not in gone.releases]
         body = BESIDES.sub(f"besides = {json.dumps(besides)}", body)
+    if "beside" in table:
+        body = SAYING.sub(lambda found: _saying(found, gone), body)
     if isinstance(table.get("says"), list):
         body = SAYING.sub(lambda found: _saying(found, gone), body)
-        if len(_innermost(parsed(body, part.header))["says"]) < (2 if part.header == WORDING else 1):
+        if len(_innermost(parsed(body, part.header))["says"]) < (2 if table.get("kind") == "error" else 1):
             return None
     body = UNTIL.sub(lambda found: _until(found, gone), body)
     body = ENDS.sub(lambda found: "" if found[1] in gone.releases else found[0], body)

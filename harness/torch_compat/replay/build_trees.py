@@ -139,11 +139,11 @@ def _predicted(policy: Policy, corpus: Corpus, own: Corpus) -> Policy:
     }
     return replace(
         policy,
-        weights_only_refusals=tuple(
-            entry.model_copy(update={"writers": entry.writers | ReleaseSet.of(Release(alike[entry.recipe].release))})
-            if entry.recipe in alike and entry.writers is not None and Release(newest) in entry.writers
+        behaviors=tuple(
+            entry.model_copy(update={"writers": entry.writers | ReleaseSet.of(Release(alike[recipe].release))})
+            if (recipe := entry.refused_recipe) in alike and entry.writers is not None and Release(newest) in entry.writers
             else entry
-            for entry in policy.weights_only_refusals
+            for entry in policy.behaviors
         ),
     )
 

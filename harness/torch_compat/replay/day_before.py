@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
 __all__ = ["DayBefore", "backtested", "day_before", "leaks"]
 
-UNEXPLAINED: Final = frozenset({"[[tolerance]]", "[[disregard]]", "[[planned]]"})
-"""Tables that hold for all releases, or for some to come: where one names a later release, nothing of it was known before."""
+UNEXPLAINED: Final = frozenset({"[[tolerance]]"})
+"""Tables that hold for all releases: where one names a later release, nothing of it was known before."""
 SECTIONS: Final = ("schemas", "operator_versions", "imported", "constants")
 LATER: Final = "…"
 """Stands where a text named a release that nobody knew. Titles have a greatest length, so it is no longer than any name."""
@@ -200,14 +200,19 @@ def _line(version: str) -> str:
 def _unnamed(policies: Path, gone: frozenset[str]) -> dict[str, str]:
     """Take the names of releases out of what is left of a policy; the text of every file."""
     texts: dict[str, str] = {}
-    kept = [part.version for path in policies.glob("*.toml") for part in _tables(path) if part.header == "[[release]]"]
+    kept = [
+        part.version
+        for path in policies.glob("*.toml")
+        for part in _tables(path)
+        if part.header == "[[release]]" and not part.is_planned
+    ]
     names = _pattern(gone, kept)
     for path in sorted(one for one in policies.rglob("*") if one.is_file()):
         text = read_whole(path).decode("utf-8")
         if path.suffix == ".toml":
             parts = []
             for part in split_tables(text):
-                if part.header in UNEXPLAINED and (part.header == "[[planned]]" or names.search(part.body)):
+                if part.is_planned or (part.header in UNEXPLAINED and names.search(part.body)):
                     parts.append(TableText("", "", "\n"))
                 elif part.header == "[[release]]":
                     parts.append(part)

@@ -159,13 +159,13 @@ def predictions_current(place: Root, evidence: Evidence) -> bool:
 
 
 def predict(place: Root, step: Callable[[int, int], None]) -> tuple[list[str], list[str]]:
-    """Count anew what reports/predictions.md says, and the quirks and slips of the lock; write both.
+    """Count anew what reports/predictions.md says, and the behaviors of the lock; write both.
 
     Parameters:
         step: is told how many readers are done, and of how many.
 
     Returns:
-        The cells that are told wrongly, in words; and the quirks and slips that explain nothing, where nothing is written.
+        The cells that are told wrongly, in words; and the behaviors that explain nothing, where nothing is written.
 
     Raises:
         NothingSelected: no program is recorded of any reader.
@@ -201,7 +201,7 @@ def prediction_texts(
 
     Parameters:
         readers: what was counted of every reader, oldest first.
-        counts: of quirks and slips.
+        counts: of behaviors.
 
     Raises:
         PolicyError: the lock cannot be read.

@@ -69,7 +69,7 @@ class LoadingEvidence:
         )
 
     def explained(self, need: str, rules: Rules) -> int:
-        """How many cells a need or quirk explains: in so many more the verdict would be wrong without it."""
+        """How many cells a need explains: in so many more the verdict would be wrong without it."""
         return self.deviations_if(need, rules.everyone)
 
     def wrong(self, fixture: str, takers: int) -> int:

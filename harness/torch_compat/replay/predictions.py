@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from torch_compat.errors import CorpusError
-from torch_compat.policy.model import Quirk
+from torch_compat.releases.behavior import LOADS
 from torch_compat.replay.loading import LoadingEvidence
 from torch_compat.replay.reference import observe_reference, plan_reference
 from torch_compat.report.predictions import ReaderCounts
@@ -46,7 +46,7 @@ def predictions(
 
 
 def explained(evidence: Evidence, readers: Iterable[ReaderCounts], rules: Rules) -> dict[Key, int]:
-    """How many cells each quirk and each slip of the policy explains: what the lock states of them.
+    """How many cells each counted behavior of the policy explains: what the lock states of them.
 
     Parameters:
         readers: what was counted of every reader.
@@ -56,8 +56,11 @@ def explained(evidence: Evidence, readers: Iterable[ReaderCounts], rules: Rules)
     for one in readers:
         slips.update(one.slips)
     loading = LoadingEvidence.of(evidence.corpus, evidence.recorded.values(), rules)
-    quirks = {("quirk", one.id): loading.explained(one.id, rules) for one in evidence.policy.needs if isinstance(one, Quirk)}
-    return quirks | {("slip", one.id): slips[one.id] for one in evidence.policy.slips}
+    return {
+        ("behavior", one.id): loading.explained(one.id, rules) if one.outcome == LOADS else slips[one.id]
+        for one in evidence.policy.behaviors
+        if one.counted
+    }
 
 
 def _predicted(evidence: Evidence, reader: ObservedReader, given: Sequence[Task]) -> tuple[ReaderCounts, list[str]]:

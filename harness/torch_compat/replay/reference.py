@@ -59,7 +59,7 @@ def observe_reference(
         today: the day to put on new observations.
         horizon: one for all cells; else each fixture is read at the horizon of its own writer.
         together: whether one process reads many archives (:class:`torch_compat.readers.reference.Reference`).
-        slips: takes the slips of the horizon's release (``policies/torch/slips.toml``) that each new cell came to, by their ids.
+        slips: takes the slips of the horizon's release (``policies/torch/behaviors.toml``) that each new cell came to, by their ids.
 
     Raises:
         ReaderError: its processes do not start.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from torch_compat.corpus.manifest import Fixture
     from torch_compat.corpus.observations import Observation, ObservedReader
-    from torch_compat.policy.sayings import KnownWarning
+    from torch_compat.policy.sayings import KnownMessage
 
 __all__ = ["DECIDED", "differences", "only_last_bits", "rounded_elsewhere"]
 
@@ -152,7 +152,7 @@ def _surveyed(name: str, expected: Path, found: Path, release: str) -> Iterator[
             yield f"{name}: {one} differs"
 
 
-def _readers(root: Path, once: Collection[KnownWarning]) -> dict[str, ObservedReader]:
+def _readers(root: Path, once: Collection[KnownMessage]) -> dict[str, ObservedReader]:
     """The recorded readers, without the warnings that a process gives once: what was loaded before decides who hears them."""
     found = read_recorded(root / OBSERVATIONS).readers
     return {
@@ -161,7 +161,7 @@ def _readers(root: Path, once: Collection[KnownWarning]) -> dict[str, ObservedRe
     }
 
 
-def _without(once: Collection[KnownWarning], cell: Observation) -> Observation:
+def _without(once: Collection[KnownMessage], cell: Observation) -> Observation:
     heard = tuple(pair for pair in cell.warnings if not any(one.said(pair[1]) for one in once))
     return cell if heard == cell.warnings else replace(cell, warnings=heard)
 

@@ -28,10 +28,11 @@ HEAD: Final = """\
 # held against what weights_only.toml says of each release. Recorded refusals are expected where this file tells them, and archives
 # that are taken although it tells a refusal are a failure.
 #
-# recipe   what made the archive
-# writers  the releases that wrote it; absent where no release did
-# readers  the releases that refuse it; 'none' where every one takes it
+# recipe:NAME  what made the archive
+# writers      the releases that wrote it; absent where no release did
+# readers      the releases that refuse it; 'none' where every one takes it
 """
+BECAUSE: Final = "what its pickles name or hold is not on the lists of weights_only.toml"
 
 
 def weights_only_refusals(corpus: Corpus, rules: Rules) -> str:
@@ -51,9 +52,11 @@ def weights_only_refusals(corpus: Corpus, rules: Rules) -> str:
     for (recipe, synthetic), by_writer in sorted(told.items()):
         wrote = Known([] if synthetic else sorted(by_writer, key=known.place))
         for readers in dict.fromkeys(by_writer[writer] for writer in wrote.releases or by_writer):
-            stated = ""
+            stated, name = "", f"weights-only-{recipe.replace('_', '-')}"
             if not synthetic:
-                spans = wrote.spans(wrote.holding(writer for writer in by_writer if by_writer[writer] == readers))
+                spans = [*wrote.spans(wrote.holding(writer for writer in by_writer if by_writer[writer] == readers))]
                 stated = f'writers = "{ReleaseSet(Interval(Release(first), Release(last)) for first, last in spans)}"\n'
-            text += f'\n[[weights_only_refusal]]\nrecipe = "{recipe}"\n{stated}readers = "{readers}"\n'
+                name += f"-{spans[0][0]}"
+            text += f'\n[[behavior]]\nid = "{name}"\nall = ["weights-only", "recipe:{recipe}"]\n{stated}readers = "{readers}"\n'
+            text += f'outcome = "refused"\nbecause = "{BECAUSE}"\n'
     return text

@@ -25,7 +25,6 @@ from torch_compat.errors import CorpusError
 from torch_compat.loadability import Judge
 from torch_compat.loadability.torchscript_source import KINDS
 from torch_compat.operators.call_signature import bare
-from torch_compat.policy.model import Quirk
 from torch_compat.releases.release import Release
 from torch_compat.replay.loading import loads, takers_of
 from torch_compat.rules.reference_agrees import DEAD
@@ -56,7 +55,7 @@ class ExecutedSample:
         tasks: the programs of each reader, by its release, in the order of the plan.
         chosen: how many cells are executed, by reason.
         among: how many cells there are, by reason.
-        causes: of each named cause but slips, in how many executed cells it decides: ``need``, ``quirk``, ``module``, ``builtin`` and
+        causes: of each named cause but slips, in how many executed cells it decides: ``behavior``, ``module``, ``builtin`` and
             ``conversion`` who loads, ``change`` what is computed.
         explained: of each of these, in how many recorded cells; of those about loading in all families.
         programs: of each of these, in how many recorded cells of programs, which can be executed.
@@ -177,7 +176,6 @@ def _causes(
     rules: Rules,
 ) -> Iterator[tuple[Key, list[Cell]]]:
     """Of each named cause but slips the cells that it decides."""
-    quirks = {one.id for one in evidence.policy.needs if isinstance(one, Quirk)}
     for need in rules.needs:
         without = {
             name: [item._replace(takers=rules.everyone) if item.what == need.id else item for item in items]
@@ -185,7 +183,7 @@ def _causes(
             if any(item.what == need.id for item in items)
         }
         takers = {name: takers_of(items) for name, items in without.items()}
-        yield ("quirk" if need.id in quirks else "need", need.id), list(_decided(loading, takers, rules, releases))
+        yield ("behavior", need.id), list(_decided(loading, takers, rules, releases))
     for key, other in _without(rules):
         judge = Judge(other)
         takers = {name: takers_of(judge.items(facts)) for name, facts in loading.facts.items()}
@@ -194,7 +192,7 @@ def _causes(
 
 
 def _without(rules: Rules) -> Iterator[tuple[Key, Rules]]:
-    """The rules without each of what stands in needs.toml beside needs and quirks."""
+    """The rules without each of what else decides who loads."""
     for name in filter(None, rules.beside):  # a package: Python itself stands beside every release
         yield ("beside", name), rules._replace(beside={one: it for one, it in rules.beside.items() if one != name})
     for name in rules.builtins:

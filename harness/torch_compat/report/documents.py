@@ -100,7 +100,7 @@ def _findings(_root: Path, _old: str, judged: Callable[[], JudgedTree]) -> str:
 
 def _tolerances(_root: Path, _old: str, judged: Callable[[], JudgedTree]) -> str:
     evidence = judged().evidence
-    return tolerances_md(evidence.policy.tolerances, forgiven(evidence))
+    return tolerances_md([one for one in evidence.policy.tolerances if one.kind == "value"], forgiven(evidence))
 
 
 def _readme(_root: Path, old: str, judged: Callable[[], JudgedTree]) -> str:

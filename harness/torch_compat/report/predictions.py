@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from torch_compat.policy.model import Quirk
+from torch_compat.releases.behavior import SLIPS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from torch_compat.policy.counts import Key
     from torch_compat.releases.sets import ReleaseSet
 
-__all__ = ["QUIRKS", "SLIPS", "ReaderCounts", "document", "spans", "stated"]
+__all__ = ["LOADING", "PROGRAMS", "ReaderCounts", "document", "spans", "stated"]
 
 HEAD = """\
 <!-- Generated: nox -s predictions -- --write. Do not edit. -->
@@ -27,16 +27,16 @@ compared with the recorded results of that release: whether it loads the program
 raises; and the state before and after. A cell is one program and one release. `nox -s predictions` repeats all of it in some minutes,
 and fails if a cell is predicted wrongly or differs from this document.
 """
-SLIPS = """
+PROGRAMS = """
 ## Slips
 
-Slips are cases where a release departs from its own rules (`policies/torch/slips.toml`). Each one is a condition on the archive and a range
+Slips are behaviors by which a release departs from its own rules (`policies/torch/behaviors.toml`). Each one is a condition on the archive and a range
 of releases. These cells agree because the reference reader does the same, or predicts that the release crashes.
 """
-QUIRKS = """
-## Quirks
+LOADING = """
+## Exceptions about loading
 
-Quirks say which releases load an archive where no general rule does (`policies/torch/needs.toml`), for all families of archives.
+Behaviors that say which releases load an archive where no general rule does (`policies/torch/behaviors.toml`), for all families of archives.
 `tests/repository/test_loadability.py` counts the cells.
 """
 
@@ -77,7 +77,7 @@ def document(readers: Sequence[ReaderCounts], policy: Policy, counts: Mapping[Ke
     """The document.
 
     Parameters:
-        counts: of quirks and slips, by kind and id.
+        counts: of behaviors, by kind and id.
     """
     counted: Counter[str] = Counter()
     for one in readers:
@@ -85,23 +85,27 @@ def document(readers: Sequence[ReaderCounts], policy: Policy, counts: Mapping[Ke
     cells, agree, slipped = (sum(getattr(one, name) for one in readers) for name in ("cells", "agrees", "by_slip"))
     total = ReaderCounts("all", cells, agree, slipped, counted)
     rows = [(one.release, one.cells, one.agrees, one.by_slip, one.share) for one in (*readers, total)]
-    slips = [(slip.id, spans(slip.readers), slip.outcome, counts["slip", slip.id], slip.because) for slip in policy.slips]
-    quirks = [(one.id, counts["quirk", one.id], one.because) for one in policy.needs if isinstance(one, Quirk)]
+    slips = [
+        (one.id, spans(one.readers), one.outcome, counts["behavior", one.id], one.because)
+        for one in policy.behaviors
+        if one.outcome in SLIPS and one.readers is not None
+    ]
+    departing = sorted((one.id, counts["behavior", one.id], one.because) for one in policy.behaviors if one.departs)
     return "".join(
         [
             HEAD,
             table(("release", "programs", "agree", "of these by slips", "share"), rows),
-            SLIPS,
+            PROGRAMS,
             table(("slip", "releases", "outcome", "cells", "why"), slips),
-            QUIRKS,
-            table(("quirk", "cells", "why"), quirks),
+            LOADING,
+            table(("behavior", "cells", "why"), departing),
         ]
     )
 
 
 def stated(text: str) -> list[ReaderCounts]:
     """What a document states of each reader, without how many come to which slip."""
-    rows = _ROW.findall(text.partition(SLIPS)[0])
+    rows = _ROW.findall(text.partition(PROGRAMS)[0])
     return [
         ReaderCounts(name, int(cells), int(agrees), int(slipped), Counter())
         for name, cells, agrees, slipped in rows

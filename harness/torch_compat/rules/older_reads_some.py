@@ -2,7 +2,8 @@
 
 What: if a reader older than the writer, outside the forward window, refuses or raises in every archive of one family that a
 release wrote, under one set of load options, then each archive must be explained: by a version of a format that the reader does
-not know, by a stated layout (``[[layout]]`` of ``policies/torch/formats.toml``), or by the purpose of the load options. A layout
+not know, by a stated layout (a behavior with ``writers`` in
+``policies/torch/behaviors.toml``), or by the purpose of the load options. A layout
 that explains no archive is out of date.
 
 Why: a single archive that an older reader refuses says little, and was not promised. But if no archive of a writer loads any
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from torch_compat.judging.cell import Cells
     from torch_compat.judging.evidence import Evidence
     from torch_compat.policy import RuleEntry
-    from torch_compat.policy.model import Layout
+    from torch_compat.policy.behaviors import BehaviorEntry
     from torch_compat.releases.sets import ReleaseSet
 
 __all__ = ["judge"]
@@ -44,13 +45,14 @@ NOTHING = frozenset({Outcome.REFUSED, Outcome.RAISED})
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
     """Judge every older reader by each family of archives that a release wrote."""
     takers = {entry.label: _readers(evidence, entry.readers) for entry in evidence.policy.formats}
-    changed = {layout.id: _readers(evidence, layout.readers) for layout in evidence.policy.layouts}
+    stated = [one for one in evidence.policy.behaviors if one.says is not None]
+    changed = {layout.id: _without(evidence, layout) for layout in stated}
     written: dict[tuple[str, str, str], list[Cells]] = {}
     for cells in evidence.toward["forward"]:
         written.setdefault((cells.fixture.release, cells.fixture.family, cells.options.id), []).append(cells)
     used: set[str] = set()
     for (writer, family, options), line in written.items():
-        layouts = [one for one in evidence.policy.layouts if one.family == family and Release(writer) in one.writers]
+        layouts = [one for one in stated if _is_of(one, family) and one.writers is not None and Release(writer) in one.writers]
         asked, some = 0, 0
         left: list[tuple[Cells, int]] = []  # what readers take nothing of, with those of which nothing says why
         for cells in line:
@@ -60,7 +62,7 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
                 continue
             unknown = cells.readers & ~evidence.refusals_expected(cells) & ~_too_new(cells, takers)
             for layout in layouts:
-                if cells.readers & changed[layout.id] and layout.message in cells.message:
+                if cells.readers & changed[layout.id] and str(layout.says) in cells.message:
                     used.add(layout.id)
                     unknown &= ~changed[layout.id]
             left.append((cells, unknown))
@@ -79,7 +81,7 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
             ((message, _),) = unexplained.most_common(1)
             cause = Cause("nothing read", named, f"{subject}: none, and no version or layout says why: {message}")
             yield Judgement(rule.id, Verdict.FAIL, subject, cause, reader=reader.release, at=writer)
-    for layout in evidence.policy.layouts:
+    for layout in stated:
         if layout.id not in used and _recorded(evidence, layout):
             cause = Cause("unused layout", layout.id, f"the layout {layout.id} explains no archive that is recorded")
             yield Judgement(rule.id, Verdict.FAIL, layout.id, cause)
@@ -100,9 +102,20 @@ def _too_new(cells: Cells, takers: dict[str, int]) -> int:
     return reduce(or_, (~takers[label] for label in labels if label in takers), 0)
 
 
-def _recorded(evidence: Evidence, layout: Layout) -> bool:
+def _is_of(layout: BehaviorEntry, family: str) -> bool:
+    """Whether a layout is one of a family; of the archives themselves nothing but the error says that they have it."""
+    return f"family:{family}" in layout.when.all
+
+
+def _without(evidence: Evidence, layout: BehaviorEntry) -> int:
+    """The readers that do not load archives of a layout."""
+    return evidence.readers.where(lambda reader: layout.readers is not None and Release(reader.release) not in layout.readers)
+
+
+def _recorded(evidence: Evidence, layout: BehaviorEntry) -> bool:
     """Whether archives of a layout and readers without it are there at all."""
-    wrote = {fixture.release for fixture in evidence.corpus.fixtures.values() if fixture.family == layout.family}
-    return any(writer in evidence.policy.calendar and Release(writer) in layout.writers for writer in wrote) and any(
-        Release(reader.release) in layout.readers for reader in evidence.readers
+    wrote = {fixture.release for fixture in evidence.corpus.fixtures.values() if _is_of(layout, fixture.family)}
+    return bool(_without(evidence, layout)) and any(
+        writer in evidence.policy.calendar and layout.writers is not None and Release(writer) in layout.writers
+        for writer in wrote
     )

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from torch_compat.judging.evidence import Evidence
     from torch_compat.policy import RuleEntry
-    from torch_compat.policy.operator_waivers import OperatorGap, OperatorWaiver
+    from torch_compat.policy.operator_waivers import OperatorWaiver
 
 __all__ = ["judge"]
 
@@ -37,8 +37,8 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
     """Judge every waiver for operators by what it covers."""
     for waiver in evidence.policy.operator_waivers:
         yield _judgement(rule, f"waiver {waiver.id}", waiver.id, *_waiver(evidence, waiver))
-    for gap in evidence.policy.operator_gaps:
-        yield _judgement(rule, f"operator_gap of {gap.release}", gap.release, *_gap(evidence, gap))
+    for release in evidence.policy.operator_gaps:
+        yield _judgement(rule, f"operator_gap of {release}", release, *_gap(evidence, release))
 
 
 def _judgement(rule: RuleEntry, subject: str, name: str, verdict: Verdict, what: str, text: str) -> Judgement:
@@ -54,11 +54,11 @@ def _waiver(evidence: Evidence, waiver: OperatorWaiver) -> tuple[Verdict, str, s
     return (Verdict.FAIL if what else Verdict.PASS), what, text
 
 
-def _gap(evidence: Evidence, gap: OperatorGap) -> tuple[Verdict, str, str]:
+def _gap(evidence: Evidence, release: str) -> tuple[Verdict, str, str]:
     changes = evidence.derived(operator_changes)
     if changes is None:
         return Verdict.NOT_CHECKED, "not recorded", f"covers nothing here: {NOT_RECORDED}"
-    count, stated = unknown_operators(changes, gap), evidence.policy.counts["operator_gap", gap.release]
+    count, stated = unknown_operators(changes, release), evidence.policy.counts["operator_gap", release]
     if count == 0:
         return Verdict.FAIL, "unused", "covers nothing: all of its operators are known, or nothing was promised then"
     if count != stated:

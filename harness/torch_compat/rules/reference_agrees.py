@@ -3,7 +3,7 @@
 What: the reference reader runs every TorchScript, mobile and exported program at the horizon of the release that wrote it, and its result
 agrees with that release's own recorded read-back: the same values, or close values within the policy's tolerance for operator and
 dtype; a refusal or an error where the writer refused or raised; and the same crash where the writer crashed for a known reason
-(``policies/torch/slips.toml``). Features that the reference reader does not support are named and not checked. If the writer
+(``policies/torch/behaviors.toml``). Features that the reference reader does not support are named and not checked. If the writer
 crashed on its own file and the reference reader gives a different result, there is nothing to compare with.
 
 Why: the meaning of an old program must not depend on the release under test. The reference reader is trusted as far as it agrees

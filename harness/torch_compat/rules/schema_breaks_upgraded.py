@@ -62,8 +62,8 @@ def _judgement(evidence: Evidence, rule: RuleEntry, pair: Pair, one: Break) -> J
     subject = f"{one.operator} of {pair.older} in {pair.newer}"
     name = one.operator.partition(".")[0]
     if one.what == UNKNOWN:
-        gap = next((gap for gap in evidence.policy.operator_gaps if gap.release == pair.newer), None)
-        text = f"{pair.newer}: not known whether it has what the release before has: {gap.reason if gap else one.reason}"
+        gap = evidence.policy.operator_gaps.get(pair.newer)
+        text = f"{pair.newer}: not known whether it has what the release before has: {gap.because if gap else one.reason}"
         verdict = Verdict.EXPECTED if gap else Verdict.NOT_CHECKED
         return Judgement(rule.id, verdict, subject, Cause(one.what, "operators", text), reader=pair.newer, at=pair.newer)
     if not one.known:

@@ -4,7 +4,7 @@ What: every archive that a release wrote states exactly the highest of two numbe
 that release, and the versions of the operators that it holds. The policy states both: which versions all archives of a family have, and
 which operators raise the version from which release on. Until 1.11, a release raises the version for all overloads of such an operator;
 later releases raise it only for overloads that have an upgrader. The operators are those that the recipe declares, and those that its
-program holds without declaring them (`[[undeclared]]`).
+program holds without declaring them (behaviors with the outcome `writes`).
 
 Why: older readers refuse an archive whose version they do not know. A version that is too high makes them refuse programs that they
 could run. A version that is too low makes them compute something else without notice.
@@ -41,10 +41,10 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
     formats = [(one, one.version) for one in evidence.policy.formats if one.kind == KIND and isinstance(one.version, int)]
     upgraded = frozenset((one.operator, one.bump) for one in evidence.policy.upgraders)
     undeclared: dict[str, list[tuple[str, ...]]] = {}
-    for entry in evidence.policy.undeclared:
+    for entry in (one for one in evidence.policy.behaviors if one.operators):
         for fixture in evidence.corpus.fixtures.values():
-            if fixture.recipe == entry.recipe and fixture.release != SYNTHETIC and Release(fixture.release) in entry.writers:
-                undeclared.setdefault(fixture.id, []).append(entry.operators)
+            if fixture.release != SYNTHETIC and entry.of(fixture.recipe, Release(fixture.release)):
+                undeclared.setdefault(fixture.id, []).append(entry.operators or ())
     for fixture in evidence.corpus.fixtures.values():
         stated = fixture.versions.get(KIND)
         if stated is None or fixture.release == SYNTHETIC:

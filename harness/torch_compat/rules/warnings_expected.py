@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from torch_compat.judging.cell import Cells
     from torch_compat.judging.evidence import Evidence
     from torch_compat.policy import RuleEntry
-    from torch_compat.policy.sayings import KnownWarning
+    from torch_compat.policy.sayings import KnownMessage
 
 __all__ = ["judge"]
 
@@ -66,10 +66,10 @@ class _Heard:
 class _Known:
     """A stated warning, with the readers of its wordings as bits, and what was found of it."""
 
-    def __init__(self, entry: KnownWarning, evidence: Evidence) -> None:
+    def __init__(self, entry: KnownMessage, evidence: Evidence) -> None:
         self.entry = entry
         self.spans = tuple(
-            evidence.readers.where(lambda reader, one=one: Release(reader.release) in one.readers)  # type: ignore[misc]
+            evidence.readers.where(lambda reader, one=one: Release(reader.release) in one.releases)  # type: ignore[misc]
             for one in entry.says
         )
         self.span = 0
@@ -88,7 +88,7 @@ class _Known:
         """In which category this text is stated, and of which readers, for each wording that it is."""
         for one, span in zip(self.entry.says, self.spans, strict=True):
             if one.is_in(text):
-                yield one.category, span
+                yield one.type, span
 
     def note(self, heard: _Heard, cells: Cells, failures: Failures) -> None:
         """Remember who was asked, who said it how, and of whom something else is told."""
@@ -99,7 +99,7 @@ class _Known:
         self.among |= operators if heard.asked & self.span else set()
         for (category, text), bits in heard.said.items():
             for index, one in enumerate(self.entry.says):
-                if one.category == category and one.is_in(text) and bits & self.spans[index]:
+                if one.type == category and one.is_in(text) and bits & self.spans[index]:
                     self.said[index] |= bits
                     self.of |= operators
 
@@ -208,7 +208,7 @@ def _missing(heard: _Heard, known: list[_Known], line: Sequence[Cells], place: s
         for wording, span in zip(one.entry.says, one.spans, strict=True):
             silent, missing = missing & span, missing & ~span
             if silent:
-                text = f"{wording.category}: {wording.text}"
+                text = f"{wording.type}: {wording.text}"
                 text = f"{line[0].fixture.id} loads without the {text}" if place == LOADING else text
                 failures.append((silent, _cause("missing warning", one.entry.id, text, line[0], place)))
     return failures
@@ -241,7 +241,7 @@ def _unsaid(evidence: Evidence, rule: RuleEntry, stated: list[_Known]) -> Iterat
         if one.entry.once and any(one.said):
             continue
         silent = [
-            (span & one.asked, f"{wording.category}: {wording.text}")
+            (span & one.asked, f"{wording.type}: {wording.text}")
             for wording, span, said in zip(one.entry.says, one.spans, one.said, strict=True)
             if span & one.asked and not span & (said | one.told)
         ]

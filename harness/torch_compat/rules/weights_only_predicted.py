@@ -74,7 +74,8 @@ def _restricting(evidence: Evidence, options: OptionSet) -> int:
     given = options.load.weights_only
     if given is not None:
         return (1 << len(evidence.readers)) - 1 if given else 0
-    default = [one.readers for one in evidence.policy.weights_only if one.default]
+    unpicklers = (one for one in evidence.policy.behaviors if one.takes is not None and one.takes.default)
+    default = [one.readers for one in unpicklers if one.readers is not None]
     return evidence.readers.where(lambda reader: any(Release(reader.release) in readers for readers in default))
 
 

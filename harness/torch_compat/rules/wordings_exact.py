@@ -1,6 +1,6 @@
 """Wordings are exact.
 
-What: every text of a ``[[wording]]`` equates errors of the recorded evidence that would otherwise differ, and every observed
+What: every text of a ``[[message]]`` equates errors of the recorded evidence that would otherwise differ, and every observed
 release that is stated to raise it does raise it. A note says how many cells pass only because of wordings.
 
 Why: an unused text, or a release that never raised it, would excuse the next error that happens to look like it.
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from torch_compat.judging.evidence import Evidence
     from torch_compat.policy import RuleEntry
-    from torch_compat.policy.sayings import Wording
+    from torch_compat.policy.sayings import KnownMessage
 
 __all__ = ["judge", "notes"]
 
@@ -71,14 +71,14 @@ def notes(evidence: Evidence, rule: RuleEntry) -> Iterator[str]:
         yield f"{rule.id}: {total:,} cells pass since a wording says that what the reader raises is what the writer raised: {each}"
 
 
-def _unused(wording: Wording, used: set[int]) -> Iterator[tuple[str, str]]:
+def _unused(wording: KnownMessage, used: set[int]) -> Iterator[tuple[str, str]]:
     """The texts of a wording that no cell needs."""
     for at, phrase in enumerate(wording.says):
         if at not in used:
             yield "unused", f"no recorded cell needs {phrase.type}: {phrase.text}"
 
 
-def _unsaid(wording: Wording, used: set[int], heard: _Said) -> Iterator[tuple[str, str]]:
+def _unsaid(wording: KnownMessage, used: set[int], heard: _Said) -> Iterator[tuple[str, str]]:
     """The releases that are stated to say a text, were asked, and did not."""
     for at, phrase in enumerate(wording.says):
         silent = [

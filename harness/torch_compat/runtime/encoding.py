@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from torch_compat.archive import Archive
+    from torch_compat.releases.behavior import Behavior
     from torch_compat.runtime.exported.program import ExportedModule
     from torch_compat.runtime.horizons import Horizon
     from torch_compat.runtime.module import Module
-    from torch_compat.runtime.slips import RuntimeSlip
 
 MOST_SHOWN = 1 << 28  # bytes of a tensor that is written down
 LITE_INTERPRETER = Release("1.6.0")  # the first release whose Python reaches it
@@ -248,7 +248,7 @@ def death(stage: str, error: DiesLoading | DiesCalled) -> dict[str, Any]:
     return {"crashed": {"stage": stage, "signal": error.slip.signal, "said": "", "predicted": error.message}}
 
 
-def _death(stage: str, error: DiesLoading | DiesCalled, met: dict[str, RuntimeSlip] | None) -> dict[str, Any]:
+def _death(stage: str, error: DiesLoading | DiesCalled, met: dict[str, Behavior] | None) -> dict[str, Any]:
     if met is not None:
         met[error.slip.id] = error.slip
     return death(stage, error)
@@ -259,7 +259,7 @@ def perform(
     family: str,
     calls: list[dict[str, Any]],
     horizon: str | Horizon,
-    met: dict[str, RuntimeSlip] | None = None,
+    met: dict[str, Behavior] | None = None,
 ) -> dict[str, Any]:
     """What a program does, in the form of goldens and observations: each call twice, with fresh inputs.
 

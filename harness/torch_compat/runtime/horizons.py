@@ -65,7 +65,7 @@ def _read_from() -> dict[tuple[str, int | str], tuple[Release, str | None]]:
 
 @lru_cache(maxsize=1)
 def _calendar() -> Calendar[Listed]:
-    return Calendar(map(Listed.read, entries(packaged("policies", "torch"), ("releases",))["release"]))
+    return Calendar(Listed.every(entries(packaged("policies", "torch"), ("releases",))["release"]))
 
 
 @lru_cache(maxsize=64)

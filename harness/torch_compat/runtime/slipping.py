@@ -1,4 +1,4 @@
-"""What slips do while a program runs. Which releases do so, and why, is in ``policies/torch/slips.toml``.
+"""What slips do while a program runs. Which releases do so, and why, is in ``policies/torch/behaviors.toml``.
 
     integer-division-by-zero    a tensor of integers is divided by zero, also for a remainder
     scalar-division-trap        an integer that is no tensor is divided for its remainder by zero, or the least of all by -1
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
 
+    from torch_compat.releases.behavior import Behavior
     from torch_compat.runtime.horizons import Horizon
     from torch_compat.runtime.language.types import Type
-    from torch_compat.runtime.slips import RuntimeSlip
 
     Function = Callable[..., Any]
 
@@ -130,7 +130,7 @@ class Slipping:
         self._horizon = horizon
         self._slips = running(horizon.release)
         self.family = "torchscript"
-        self.met: dict[str, RuntimeSlip] = {}
+        self.met: dict[str, Behavior] = {}
         self._completed: set[str] = set()
         self._sources: dict[str, bytes | memoryview] = {}  # by the name that frames of the compiled program give
         self._moves: bool | None = None  # whether products wait for their use; asked at the first call
@@ -145,7 +145,7 @@ class Slipping:
         """Whether the release does so."""
         return sign in self._slips
 
-    def meet(self, sign: str) -> RuntimeSlip:
+    def meet(self, sign: str) -> Behavior:
         """The program came to this."""
         slip = self._slips[sign]
         self.met[slip.id] = slip
@@ -163,7 +163,7 @@ class Slipping:
         if self._moves is None:
             slip = self._slips.get(PRODUCT)
             self._joins = slip is not None and self._horizon.release < BY_PROFILE
-            self._moves = slip is not None and slip.holds((f"family:{self.family}", RUNS + PRODUCT))
+            self._moves = slip is not None and slip.when.holds((f"family:{self.family}", RUNS + PRODUCT))
         if self._moves:
             self._run = _Run(method, method in self._completed, root, args)
 

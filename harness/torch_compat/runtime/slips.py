@@ -1,54 +1,40 @@
-"""Slips: what a release does with a program against its own rules, as ``policies/torch/slips.toml`` says it.
+"""Slips: behaviors against a release's own rules, which show while it loads an archive or runs a program.
 
 A release that dies where it means to refuse, or of a program that it takes; one whose optimizer changes what a call that raises
-leaves behind. Each slip is a condition on the archive and the releases of which it holds. A condition is made of signs:
-
-    family:torchscript         also mobile
-    debug:string-table         the debug records keep their texts in one table
-    unmet:file-format          the release lacks what the archive needs: the id of a need or quirk of needs.toml, or ``file-format``,
-                               ``bytecode``, ``operator``, ``container``
-    unmet-in:code/             records in this folder need something that the release lacks
-    untyped:__buffers__        a class that the loader comes to, before anything that it refuses, sets this name without a type
-    runs:attribute-store       the program comes to this while it runs; :mod:`torch_compat.runtime.slipping` has them all
-
-Of what is being loaded, the first slip of the file that holds is what the release does.
+leaves behind. ``policies/torch/behaviors.toml`` states them, like all that releases do (:mod:`torch_compat.releases.behavior`). Of what
+is being loaded, the first slip of the file that holds is what the release does.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
 from torch_compat.errors import Raised, Refused
 from torch_compat.pickles import Described, Global
+from torch_compat.releases.behavior import SLIPS, Behavior
 from torch_compat.releases.data import entries, packaged
-from torch_compat.releases.sets import ReleaseSet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from torch_compat.formats.model import Facts
     from torch_compat.loadability import Judge
-    from torch_compat.loadability.release_facts import LoadRequirement
     from torch_compat.loadability.requirement import Item
     from torch_compat.releases.release import Release
 
 __all__ = [
-    "KINDS",
     "RUNS",
     "DiesCalled",
     "DiesLoading",
-    "RuntimeSlip",
+    "explanation",
     "in_place_of_refusing",
     "running",
     "slips_of",
     "while_loading",
 ]
 
-KINDS = frozenset({"debug", "family", "runs", "unmet", "unmet-in", "untyped"})
-"""Every kind of sign."""
 RUNS = "runs:"
 UNPARSED = frozenset({"attribute", "declares", "ill-formed-octal"})
 """The kinds of signs of archives (:mod:`torch_compat.loadability.archive_features`) for which a file of source is refused as a whole, before anything in it
@@ -60,90 +46,49 @@ _UNTYPED = re.compile(r"  (\w+) = ")
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
 
 
-@dataclass(frozen=True, slots=True)
-class RuntimeSlip:
-    """One slip of one or more releases.
-
-    Attributes:
-        id: its name.
-        all, any, none: the signs that the archive must have: all of them, one at least, and none.
-        readers: the releases.
-        outcome: ``crashed``, ``timed-out``, ``unstable`` (it comes to no one end), ``raised`` or ``value``.
-        stage: ``load`` or ``call``.
-        signal: what it dies of, where it crashes or may crash.
-        because: why.
-    """
-
-    id: str
-    all: tuple[str, ...]
-    any: tuple[str, ...]
-    none: tuple[str, ...]
-    readers: ReleaseSet
-    outcome: str
-    stage: str
-    signal: str
-    because: str
-
-    def holds(self, signs: Iterable[str]) -> bool:
-        """Whether these signs are its condition."""
-        found = frozenset(signs)
-        return found.issuperset(self.all) and (not self.any or not found.isdisjoint(self.any)) and found.isdisjoint(self.none)
-
-    def said(self, who: str) -> str:
-        """What a person is told who asked a reader of this horizon."""
-        if self.outcome == "unstable":
-            return f"the release that {who} stands for comes to no one end here, and may die ({self.signal}): {self.because}"
-        end = f"dies here ({self.signal})" if self.signal else "comes to no end here"
-        return f"the release that {who} stands for {end}: {self.because}"
+def explanation(slip: Behavior, who: str) -> str:
+    """What a person is told who asked a reader of this horizon."""
+    if slip.outcome == "unstable":
+        return f"the release that {who} stands for comes to no one end here, and may die ({slip.signal}): {slip.because}"
+    end = f"dies here ({slip.signal})" if slip.signal else "comes to no end here"
+    return f"the release that {who} stands for {end}: {slip.because}"
 
 
 class DiesLoading(Refused):
     """The release of a horizon dies while it loads an archive."""
 
-    def __init__(self, slip: RuntimeSlip, who: str, where: str) -> None:
-        super().__init__(slip.said(who), where=where, code=slip.signal)
+    def __init__(self, slip: Behavior, who: str, where: str) -> None:
+        super().__init__(explanation(slip, who), where=where, code=slip.signal)
         self.slip = slip
 
 
 class DiesCalled(Raised):
     """The release of a horizon dies of a call."""
 
-    def __init__(self, slip: RuntimeSlip, who: str) -> None:
-        super().__init__(slip.said(who), code=slip.signal)
+    def __init__(self, slip: Behavior, who: str) -> None:
+        super().__init__(explanation(slip, who), code=slip.signal)
         self.slip = slip
 
 
 @cache
-def every() -> tuple[RuntimeSlip, ...]:
-    return tuple(
-        RuntimeSlip(
-            entry["id"],
-            tuple(entry.get("all", ())),
-            tuple(entry.get("any", ())),
-            tuple(entry.get("none", ())),
-            ReleaseSet.parse(entry["readers"]),
-            entry["outcome"],
-            entry["stage"],
-            entry.get("signal", ""),
-            entry["because"],
-        )
-        for entry in entries(packaged("policies", "torch"), ("slips",)).get("slip", ())
-    )
+def every() -> tuple[Behavior, ...]:
+    behaviors = map(Behavior.read, entries(packaged("policies", "torch"), ("behaviors",)).get("behavior", ()))
+    return tuple(one for one in behaviors if one.outcome in SLIPS)
 
 
 @cache
-def slips_of(horizon: Release) -> tuple[RuntimeSlip, ...]:
+def slips_of(horizon: Release) -> tuple[Behavior, ...]:
     """The slips of a release, in the order of the file; those of the newest that there is, for the newest horizon."""
-    return tuple(slip for slip in every() if horizon in slip.readers)
+    return tuple(slip for slip in every() if slip.readers is not None and horizon in slip.readers)
 
 
 @cache
-def running(horizon: Release) -> Mapping[str, RuntimeSlip]:
+def running(horizon: Release) -> Mapping[str, Behavior]:
     """Those that show while a program runs, by what it comes to."""
-    return {sign[len(RUNS) :]: slip for slip in slips_of(horizon) for sign in slip.all if sign.startswith(RUNS)}
+    return {sign[len(RUNS) :]: slip for slip in slips_of(horizon) for sign in slip.when.all if sign.startswith(RUNS)}
 
 
-def in_place_of_refusing(facts: Facts, horizon: Release) -> RuntimeSlip | None:
+def in_place_of_refusing(facts: Facts, horizon: Release) -> Behavior | None:
     """What the release of a horizon does in place of refusing an archive; None where it does refuse it."""
     if not any(slip.stage == "load" for slip in slips_of(horizon)):
         return None
@@ -160,7 +105,7 @@ def _judge() -> Judge:
     return Judge(packaged_rules())
 
 
-def while_loading(facts: Facts, unmet: Iterable[Item], needs: Iterable[LoadRequirement], horizon: Release) -> RuntimeSlip | None:
+def while_loading(facts: Facts, unmet: Iterable[Item], needs: Iterable[Behavior], horizon: Release) -> Behavior | None:
     """What the release of a horizon does in place of refusing an archive; None where it refuses, or takes it.
 
     Parameters:
@@ -174,21 +119,23 @@ def while_loading(facts: Facts, unmet: Iterable[Item], needs: Iterable[LoadRequi
         signs.add(f"debug:{facts.extra['debug_format']}")
     for item in unmet:
         signs.add(f"unmet:{item.what.partition(' ')[0]}")
-    asked = [(sign, *sign.partition(":")[::2]) for slip in slips for sign in (*slip.all, *slip.any, *slip.none)]
+    asked = [(sign, *sign.partition(":")[::2]) for slip in slips for sign in slip.when.signs]
     untyped = frozenset(rest for _, kind, rest in asked if kind == "untyped")
     for sign, kind, rest in asked:
         if kind == "unmet-in" and any(item.where.startswith(rest) for item in unmet):
             signs.add(sign)
     if untyped:
         lacking = {item.what for item in unmet}
-        seen = [sign.partition(":")[::2] for need in needs if need.id in lacking for sign in (*need.all, *need.any)]
+        seen = [sign.partition(":")[::2] for need in needs if need.id in lacking for sign in (*need.when.all, *need.when.any)]
         refused = frozenset(word for kind, word in seen if kind in {"type", "base"})
-        broken = {need.id for need in needs if any(sign.partition(":")[0] in UNPARSED for sign in (*need.all, *need.any))}
+        broken = {
+            need.id for need in needs if any(sign.partition(":")[0] in UNPARSED for sign in (*need.when.all, *need.when.any))
+        }
         unparsed = frozenset(item.where for item in unmet if item.what in broken)
         met = _Loader(facts.sources, refused, untyped, unparsed).met(facts)
         if met is not None:
             signs.add(f"untyped:{met}")
-    return next((slip for slip in slips if slip.holds(signs)), None)
+    return next((slip for slip in slips if slip.when.holds(signs)), None)
 
 
 class _Loader:

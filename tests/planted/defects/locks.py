@@ -61,8 +61,8 @@ def lock_lost_a_line(tree: Tree, random: Random) -> str:
 
 @defect(2)
 def lock_states_what_the_policy_has_not(tree: Tree, random: Random) -> str:
-    write(tree, [*lines_of(tree), "slip zz-nobody = 3\n"])
-    return "the policy has no slip 'zz-nobody'"
+    write(tree, [*lines_of(tree), "behavior aa-nobody = 3\n"])
+    return "the policy has no behavior 'aa-nobody'"
 
 
 @defect(2)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tests.counted import relock
+from tests.planted.defects.policies import tables
 from tests.planted.defects.table import defect, waiver_line
 from torch_compat.corpus.proofs import Example, read_proof, write_proof
 from torch_compat.policy import load_policy
@@ -124,7 +125,9 @@ def operator_gap_grown(tree: Tree, random: Random) -> str:
 
 @defect(4, seeds=1)
 def operator_gap_removed(tree: Tree, random: Random) -> str:
-    (tree.policy / "operators.toml").unlink()
+    path = tree.policy / "behaviors.toml"
+    (gap,) = (one for one in tables(path.read_text(), "behavior") if 'outcome = "unlisted"' in one)
+    tree.edit(path, gap, "")
     relock(tree.policy)
     return "2.13.0: not known whether it has what the release before has"
 

@@ -209,11 +209,11 @@ defect(seeds=1)(nothing_read(raised))
 @defect(seeds=1)
 def layout_that_explains_nothing(tree: Tree, random: Random) -> str:
     """Read after all: what the layout says of the reader is out of date."""
-    text = (tree.policy / "formats.toml").read_text()
-    (tree.policy / "formats.toml").write_text(
-        text.replace('message = "this release has no lite interpreter', 'message = "this one has no')
+    text = (tree.policy / "behaviors.toml").read_text()
+    (tree.policy / "behaviors.toml").write_text(
+        text.replace('says = "this release has no lite interpreter', 'says = "this one has no')
     )
-    return "older-reads-some:unused-layout:no-lite-interpreter"
+    return "older-reads-some:unused-layout:lite-interpreter"
 
 
 def speaking(said: Callable[[Any], list[list[str]]]) -> Plant:

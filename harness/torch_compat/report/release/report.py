@@ -201,7 +201,7 @@ def _not_asked(evidence: Evidence, report: Report, missing: Iterable[Missing], a
     for one in missing:
         yield NotAsked(one.count, one.why)
     changes = evidence.derived(operator_changes)
-    gaps = {gap.release for gap in evidence.policy.operator_gaps}
+    gaps = evidence.policy.operator_gaps
     if evidence.operators is None or asked.by not in evidence.operators.schemas.releases:
         yield NotAsked(1, f"operators of {asked.by}: they are not recorded")
     elif changes is not None:

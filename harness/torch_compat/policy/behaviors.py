@@ -1,0 +1,202 @@
+"""What a policy says that releases do: conditions, releases and outcomes (``behaviors.toml``)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple
+
+from pydantic import Field
+
+from torch_compat.policy.messages import found
+from torch_compat.policy.model import WeightsOnly  # noqa: TC001 - pydantic evaluates the annotations
+from torch_compat.policy.table_base import NAMED, PYTHON, QUALIFIED, SCHEMA, SIGN, Releases, Several, Table, Text
+from torch_compat.releases.behavior import LOADS, OF_ARCHIVES, OF_CALLS, OF_CELLS, OF_RUNS, SLIPS, Condition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torch_compat.errors import Problem
+    from torch_compat.policy.entry import Entry
+    from torch_compat.releases.release import Release
+
+__all__ = ["BehaviorEntry", "behavior_keys", "is_counted"]
+
+RUNS: Final = "runs:"
+DEADLY: Final = frozenset({"crashed", "unstable"})
+OF_LOADING: Final = frozenset({"crashed", "timed-out"})
+
+Signs = Several[Annotated[str, Field(pattern=SIGN)]]
+
+
+class BehaviorEntry(Table):
+    """What some releases do where a condition holds of an archive, or of what is being done with it."""
+
+    id: Annotated[str, Field(pattern=NAMED)]
+    """Its name; of a vulnerability the number under which it was published."""
+    all: Signs | None = None
+    """The signs that there must be, all of them; the rarest last. Either this or `any`, or both; neither where the outcome is `offers`."""
+    any: Signs | None = None
+    """The signs of which there must be one at least."""
+    none: Signs | None = None
+    """The signs of which there must be none."""
+    readers: Releases | None = None
+    """The releases that do so; 'none' where none does. All outcomes but `writes` have it, or, of `loads`, `python`."""
+    python: Annotated[str, Field(pattern=PYTHON)] | None = None
+    """The oldest Python that loads it: a release does if it has a wheel for that one or a newer one. Instead of `readers`."""
+    writers: Releases | None = None
+    """The releases that wrote the archives. Of `loads`: all of whose archives of the family have the signs, so that an older reader that takes
+    none of them is explained by this. Of `refused`: absent where no release wrote them."""
+    outcome: Literal[
+        "loads",
+        "refused",
+        "crashed",
+        "timed-out",
+        "unstable",
+        "raised",
+        "value",
+        "offers",
+        "unlisted",
+        "unpickles",
+        "converts",
+        "exploited",
+        "writes",
+    ]
+    """What these releases do. loads: they take it, and no others do. refused: they do not take it under `weights_only=True`. crashed,
+    timed-out, unstable, raised, value: against their own rules, they die, do not end, come to no one end; they raise where they should
+    not; they give, or leave, other values. offers: they have it. unlisted: whether they have what their recorded operators lack cannot be known. converts: they take an argument of a type for one of another.
+    unpickles: with
+    `weights_only=True`, they take what `takes` says. exploited: they are vulnerable to a crafted file. writes: programs that they wrote hold `operators`."""
+    departs: bool = False
+    """Whether who loads it follows from no rule of the releases either. Only of `loads`."""
+    stage: Literal["load", "call"] = "load"
+    """Whether while they load the program or while they run it."""
+    signal: Literal["SIGABRT", "SIGFPE", "SIGSEGV"] | None = None
+    """What they die of, or may die of where they come to no one end."""
+    says: Text | None = None
+    """What the error of the releases that do not load it holds, word for word. Given with `writers`, and only then."""
+    operator: Annotated[str, Field(pattern=SCHEMA)] | None = None
+    """The schema of an operator that they have, though their own lists of operators leave it out."""
+    operators: Several[Annotated[str, Field(pattern=QUALIFIED)]] | None = None
+    """The operators, with their overloads, that change with a file format version, and that the recipe does not declare."""
+    taken_as: Several[Text] | None = None
+    """The types for which an argument is taken."""
+    takes: WeightsOnly | None = None
+    """What the restricted unpickler takes."""
+    call: Text | None = None
+    """The call that is affected."""
+    safe: Text | None = None
+    """What is safe instead."""
+    because: Text
+    """Why, as people are told it; of a vulnerability, what a crafted file does."""
+    evidence: Text | None = None
+    """What was run to see it; of a vulnerability, where it was published. It may be left out where recorded archives show it."""
+
+    @property
+    def when(self) -> Condition:
+        """Its condition."""
+        return Condition(self.all or (), self.any or (), self.none or ())
+
+    @property
+    def counted(self) -> bool:
+        """Whether ``counts.lock`` states how many recorded cells it explains."""
+        return self.departs or self.outcome in SLIPS
+
+    @property
+    def refused_recipe(self) -> str:
+        """The recipe of whose archives it states which releases refuse them under ``weights_only=True``; "" where it states none."""
+        return self.when.all[-1].removeprefix("recipe:") if self.outcome == "refused" else ""
+
+    def of(self, recipe: str, writer: Release | None) -> bool:
+        """Whether it is about what a writer made of a recipe; None is no release."""
+        wrote = self.writers is None if writer is None else self.writers is not None and writer in self.writers
+        return wrote and f"recipe:{recipe}" in self.when.all
+
+
+def is_counted(entry: Entry) -> bool:
+    """Whether ``counts.lock`` has a line for a table as it was written."""
+    return entry.table == "behavior" and (entry.get("departs") is True or entry.get("outcome") in SLIPS)
+
+
+class _Keys(NamedTuple):
+    """What an entry with an outcome has beside ``id``, ``outcome`` and ``because``."""
+
+    kinds: frozenset[str]
+    needed: tuple[str, ...]
+    allowed: tuple[str, ...] = ()
+
+
+_OF_SLIPS: Final = _Keys(OF_RUNS, ("readers", "stage", "evidence"), ("signal",))
+KEYS: Final = {
+    LOADS: _Keys(OF_ARCHIVES, (), ("readers", "python", "writers", "says", "departs", "evidence")),
+    "refused": _Keys(OF_CELLS, ("readers",), ("writers",)),
+    **dict.fromkeys(SLIPS, _OF_SLIPS),
+    "offers": _Keys(frozenset(), ("readers",), ("operator",)),
+    "unlisted": _Keys(frozenset(), ("readers",)),
+    "converts": _Keys(OF_CALLS, ("readers", "taken_as")),
+    "unpickles": _Keys(OF_CELLS, ("readers", "takes")),
+    "exploited": _Keys(OF_ARCHIVES, ("readers", "call", "safe", "evidence")),
+    "writes": _Keys(OF_CELLS, ("writers", "operators")),
+}
+"""The kinds of signs and the keys that fit each outcome."""
+
+
+def behavior_keys(entries: list[Entry]) -> Iterator[Problem]:
+    """A behavior holds of something, and has the signs and keys that fit its outcome."""
+    for entry in entries:
+        outcome = entry.get("outcome")
+        if entry.table != "behavior" or outcome not in KEYS:
+            continue
+        kinds, needed, allowed = KEYS[outcome]
+        if kinds and not entry.raw.keys() & {"all", "any"}:
+            yield entry.problem("needs 'all' or 'any': otherwise it applies to every archive")
+        for key in needed:
+            if key not in entry.raw:
+                yield entry.problem(f"needs {key!r} where the outcome is {found(outcome)}")
+        for key in entry.raw.keys() - {"id", "outcome", "because", *needed, *allowed}:
+            if key in BehaviorEntry.model_fields and (key not in Condition._fields or not kinds):
+                yield entry.problem(f"applies to no behavior whose outcome is {found(outcome)}", key)
+        for key in Condition._fields:
+            for sign in _texts(entry.get(key)):
+                if kinds and sign.partition(":")[0] not in kinds:
+                    yield entry.problem(f"{found(sign)} is no sign for this outcome; known: {', '.join(sorted(kinds))}", key)
+        if outcome == "refused" and _is_open(entry.get("writers")):
+            yield entry.problem("must name a first and a last release, such as '1.5.0..1.8.1'", "writers")
+        if entry.raw.get("takes", True) == {}:
+            yield entry.problem("says nothing of these releases", "takes")
+        if outcome == LOADS:
+            yield from _need(entry)
+        elif outcome in SLIPS:
+            yield from _slip(entry, str(outcome))
+
+
+def _need(entry: Entry) -> Iterator[Problem]:
+    if ("readers" in entry.raw) is ("python" in entry.raw):
+        yield entry.problem("needs either 'readers' or 'python', and not both")
+    if ("writers" in entry.raw) is not ("says" in entry.raw):
+        yield entry.problem("needs both 'writers' and 'says', or neither")
+
+
+def _slip(entry: Entry, outcome: str) -> Iterator[Problem]:
+    if entry.get("readers") == "none":
+        yield entry.problem("must name at least one", "readers")
+    signs = [sign for key in ("all", "any") for sign in _texts(entry.get(key))]
+    met = [sign for sign in signs if sign.startswith(RUNS)]
+    stage = entry.get("stage")
+    if stage == "load" and met:
+        yield entry.problem(f"applies to loading, but {found(met[0])} is met only while a program runs", "stage")
+    elif stage == "call" and signs and not met:
+        yield entry.problem(f"applies to a call, but names no sign that begins with {RUNS!r}", "stage")
+    if stage == "load" and outcome not in OF_LOADING:
+        yield entry.problem(f"while loading it can be 'crashed' or 'timed-out'; found {found(outcome)}", "outcome")
+    if outcome in DEADLY and "signal" not in entry.raw:
+        yield entry.problem("needs 'signal', the signal that ends the process", "outcome")
+    elif outcome not in DEADLY and "signal" in entry.raw:
+        yield entry.problem(f"nothing dies of what is {found(outcome)}", "signal")
+
+
+def _is_open(releases: object) -> bool:
+    """Whether the text of a set of releases has an end that no release is named for."""
+    return isinstance(releases, str) and (releases.startswith("..") or releases.endswith(".."))
+
+
+def _texts(value: object) -> list[str]:
+    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []

@@ -1,0 +1,157 @@
+"""What releases do: a condition over signs, and the releases that behave in a stated way where it holds.
+
+``policies/torch/behaviors.toml`` states them; :mod:`torch_compat.policy.behaviors` checks the file and describes its keys. A condition
+is made of signs, which say something about an archive, or about what is being done with it:
+
+    family:torch-save                  also torchscript, mobile, package, export
+    container:zip                      also stream, tar, flatbuffer, pickle
+    version:bytecode                   the archive states a version of this kind
+    newer:export-schema:8.2            it states a schema version above this one
+    record:model.json                  it has this record; record:data/ any record in this folder
+    field:attributes                   model.json has a field of this name, at any depth
+    none-in:attributes.pkl             the pickle in this record holds a None
+    no-tensor-in:constants.pkl         the pickle in this record is a tuple that has an item which is no tensor
+    protocol:5                         a pickle is of this protocol
+    args:torch._utils._rebuild_qtensor/7   this function is called with so many arguments to rebuild a tensor
+    storage:quint4x2                   a storage has elements of this dtype
+    sparse:csr                         a sparse tensor has this layout; sparse:coalesced: it says whether it is coalesced;
+                                       sparse:indices: it has some
+    nested:none                        a nested tensor holds no tensor
+    debug:string-table                 the debug records keep their texts in one table
+    type:NoneType                      TorchScript source has this type in an annotation
+    function:unchecked_cast            TorchScript source calls this function of the language
+    class-sets:__buffers__             the body of a class in TorchScript source sets this to a list
+    name:NoneType                      TorchScript source calls something of its own so: a variable, an attribute, a method
+    base:Enum                          TorchScript source defines a class derived from this one
+    call:aten::upsample_nearest3d/3    TorchScript source calls this operator with so many arguments by position
+    whole-floats                       TorchScript source has an int, which was a float, where its compiler asks for a float
+    mixed-items                        TorchScript source has a list or a dict of ints, which were floats, and floats
+    own-name                           TorchScript source of model.json makes or calls something below the name of the program itself
+    attribute:is                       TorchScript source takes an attribute of this name, as in self.is
+    declares:is                        the body of a class in TorchScript source declares an attribute of this name
+    ill-formed-octal                   TorchScript source has a text with a backslash and a digit that are no character
+    dtype:UNDEFINED                    model.json states this dtype of a tensor
+    calls:higher_order::scan           an exported program calls this operator
+    tree:collections.namedtuple        an exported program has arguments or results in a container of this type
+    result:as_bool                     an exported program states a result of this kind
+    integer-parameter                  an exported program that lists its weights has a parameter of integers or bools
+    argument:as_optional_tensors       an exported program calls an operator with an argument of this kind
+    range-from:0                       an exported program has a symbol whose range begins with this number
+    none-listed                        TorchScript source has a list of tensors with a None that it does not call optional
+
+Those of archives above are looked for by :mod:`torch_compat.loadability.archive_features`, and only where a behavior asks for them.
+Where a release lacks something that an archive needs, or runs a program, :mod:`torch_compat.runtime` looks for
+
+    unmet:file-format                  the release lacks what the archive needs: the id of a behavior that only some releases load, or
+                                       ``file-format``, ``bytecode``, ``operator``, ``container``
+    unmet-in:code/                     records in this folder need something that the release lacks
+    untyped:__buffers__                a class that the loader comes to, before anything that it refuses, sets this name without a type
+    runs:attribute-store               the program comes to this while it runs; :mod:`torch_compat.runtime.slipping` has them all
+
+Of calls, and of what is recorded of archives where none is opened:
+
+    given:bool                         an argument of an operator has this type
+    recipe:save_bool                   this recipe wrote the archive
+    weights-only                       it is loaded with ``weights_only=True``
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from torch_compat.releases.sets import ReleaseSet
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Mapping
+
+__all__ = ["LOADS", "OF_ARCHIVES", "OF_CALLS", "OF_CELLS", "OF_RUNS", "SIGN_KINDS", "SLIPS", "Behavior", "Condition"]
+
+OF_ARCHIVES: Final = frozenset({
+    "args", "argument", "attribute", "base", "call", "calls", "class-sets", "container", "debug", "declares", "dtype", "family", "field", "function", "ill-formed-octal", "integer-parameter", "mixed-items", "name", "nested", "newer", "no-tensor-in", "none-in", "none-listed", "own-name", "protocol", "range-from", "record", "result", "sparse", "storage", "tree", "type", "version", "whole-floats",
+})  # fmt: skip
+"""The kinds of signs that an archive has by itself."""
+OF_RUNS: Final = frozenset({"debug", "family", "runs", "unmet", "unmet-in", "untyped"})
+"""The kinds of signs that a release comes to while it refuses an archive, or runs its program."""
+OF_CALLS: Final = frozenset({"given"})
+"""The kinds of signs of an argument."""
+OF_CELLS: Final = frozenset({"recipe", "weights-only"})
+"""The kinds of signs of what is recorded of an archive, where none is opened: judging, and predictions kept for it."""
+SIGN_KINDS: Final = OF_ARCHIVES | OF_RUNS | OF_CALLS | OF_CELLS
+LOADS: Final = "loads"
+"""The outcome of a need: these releases load what has the signs, and no others do."""
+SLIPS: Final = frozenset({"crashed", "timed-out", "unstable", "raised", "value"})
+"""The outcomes of slips, which are against a release's own rules: it dies, does not end, comes to no one end; it raises where it should
+not; it gives, or leaves, other values."""
+
+
+class Condition(NamedTuple):
+    """When a behavior shows: the signs that there must be, all of them, one at least, and none."""
+
+    all: tuple[str, ...] = ()
+    any: tuple[str, ...] = ()
+    none: tuple[str, ...] = ()
+
+    @property
+    def signs(self) -> tuple[str, ...]:
+        """Every sign that it asks for."""
+        return (*self.all, *self.any, *self.none)
+
+    def holds(self, signs: Container[str]) -> bool:
+        """Whether it holds of what has these signs."""
+        return (
+            all(sign in signs for sign in self.all)
+            and (not self.any or any(sign in signs for sign in self.any))
+            and not any(sign in signs for sign in self.none)
+        )
+
+
+class Behavior(NamedTuple):
+    """What some releases do where a condition holds.
+
+    Attributes:
+        id: its name.
+        when: the condition.
+        readers: the releases; None where only the Python decides (``python``), and of what they write.
+        python: the oldest Python that takes it; "" where only the release decides.
+        outcome: :data:`LOADS`, one of :data:`SLIPS`, ``offers``, ``converts``, ``exploited``, ``refused`` or ``writes``.
+        stage: ``load`` or ``call``.
+        signal: what it dies of, where it crashes or may crash.
+        because: why.
+        operator: the schema of an operator that they offer.
+        taken_as: the types for which they take an argument.
+        call, safe: the call that is exploited, and what is safe instead.
+        evidence: what shows it.
+    """
+
+    id: str
+    when: Condition
+    readers: ReleaseSet | None
+    because: str
+    outcome: str = LOADS
+    stage: str = "load"
+    signal: str = ""
+    python: str = ""
+    operator: str = ""
+    taken_as: tuple[str, ...] = ()
+    call: str = ""
+    safe: str = ""
+    evidence: str = ""
+
+    @classmethod
+    def read(cls, entry: Mapping[str, Any]) -> Behavior:
+        """From a table of a policy file, which :mod:`torch_compat.policy` has checked."""
+        return cls(
+            entry["id"],
+            Condition(*(tuple(entry.get(key, ())) for key in Condition._fields)),
+            ReleaseSet.parse(entry["readers"]) if "readers" in entry else None,
+            entry["because"],
+            entry["outcome"],
+            entry.get("stage", "load"),
+            entry.get("signal", ""),
+            entry.get("python", ""),
+            entry.get("operator", ""),
+            tuple(entry.get("taken_as", ())),
+            entry.get("call", ""),
+            entry.get("safe", ""),
+            entry.get("evidence", ""),
+        )
