@@ -53,6 +53,8 @@ UPGRADED: Final = {f"file-format {version}" for version in (4, 5, 8, 9, 10)}
 """The formats that upgraders are for. Only with all of them the record of operators is judged, whole, as in the repository."""
 WORDINGS: Final = "wordings-exact"
 """The rule that holds wordings to all recorded cells, of which a small tree has too few."""
+EXPORTED: Final = frozenset({"export-versions-read", "export-minors-compatible", "export-opsets-tell", "export-unknown-refused"})
+"""The rules about exported programs, of which a small tree has none."""
 OPERATORS: Final = frozenset(
     {"bumps-in-time", "schema-breaks-upgraded", "upgraders-old-schemas", "upgraders-proven", "operator-waivers-exact"}
 )
@@ -172,7 +174,7 @@ def _copy_policies(source: Path, target: Path, releases: Collection[str], format
             return f"[corpus]\nwriters = {names}\nreaders = {names}\n\n"
         if part.name == "rule" and part.table["id"] in OPERATORS and not operators:
             return ""
-        if part.name == "wording" or (part.name == "rule" and part.table["id"] == WORDINGS):
+        if part.name == "wording" or (part.name == "rule" and part.table["id"] in EXPORTED | {WORDINGS}):
             return ""
         if part.name == "format" and Format.model_validate(part.table).label not in formats:
             return ""
