@@ -16,6 +16,7 @@ import json
 import re
 from bisect import insort
 from dataclasses import dataclass
+from functools import cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
@@ -37,6 +38,7 @@ __all__ = [
     "SchemaHistory",
     "SchemaVersion",
     "Witnesses",
+    "packaged_log",
 ]
 
 SCHEMA_FILE: Final = "export_schema.txt"
@@ -235,6 +237,12 @@ class SchemaHistory:
                 held.add(name)
                 waiting += fields[name]
         return frozenset(held)
+
+
+@cache
+def packaged_log() -> tuple[SchemaVersion, ...]:
+    """The change log that came with this package, read once."""
+    return SchemaHistory().log()
 
 
 def _owner(key: str) -> str:
