@@ -33,8 +33,8 @@ __all__ = [
     "WITNESSES_FILE",
     "Alteration",
     "Answer",
+    "FieldChange",
     "Reaction",
-    "SchemaChange",
     "SchemaHistory",
     "SchemaVersion",
     "Witnesses",
@@ -127,7 +127,7 @@ class Reaction(enum.StrEnum):
 
 
 @dataclass(frozen=True)
-class SchemaChange:
+class FieldChange:
     """One thing that a schema says otherwise than another.
 
     Attributes:
@@ -153,7 +153,7 @@ class SchemaVersion:
     major: int
     minor: int | None
     releases: tuple[str, ...]
-    changes: tuple[SchemaChange, ...]
+    changes: tuple[FieldChange, ...]
 
     @property
     def label(self) -> str:
@@ -201,7 +201,7 @@ class SchemaHistory:
         bit = self.facts.bit(release)
         return {key: json.loads(value) for key, value, bits in self.facts.facts() if bits & bit and key != VERSION}
 
-    def changes(self, old: str, new: str) -> tuple[SchemaChange, ...]:
+    def changes(self, old: str, new: str) -> tuple[FieldChange, ...]:
         """What the schema of one release says otherwise than that of another; a record that is new or gone as a whole is one change."""
         before, after = self._entries(old), self._entries(new)
         olds, news = ({_owner(key) for key in entries} for entries in (before, after))
@@ -214,14 +214,14 @@ class SchemaHistory:
             if was == now:
                 continue
             if owner not in news or owner not in olds:
-                found.add(SchemaChange(f"{'-' if owner in olds else '+'} {within}", owner in olds and within in held))
+                found.add(FieldChange(f"{'-' if owner in olds else '+'} {within}", owner in olds and within in held))
             elif now is None:
-                found.add(SchemaChange(f"- {name}: {was}", within in held))
+                found.add(FieldChange(f"- {name}: {was}", within in held))
             elif was is None:
-                found.add(SchemaChange(f"+ {name}: {now}", kind == "records" and within in held and DEFAULT not in str(now)))
+                found.add(FieldChange(f"+ {name}: {now}", kind == "records" and within in held and DEFAULT not in str(now)))
             else:
                 wider = str(now) in {f"{was}?", f"{was}{DEFAULT}null"} or str(now).startswith(f"{was}{DEFAULT}")
-                found.add(SchemaChange(f"~ {name}: {was} -> {now}", within in held and not wider))
+                found.add(FieldChange(f"~ {name}: {was} -> {now}", within in held and not wider))
         return tuple(sorted(found, key=lambda change: (change.text[2:], change.text)))
 
     @staticmethod
