@@ -72,9 +72,9 @@ SCHEMA = "Read from the dataclasses and enums of torch._export.serde.schema; eve
 
 
 def described(schema):
-    import dataclasses
     import enum
 
+    dataclasses = sys.modules["dataclasses"]  # the schema imports it; the oldest Python that runs this file has none
     version = schema.SCHEMA_VERSION
     entries = {
         "version": list(version) if isinstance(version, (list, tuple)) else version,

@@ -81,7 +81,21 @@ class Alteration(enum.StrEnum):
         """What it is, for people."""
         return _SAID[self]
 
+    @property
+    def major(self) -> int:
+        """The first major number of the schema that has what is altered."""
+        return _MAJORS.get(self, 1)
 
+
+_MAJORS: Final = {
+    Alteration.KIND_OF_INPUT: 2,
+    Alteration.VERIFIER: 2,
+    Alteration.MINOR_NEWER: 5,
+    Alteration.MINOR_ZERO: 5,
+    Alteration.ARGUMENT_KIND: 8,
+    Alteration.GUARDS: 8,
+    Alteration.NODE_NAME: 8,
+}
 _SAID: Final = {
     Alteration.NOTHING: "nothing",
     Alteration.FIELD_OF_PROGRAM: "an unknown field of the program",
@@ -314,10 +328,12 @@ class Witnesses:
         return tuple(release for release in self.facts.releases if self.facts.complete(release))
 
     def answers(self) -> tuple[Answer, ...]:
-        """Every answer, by release, then in the order of the file."""
+        """Every answer about an archive of a writer that was asked itself, by release, then in the order of the file."""
         told: dict[str, dict[str, dict[str, Any]]] = {release: {} for release in self.releases}
         for key, value, bits in self.facts.facts():
             name, _, field = key.partition(STEP)
+            if name.partition("@")[2] not in told:
+                continue
             for release in self.facts.of(bits):
                 if release in told:
                     given = told[release].setdefault(name, {})
