@@ -11,6 +11,7 @@ import pytest
 from torch_compat.corpus.exported import RecordedExports, read_exports
 from torch_compat.errors import PolicyError
 from torch_compat.judging.gathering import gather
+from torch_compat.judging.judge import judge
 from torch_compat.judging.judgement import Verdict
 from torch_compat.operators.export_schema import Alteration, Reaction
 from torch_compat.report.exported_md import RULES, distances, exported_md
@@ -171,3 +172,10 @@ def test_the_report_counts_what_the_strict_profile_fails(evidence: Evidence) -> 
     ]
     assert {row[0].strip("| ") for row in rows} == set(exports_of(evidence).witnesses.releases)
     assert sum(int(row[1]) for row in rows) == sum(one.count for one in wanted)
+
+
+def test_judging_under_the_strict_profile_ends_with_1_for_just_these_findings(evidence: Evidence) -> None:
+    report = judge(strictly(evidence))
+    failing = [one for one in report.findings if one.rule in RULES and one.verdict is Verdict.FAIL]
+    assert sum(one.count for one in failing) == sum(one.count for one in distances(evidence))
+    assert report.exit_status == 1
