@@ -53,6 +53,8 @@ UPGRADED: Final = {f"file-format {version}" for version in (4, 5, 8, 9, 10)}
 """The formats that upgraders are for. Only with all of them the record of operators is judged, whole, as in the repository."""
 WORDINGS: Final = "wordings-exact"
 """The rule that holds wordings to all recorded cells, of which a small tree has too few."""
+EXPORTED: Final = frozenset({"export-versions-read", "export-minors-compatible", "export-opsets-tell", "export-unknown-refused"})
+"""The rules about exported programs, of which a small tree has none."""
 OPERATORS: Final = frozenset(
     {"bumps-in-time", "schema-breaks-upgraded", "upgraders-old-schemas", "upgraders-proven", "operator-waivers-exact"}
 )
@@ -173,7 +175,9 @@ def _copy_policies(source: Path, target: Path, releases: Collection[str], format
             return stated.replace("[policy]\n", f"[policy]\nwriters = {names}\nreaders = {names}\n")
         if part.name == "rule" and part.table["id"] in OPERATORS and not operators:
             return ""
-        if (part.name == "message" and part.table["kind"] == "error") or (part.name == "rule" and part.table["id"] == WORDINGS):
+        if (part.name == "message" and part.table["kind"] == "error") or (
+            part.name == "rule" and part.table["id"] in EXPORTED | {WORDINGS}
+        ):
             return ""
         if part.name == "behavior" and part.table["outcome"] == "unlisted" and not operators:
             return ""

@@ -47,6 +47,10 @@ def small_survey() -> dict[str, Any]:
         "dtypes": section(
             {"layer_norm(m, [3])": {"RuntimeError: \"x\" not implemented for '{}'": "int16 int8", "computes": "int32"}}
         ),
+        "export_schema": section({"version": [8, 1], "records": {"Node": {"target": "str"}}, "unions": {}, "enums": {}}),
+        "export_witnesses": section(
+            {"unaltered@2.6.0": {"archive": "0" * 64, "loads": "loads", "says": [], "computes": ["2", "1"], "keeps": None}}
+        ),
         "global_names": section(
             {
                 "names": {"torch": ["Size", "float32"], "torch.nn": ["Linear"]},

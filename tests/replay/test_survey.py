@@ -20,6 +20,7 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> dict[str,
     script.write_text(f"import os, time\n\n\ndef survey(torch):\n    {body}\n", encoding="utf-8")
     monkeypatch.setattr(module, "SCRIPT", script)
     monkeypatch.setattr(module, "SECONDS", 0.5)
+    monkeypatch.setattr(module, "_exported", lambda _: {})
     return survey(miniature(tmp_path, "1.5.1"))
 
 
@@ -47,6 +48,12 @@ def test_a_survey_that_fails_is_a_reader_error(tmp_path: Path, monkeypatch: pyte
 
 def test_the_script_that_is_asked_comes_with_the_package() -> None:
     assert SCRIPT.is_file()
+
+
+def test_a_release_without_exported_programs_says_so(tmp_path: Path) -> None:
+    asked = module._exported(miniature(tmp_path, "1.5.1"))
+    assert asked.keys() == {"export_schema", "export_witnesses"}
+    assert [(one["complete"], one["entries"]) for one in asked.values()] == [(False, {})] * 2
 
 
 @pytest.mark.real_torch("1.5.1")

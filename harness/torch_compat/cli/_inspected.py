@@ -11,7 +11,10 @@ from torch_compat.formats.kinds import kind_of
 from torch_compat.formats.tree import contents, shown
 from torch_compat.inspected import NATIVE
 from torch_compat.loadability import packaged_rules
+from torch_compat.loadability.changes import alike
+from torch_compat.operators.export_schema import packaged_log
 from torch_compat.pickles import brief
+from torch_compat.releases.release import Release
 from torch_compat.report.paragraphs import wrapped
 
 if TYPE_CHECKING:
@@ -20,7 +23,6 @@ if TYPE_CHECKING:
     from torch_compat.formats import Facts, Producer
     from torch_compat.inspection import Inspected
     from torch_compat.loadability import Needs
-    from torch_compat.loadability.changes import ChangeOfMeaning
     from torch_compat.loadability.load_calls import LoaderAdvisory, RequiredModule
 
 __all__ = ["headings", "line", "screen"]
@@ -102,7 +104,7 @@ def _entries(found: Inspected) -> Iterator[tuple[str, Sequence[str]]]:
     if facts is not None:
         yield "metadata", list(_stated(facts))
         yield "operators", _listed(facts.operators)
-        yield "changes", list(_changes(found.changes_of_meaning))
+        yield "changes", list(_changes(found))
         yield "globals", _listed(facts.globals)
         yield "storages", list(_storages(facts))
     yield "on the CPU", [_computed(one) for one in found.sixteen_bits]
@@ -187,6 +189,8 @@ def _producer(producer: Producer | None) -> str:
 def _stated(facts: Facts) -> Iterator[str]:
     """What only some formats say about themselves."""
     extra = facts.extra
+    if facts.export_schema is not None:
+        yield _schema(facts.export_schema)
     if isinstance(extra.get("opset_version"), dict):
         sets = islice(extra["opset_version"].items(), MOST)
         yield "operator set " + shown(", ".join(f"{shown(name)} {brief(number, 20)}" for name, number in sets))
@@ -201,6 +205,17 @@ def _stated(facts: Facts) -> Iterator[str]:
     system = extra.get("sys_info")
     if isinstance(system, dict) and isinstance(system.get("little_endian"), bool):
         yield f"written on a {'little' if system['little_endian'] else 'big'}-endian machine"
+
+
+def _schema(stated: str) -> str:
+    """A schema version of exported programs: the releases that write it, and those that read its major number."""
+    major, rules = stated.partition(".")[0], packaged_rules()
+    written = next((one.releases for one in packaged_log() if one.label == stated), ())
+    writers = f"written by torch {', '.join(written)}" if written else "written by no release that is recorded"
+    takers, _ = rules.formats.get(("export-schema", int(major)), (0, ""))
+    return (
+        f"schema {stated}, {writers}; loaders compare {major} alone, which is read by {_named(tuple(rules.known.spans(takers)))}"
+    )
 
 
 def _spans(needs: Needs | None) -> str:
@@ -232,11 +247,17 @@ def _ways(needs: Needs) -> Iterator[str]:
         yield "no call of any release is known to load it"
 
 
-def _changes(changes: Sequence[ChangeOfMeaning]) -> Iterator[str]:
-    """One line for each change since the file was written; the others only counted."""
+def _changes(found: Inspected) -> Iterator[str]:
+    """Where it computes the same, then one line for each change since the file was written; the others only counted."""
+    changes = found.changes_of_meaning
+    if not changes or found.needs is None:
+        return
     met = [one for one in changes if one.written != "after"]
+    first = min((one.since for one in met), key=Release, default=None)
+    since = f"; since {first} perhaps not, because" if first else ""
+    yield f"loads in {_spans(found.needs)}; computes the same in {_named(alike(found.needs, changes))}{since}"
     for one in met[:MOST]:
-        yield f"loads, but since {one.since} {one.operator} differs: {one.after} (before: {one.before}); {one.id}"
+        yield f"since {one.since} {one.operator} differs: {one.after} (before: {one.before}); {one.id}"
     if len(met) > MOST:
         yield f"and {len(met) - MOST} more (--format json)"
     older = len(changes) - len(met)

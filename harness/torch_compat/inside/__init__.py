@@ -2,6 +2,7 @@
 
 * ``worker.py``: answers requests one at a time; :class:`torch_compat.readers.torch_release.TorchRelease` starts it
 * ``survey.py``: lists operators, kernels, upgraders and limits of a release
+* ``exported.py``: lists the schema of exported programs, and what the loader does with altered ones
 * ``extension.py``: loads an extension and reports what it registers
 
 Each script is a single file, because a release starts it by its path and can import nothing beside it. This is why ``worker.py`` and
@@ -19,6 +20,6 @@ def script(name: str) -> Path:
     """The path of a script in this folder.
 
     Parameters:
-        name: ``worker``, ``survey`` or ``extension``.
+        name: ``worker``, ``survey``, ``exported`` or ``extension``.
     """
     return Path(__file__).with_name(f"{name}.py")

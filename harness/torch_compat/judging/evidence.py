@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from torch_compat.corpus.corpus import Corpus
     from torch_compat.corpus.deprecations import DeprecationObservation
+    from torch_compat.corpus.exported import RecordedExports
     from torch_compat.corpus.manifest import Fixture
     from torch_compat.corpus.observations import Observation, ObservedReader
     from torch_compat.corpus.operators import RecordedOperators
@@ -63,6 +64,7 @@ class Evidence:
         operators: what is recorded of the operators of each release; None where nothing is.
         builds: the public versions of builds whose trees are judged beside the corpus.
         proofs: the recorded proofs of upgraders; None where no tree was looked at.
+        exported: what is recorded of the schema and the loaders of exported programs; None where nothing is.
         files: SHA-256, in hex, of the file that a recorded reader was read from, by its name, where it was read from one.
     """
 
@@ -78,6 +80,7 @@ class Evidence:
     operators: RecordedOperators | None = None
     builds: frozenset[str] = frozenset()
     proofs: Proofs | None = None
+    exported: RecordedExports | None = None
 
     @cached_property
     def digest(self) -> str:
@@ -97,6 +100,7 @@ class Evidence:
             *([self.reference.digest] if self.reference is not None else []),
             *([["operators", self.operators.digest]] if self.operators is not None else []),
             *([["proofs", self.proofs.digest]] if self.proofs is not None else []),
+            *([["exported", self.exported.digest]] if self.exported is not None else []),
         )
 
     @cached_property

@@ -18,6 +18,7 @@ import gc
 from typing import TYPE_CHECKING
 
 from torch_compat.corpus.corpus import load_corpus
+from torch_compat.corpus.exported import read_exports
 from torch_compat.corpus.operators import SCHEMAS, read_operators
 from torch_compat.corpus.proofs import read_proofs
 from torch_compat.errors import CorpusError, NothingSelected
@@ -69,10 +70,22 @@ def gather(place: Root, policy: Policy | None = None, *, as_of: dt.date | None =
         as_of = newest_known(policy, found.readers.values())
     files = dict.fromkeys(found.readers, found.digest)
     operators, proofs = read_operators(place.fixtures), read_proofs(place.inside("reports/proofs"))
+    exported = read_exports(place.fixtures)
     unknown = [release for release in operators.schemas.releases if release not in policy.calendar] if operators else []
     if unknown:
         raise CorpusError(
             f"records the operators of torch {', '.join(unknown)}, which the release calendar does not have",
             where=str(place.fixtures / "operators" / SCHEMAS), hint="add the release to policies/torch/releases.toml", code="unknown-release",
         )  # fmt: skip
-    return Evidence(policy, corpus, found.readers, {}, as_of, found.unreadable, files=files, operators=operators, proofs=proofs)
+    return Evidence(
+        policy,
+        corpus,
+        found.readers,
+        {},
+        as_of,
+        found.unreadable,
+        files=files,
+        operators=operators,
+        proofs=proofs,
+        exported=exported,
+    )

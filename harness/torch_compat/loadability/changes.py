@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from torch_compat.formats.model import Facts, Producer
     from torch_compat.loadability.loading_releases import Needs
 
-__all__ = ["ChangeOfMeaning", "changes_of"]
+__all__ = ["ChangeOfMeaning", "alike", "changes_of"]
 
 
 class ChangeOfMeaning(NamedTuple):
@@ -54,6 +54,18 @@ def changes_of(facts: Facts, needs: Needs) -> tuple[ChangeOfMeaning, ...]:
     operators = frozenset(map(bare, names))
     met = operators.intersection(_by_operator())
     return _between(met, needs.loads, facts.producer) if met else ()
+
+
+def alike(needs: Needs, changes: tuple[ChangeOfMeaning, ...]) -> tuple[tuple[str, str], ...]:
+    """The releases that load a program and compute what its writer computed, as spans: no change of it lies between them and the writer.
+
+    Where the archive does not tell its writer, they are the releases before the first change.
+    """
+    known, bits = packaged_rules().known, needs.loads
+    for change in changes:
+        newer = known.bits_of(ReleaseSet.between(Release(change.since), None))
+        bits &= newer if change.written == "after" else ~newer
+    return tuple(known.spans(bits))
 
 
 class _Change(NamedTuple):

@@ -214,6 +214,8 @@ class Profile(Table):
     """How many days it waits at least."""
     documented: bool | None = None
     """Whether every step must be documented."""
+    exported: bool | None = None
+    """Whether exported programs are held to what their users would want: PyTorch says that their schema may change without a guarantee."""
 
     def applied(self, timeline: Timeline) -> Timeline:
         """The timeline with the windows of this profile."""

@@ -148,6 +148,8 @@ class Policy:
     """What each operator of an operator_waiver became, by the waiver's id and the operator, as ``counts.lock`` states it."""
     accepted: Accepted | None = None
     """What waivers cover, down to the difference, as ``waivers.lock`` states it; None where it was not read."""
+    exported: bool = False
+    """Whether exported programs are held to more than PyTorch promises of them: what their users would want. Only a profile asks for it."""
     nightly_index: str | None = None
     """The URL of the index of nightlies. No part of :attr:`digest`: nothing is judged by it."""
 
@@ -159,6 +161,7 @@ class Policy:
             name=profile.id,
             in_force_from=profile.in_force_from or self.in_force_from,
             forward_window_days=window,
+            exported=bool(profile.exported),
             timelines=tuple(profile.applied(timeline) for timeline in self.timelines),
         )
 
@@ -200,6 +203,7 @@ class Policy:
             "name": self.name,
             "in_force_from": self.in_force_from.isoformat(),
             "forward_window_days": self.forward_window_days,
+            "exported": self.exported,
             "corpus": _plain(self.corpus),
             "releases": [_plain(release) for release in self.releases],
             "planned": [_plain(release) for release in self.planned],

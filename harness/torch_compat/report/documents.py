@@ -18,6 +18,7 @@ from torch_compat.judging.forgiven import forgiven
 from torch_compat.places import inside
 from torch_compat.policy import policy_schema
 from torch_compat.releases.release import Release
+from torch_compat.report.exported_md import exported_md
 from torch_compat.report.findings_md import findings_md
 from torch_compat.report.release.compatibility_notes import Hand, noted, notes_md, read_hand
 from torch_compat.report.release.published import compared, published_md, read_published
@@ -103,6 +104,10 @@ def _tolerances(_root: Path, _old: str, judged: Callable[[], JudgedTree]) -> str
     return tolerances_md([one for one in evidence.policy.tolerances if one.kind == "value"], forgiven(evidence))
 
 
+def _exported(_root: Path, _old: str, judged: Callable[[], JudgedTree]) -> str:
+    return exported_md(judged().evidence)
+
+
 def _readme(_root: Path, old: str, judged: Callable[[], JudgedTree]) -> str:
     found = judged()
     return with_block(with_block(old, "matrix", f"```\n{summary_text(found.report)}\n```"), "corpus", _corpus(found.evidence))
@@ -127,6 +132,7 @@ REGENERATED: Final = (
     Generated("policies/torch/weights_only.toml", _weights_only, feeds=True),
     Generated("reports/findings.md", _findings),
     Generated("reports/tolerances.md", _tolerances),
+    Generated("reports/exported.md", _exported),
     Generated("README.md", _readme),
 )
 """Every generated file that takes seconds, in the order in which they are made. What is counted by judging, and read by it, stands

@@ -1,0 +1,216 @@
+"""Altered archives of exported programs: what the loaders of releases do with what they do not know is asked with them.
+
+Each is a frozen fixture of a real release with one thing altered in the JSON of its program, the same bytes every time. Nothing else
+changes but that ``zipfile`` lays out the records. An archive that is only laid out anew is the *base* that the others are compared
+with. The answers of every release stand in ``fixtures/operators/export_witnesses.txt``, with the SHA-256 of each archive;
+``python tools/export_witnesses.py FOLDER`` writes the archives.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from torch_compat.operators.export_schema import BASE, Alteration
+from torch_compat.places import inside, read_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+__all__ = ["BASES", "Witness", "exported_witnesses"]
+
+Document = dict[str, Any]
+Shapes = tuple[tuple[int, ...], ...]
+
+RANGE: Final[Shapes] = ((2, 2), (3, 2), (6, 2), (7, 2))
+"""Calls of ``export_dynamic_range``: one row too few, both ends of its range, one row too many."""
+BASES: Final[dict[str, tuple[str, Shapes]]] = {
+    "2.1.2": ("export_buffer_not_persistent", ((2,),)),
+    "2.2.2": ("export_dynamic_range", RANGE),
+    "2.4.1": ("export_dynamic_range", RANGE),
+    "2.5.1": ("export_dynamic_range", RANGE),
+    "2.6.0": ("export_dynamic_range", RANGE),
+    "2.9.1": ("export_dynamic_range", RANGE),
+}
+"""Writers whose archives are altered, one for each major number of the schema and for both layouts of 8; of each the recipe, and the
+shapes of the inputs that the program is called with."""
+FIELD: Final = "field_of_the_future"
+UNKNOWN: Final = 99
+
+
+@dataclass(frozen=True)
+class Witness:
+    """One altered archive.
+
+    Attributes:
+        name: ``ALTERATION@WRITER``.
+        base: the name of the archive that it is compared with; None of a base itself.
+        marker: a text that its program has and that of its base has not; "" where there is none.
+        shapes: the shapes of the inputs of each call.
+        data: the archive.
+    """
+
+    name: str
+    base: str | None
+    marker: str
+    shapes: Shapes
+    data: bytes
+
+
+def exported_witnesses(fixtures: Path) -> Iterator[Witness]:
+    """Every altered archive, each base before what was made of it.
+
+    Parameters:
+        fixtures: the folder of the frozen fixtures.
+
+    Raises:
+        CorpusError: a fixture is missing.
+    """
+    for writer, (recipe, shapes) in BASES.items():
+        source = read_whole(inside(fixtures, f"torch-{writer}/{recipe}.pt2"))
+        for alteration in Alteration:
+            data, marker = _altered(source, alteration)
+            if data:
+                base = None if alteration is BASE else f"{BASE}@{writer}"
+                yield Witness(f"{alteration}@{writer}", base, marker, shapes, data)
+
+
+def _altered(source: bytes, alteration: Alteration) -> tuple[bytes, str]:
+    """The archive with one thing altered, and its marker; no bytes where its program has nothing of the kind."""
+    with zipfile.ZipFile(io.BytesIO(source)) as archive:
+        records = [(name, archive.read(name)) for name in archive.namelist()]
+    holders = [name for name, data in records if name.endswith(".json") and b'"schema_version"' in data]
+    (holder,) = holders
+    program = json.loads(dict(records)[holder])
+    stated = program["schema_version"]
+    if (stated["major"] if isinstance(stated, dict) else stated) < alteration.major:
+        return b"", ""
+    try:
+        marker = ALTER[alteration](program)
+    except LookupError:
+        return b"", ""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
+        for name, data in records:
+            archive.writestr(zipfile.ZipInfo(name), json.dumps(program).encode() if name == holder else data)
+    return stream.getvalue(), marker
+
+
+# ------------------------------------------------------------------------------------------------------- the alterations
+# Each alters a program in place and gives its marker; LookupError where the program has nothing of the kind.
+
+
+def _nodes(program: Document) -> list[Document]:
+    nodes: list[Document] = program["graph_module"]["graph"]["nodes"]
+    return nodes
+
+
+def _tensor(program: Document) -> Document:
+    """The first tensor of the graph; in 2.1 its description lies one level deeper."""
+    first: Document = next(iter(program["graph_module"]["graph"]["tensor_values"].values()))
+    deeper: Document = first.get("meta", first)
+    return deeper
+
+
+def _minor(program: Document, minor: Callable[[int], int]) -> str:
+    version = program["schema_version"]
+    version["minor"] = minor(version["minor"])
+    return ""
+
+
+def _major(program: Document, step: int) -> str:
+    version = program["schema_version"]
+    if isinstance(version, dict):
+        version["major"] += step
+    else:
+        program["schema_version"] = version + step
+    return ""
+
+
+def _unknown(holder: Document) -> str:
+    holder[FIELD] = "kept"
+    return FIELD
+
+
+def _member(program: Document) -> str:
+    """A kind of argument that no release knows, as the releases write their own: beside None for all others until 2.2."""
+    argument = _nodes(program)[0]["inputs"][0]["arg"]
+    for key in list(argument):
+        argument[key] = None
+    if len(argument) == 1:
+        argument.clear()
+    argument[f"as_{FIELD}"] = 1
+    return FIELD
+
+
+def _input_kind(program: Document) -> str:
+    specs = program["graph_module"]["signature"]["input_specs"]
+    specs[0] = {FIELD: specs[0].popitem()[1]}
+    return FIELD
+
+
+def _argument_kind(program: Document) -> str:
+    if "kind" not in _nodes(program)[0]["inputs"][0]:
+        raise LookupError("kind")
+    _nodes(program)[0]["inputs"][0]["kind"] = UNKNOWN
+    return f'"kind": {UNKNOWN}'
+
+
+def _guards(program: Document) -> str:
+    """A guard that a call with fewer than six rows breaks."""
+    program["guards_code"] = ["L['x'].size()[0] >= 6"]
+    return "L['x'].size()[0] >= 6"
+
+
+def _node_name(program: Document) -> str:
+    node = next(node for node in _nodes(program) if "as_tensor" in node["outputs"][0])
+    node["name"] = "name_of_the_node"
+    return "name_of_the_node"
+
+
+def _enum(holder: Document, key: str) -> str:
+    holder[key] = UNKNOWN
+    return f'"{key}": {UNKNOWN}'
+
+
+def _opset(program: Document, versions: dict[str, int]) -> str:
+    program["opset_version"] = versions
+    return json.dumps(versions) if versions else ""
+
+
+def _verifier(program: Document) -> str:
+    if "verifiers" in program:
+        program["verifiers"] = [FIELD.upper()]
+    else:
+        program["dialect"] = program["dialect"] and FIELD.upper()
+    return FIELD.upper()
+
+
+ALTER: Final[dict[Alteration, Callable[[Document], str]]] = {
+    Alteration.NOTHING: lambda _: "",
+    Alteration.FIELD_OF_PROGRAM: _unknown,
+    Alteration.FIELD_OF_NODE: lambda program: _unknown(_nodes(program)[0]),
+    Alteration.FIELD_OF_ARGUMENT: lambda program: _unknown(_nodes(program)[0]["inputs"][0]),
+    Alteration.FIELD_OF_TENSOR: lambda program: _unknown(_tensor(program)),
+    Alteration.FIELD_OF_SIGNATURE: lambda program: _unknown(program["graph_module"]["signature"]),
+    Alteration.KIND_OF_VALUE: _member,
+    Alteration.KIND_OF_INPUT: _input_kind,
+    Alteration.DTYPE: lambda program: _enum(_tensor(program), "dtype"),
+    Alteration.LAYOUT: lambda program: _enum(_tensor(program), "layout"),
+    Alteration.ARGUMENT_KIND: _argument_kind,
+    Alteration.VERIFIER: _verifier,
+    Alteration.MINOR_NEWER: lambda program: _minor(program, lambda minor: minor + 100),
+    Alteration.MINOR_ZERO: lambda program: _minor(program, lambda _: 0),
+    Alteration.MAJOR_NEWER: lambda program: _major(program, 1),
+    Alteration.MAJOR_OLDER: lambda program: _major(program, -1),
+    Alteration.OPSET_NEWER: lambda program: _opset(program, {"aten": program["opset_version"]["aten"] + 1}),
+    Alteration.OPSET_OLDER: lambda program: _opset(program, {"aten": 1}),
+    Alteration.OPSET_OTHER: lambda program: _opset(program, {**program["opset_version"], FIELD: 3}),
+    Alteration.OPSET_NONE: lambda program: _opset(program, {}),
+    Alteration.GUARDS: _guards,
+    Alteration.NODE_NAME: _node_name,
+}

@@ -1,0 +1,49 @@
+"""What ``inspect`` says of the schema of an exported program, and of the releases that compute the same of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from torch_compat.cli._inspected import screen
+from torch_compat.inspection import look_at
+from torch_compat.loadability.changes import alike
+from torch_compat.operators.export_schema import packaged_log
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+
+
+def said(fixture: str) -> str:
+    found = look_at(str(FIXTURES / f"{fixture}.pt2"))
+    return screen(found, 0, tree=False, code=False)
+
+
+@pytest.mark.parametrize("release", ["2.1.2", "2.2.2", "2.4.1", "2.5.1", "2.6.0", "2.15.0"])
+def test_the_schema_version_is_told_with_its_writers_and_readers(release: str) -> None:
+    (version,) = [one for one in packaged_log() if release in one.releases]
+    text = said(f"torch-{release}/export_conv_linear")
+    assert (
+        f"schema {version.label}, written by torch {', '.join(version.releases)}; loaders compare {version.major} alone" in text
+    )
+
+
+@pytest.mark.parametrize(
+    ("writer", "same", "other"),
+    [
+        ("2.13.0", "loads in 2.9.0 and newer; computes the same in 2.9.0 to 2.13.0; since 2.14.0 perhaps not, because", True),
+        ("2.15.0", "loads in 2.9.0 and newer; computes the same in 2.14.0 and newer", False),
+        ("2.4.1", "", False),  # no release that loads it has the change
+    ],
+)
+def test_a_program_tells_where_it_computes_the_same_and_why_not_elsewhere(writer: str, same: str, other: bool) -> None:
+    text = said(f"torch-{writer}/export_arange_fraction")
+    assert (same in text) if same else ("computes the same" not in text)
+    assert ("since 2.14.0 aten::arange differs" in text) is other
+
+
+def test_what_computes_the_same_is_a_part_of_what_loads_and_holds_the_writer() -> None:
+    found = look_at(str(FIXTURES / "torch-2.13.0" / "export_attention_three_dimensions.pt2"))
+    assert found.needs is not None
+    spans = alike(found.needs, found.changes_of_meaning)
+    assert spans == (("2.9.0", "2.13.0"),)

@@ -1,0 +1,31 @@
+"""``python tools/export_witnesses.py FOLDER``: write the altered archives that loaders of exported programs are asked with.
+
+They are the ones of ``fixtures/operators/export_witnesses.txt``, the same bytes every time, made of frozen fixtures. Releases load them
+with ``torch.export.load``, which runs code that an archive chooses; what was altered in these asks for none.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+from pathlib import Path
+
+from torch_compat.replay.witnesses import exported_witnesses
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Write every altered archive, and print its SHA-256 and name."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("folder", type=Path, help="where the archives are written; it is made if there is none")
+    folder: Path = parser.parse_args(arguments).folder
+    folder.mkdir(parents=True, exist_ok=True)
+    for witness in exported_witnesses(REPOSITORY / "fixtures"):
+        (folder / f"{witness.name}.pt2").write_bytes(witness.data)
+        print(hashlib.sha256(witness.data).hexdigest(), f"{witness.name}.pt2")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
