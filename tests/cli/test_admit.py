@@ -57,7 +57,7 @@ def admission(tree: Tree, command: Command, monkeypatch: pytest.MonkeyPatch) -> 
     index.releases[INVENTED] = (UPLOADED, ("3.11",))
     module = importlib.import_module("torch_compat.cli._admission")
     monkeypatch.setattr(module, "run_command", index)
-    monkeypatch.setattr(importlib.import_module("torch_compat.cli._observing"), "survey", lambda _: small_survey())
+    monkeypatch.setattr(importlib.import_module("torch_compat.cli._observing"), "survey", lambda *_: small_survey())
     monkeypatch.setattr(Environments, "build", lambda self, release, **_: miniature(tree.cache, release.version))
     return command
 

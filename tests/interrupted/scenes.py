@@ -160,7 +160,7 @@ def _admit(root: Path, *arguments: str) -> None:
     module: Any = importlib.import_module("torch_compat.cli._admission")
     module.run_command = index
     observing: Any = importlib.import_module("torch_compat.cli._observing")
-    observing.survey = lambda _: small_survey()
+    observing.survey = lambda *_: small_survey()
     environments: Any = Environments
     environments.build = lambda _, release, **__: miniature(root.parent / "cache", release.version)
     command(root, "admit", f"torch-{INVENTED}", *arguments)

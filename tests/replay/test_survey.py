@@ -20,8 +20,8 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> dict[str,
     script.write_text(f"import os, time\n\n\ndef survey(torch):\n    {body}\n", encoding="utf-8")
     monkeypatch.setattr(module, "SCRIPT", script)
     monkeypatch.setattr(module, "SECONDS", 0.5)
-    monkeypatch.setattr(module, "_exported", lambda _: {})
-    return survey(miniature(tmp_path, "1.5.1"))
+    monkeypatch.setattr(module, "_exported", lambda *_: {})
+    return survey(miniature(tmp_path, "1.5.1"), ROOT / "fixtures")
 
 
 def test_what_the_script_says_is_given_unchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -51,7 +51,7 @@ def test_the_script_that_is_asked_comes_with_the_package() -> None:
 
 
 def test_a_release_without_exported_programs_says_so(tmp_path: Path) -> None:
-    asked = module._exported(miniature(tmp_path, "1.5.1"))
+    asked = module._exported(miniature(tmp_path, "1.5.1"), ROOT / "fixtures")
     assert asked.keys() == {"export_schema", "export_witnesses"}
     assert [(one["complete"], one["entries"]) for one in asked.values()] == [(False, {})] * 2
 
@@ -70,4 +70,4 @@ def differences(release: str) -> list[str]:
     environment = Environments().get(release)
     assert environment is not None
     recorded = read_survey(ROOT / "fixtures", release)
-    return survey_differences(recorded, parse_survey(release, recorded.identity, TODAY, survey(environment)))
+    return survey_differences(recorded, parse_survey(release, recorded.identity, TODAY, survey(environment, ROOT / "fixtures")))

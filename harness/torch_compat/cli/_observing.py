@@ -343,7 +343,9 @@ def _is_kept(evidence: Evidence, before: ObservedReader | None, cell: tuple[str,
 
 def record_survey(place: Root, environment: Environment, fresh: ObservedReader, console: Any) -> None:
     """While the environment stands: everything that later work wants to know of this release."""
-    found = parse_survey(fresh.release, fresh.identity, dt.date.fromisoformat(fresh.observed), survey(environment))
+    found = parse_survey(
+        fresh.release, fresh.identity, dt.date.fromisoformat(fresh.observed), survey(environment, place.fixtures)
+    )
     with changing(place.path):
         if fresh.release in surveyed_releases(place.fixtures):
             differences = survey_differences(read_survey(place.fixtures, fresh.release), found)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from torch_compat.errors import ReaderError
 from torch_compat.inside import script
 from torch_compat.readers.torch_release import TorchRelease
-from torch_compat.releases.data import packaged
 from torch_compat.replay.witnesses import exported_witnesses
 
 if TYPE_CHECKING:
@@ -31,21 +30,23 @@ def survey(torch):
 """
 
 
-def survey(environment: Environment) -> dict[str, Any]:
+def survey(environment: Environment, fixtures: Path) -> dict[str, Any]:
     """Everything that harness/torch_compat/inside/survey.py and exported.py ask of a release.
+
+    Parameters:
+        fixtures: the folder of the frozen fixtures that altered archives are made of.
 
     Raises:
         ReaderError: the survey crashed or took too long.
-        CorpusError: a fixture is missing that altered archives are made of.
     """
-    return {**_asked(environment, SCRIPT), **_exported(environment)}
+    return {**_asked(environment, SCRIPT), **_exported(environment, fixtures)}
 
 
-def _exported(environment: Environment) -> dict[str, Any]:
+def _exported(environment: Environment, fixtures: Path) -> dict[str, Any]:
     """What it says of exported programs."""
     with tempfile.TemporaryDirectory(prefix="torch-compat-") as folder:
         witnesses = []
-        for witness in exported_witnesses(packaged("fixtures")):
+        for witness in exported_witnesses(fixtures):
             path = Path(folder, f"{witness.name}.pt2")
             path.write_bytes(witness.data)
             witnesses.append(
