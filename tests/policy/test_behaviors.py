@@ -41,6 +41,15 @@ readers = "1.13.0.."
 outcome = "refused"
 because = "planted"
 """
+UNPICKLES = """
+[[behavior]]
+id = "planted"
+all = ["weights-only"]
+readers = "1.13.0.."
+outcome = "unpickles"
+because = "planted"
+takes = { adds = true }
+"""
 OFFER = """
 [[behavior]]
 id = "planted"
@@ -72,12 +81,12 @@ def test_a_condition_asks_for_all_any_and_none() -> None:
     assert not any(map(when.holds, ("a", "b", "abd", "")))
 
 
-@pytest.mark.parametrize("added", [SLIP, NEED, REFUSAL, OFFER])
+@pytest.mark.parametrize("added", [SLIP, NEED, REFUSAL, UNPICKLES, OFFER])
 def test_behaviors_keep_their_order_and_count_in_the_digest(added: str, tmp_path: Path) -> None:
     before, after = policy_with(tmp_path, ""), policy_with(tmp_path, added)
     ids = [one.id for one in after.behaviors]
     assert [one for one in ids if one != "planted"] == [one.id for one in before.behaviors]
-    assert ids[ids.index("planted") + 1].startswith("weights-only-")  # of the next file
+    assert ids[ids.index("planted") + 1].startswith("unpickler-")  # of the next file
     assert after.digest != before.digest
 
 
@@ -119,6 +128,8 @@ def test_behaviors_keep_their_order_and_count_in_the_digest(added: str, tmp_path
             'all = ["family:torch-save"]',
             "'family:torch-save' is no sign for this outcome",
         ),
+        (UNPICKLES, "takes = { adds = true }", "takes = {}", "takes: says nothing of these releases"),
+        (UNPICKLES, "adds = true", "add = true", "unknown key 'add'"),
         (OFFER, '(Tensor self) -> Tensor"', '"', "a schema such as"),
         (OFFER, '"1.5.0.."', '"1.5.9.."', "release '1.5.9' is not in the calendar"),
         (OFFER, 'readers = "1.5.0.."\n', "", "needs 'readers' where the outcome is 'offers'"),

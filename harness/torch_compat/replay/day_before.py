@@ -44,8 +44,8 @@ UNEXPLAINED: Final = frozenset({"[[tolerance]]"})
 SECTIONS: Final = ("schemas", "operator_versions", "imported", "constants")
 LATER: Final = "…"
 """Stands where a text named a release that nobody knew. Titles have a greatest length, so it is no longer than any name."""
-STATED: Final = re.compile(r"^(?:pythons|numpy|python) = .*$", re.MULTILINE)
-"""Numbers that look like releases of torch and are versions of Python and numpy."""
+STATED: Final = re.compile(r"^(?:(?:pythons|numpy|python) =|    \{ (?:module|version) =) .*$", re.MULTILINE)
+"""Numbers that look like releases of torch and are versions of Python, numpy and other packages."""
 OLDEST: Final = Release("1.6.0")
 
 
@@ -214,7 +214,7 @@ def _unnamed(policies: Path, gone: frozenset[str]) -> dict[str, str]:
             for part in split_tables(text):
                 if part.is_planned or (part.header in UNEXPLAINED and names.search(part.body)):
                     parts.append(TableText("", "", "\n"))
-                elif part.header == "[[release]]":
+                elif part.header in {"[[release]]", "[[package]]"}:  # versions of packages are no releases of torch
                     parts.append(part)
                 else:
                     parts.append(replace(part, body=names.sub(LATER, part.body), rest=names.sub(LATER, part.rest)))
