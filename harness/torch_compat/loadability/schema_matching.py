@@ -77,9 +77,9 @@ def fits(call: CallShape, schema: CallSignature, conversions: Mapping[str, Colle
             last = at == len(places) - 1 and places[at].type.endswith("[]")
             if not last or not all(takes(places[at].type[:-2], one, conversions) for one in kinds[at:]):
                 return False
-            del left[places[at].name]
+            left.pop(places[at].name, None)
             break
-        del left[places[at].name]
+        left.pop(places[at].name, None)  # a schema may name two arguments alike, as static_runtime::clamp_nan_to_num does
     for name, kind in call.keywords:
         wanted = left.pop(name, None)
         if wanted is None or not takes(wanted.type, kind, conversions):

@@ -25,6 +25,7 @@ __all__ = ["FUNCTIONS"]
 
 
 COPIES = Release("2.9.0")  # the first whose while_loop gives no argument itself
+WITHOUT_DIRECTION = Release("2.7.0")  # the first whose scan takes no dimension and no direction
 TAKES_LISTS = Release("2.7.0")  # the first whose while_loop takes what its own loader gives it
 
 
@@ -108,6 +109,9 @@ def map_(run: Execution, fn: Any, xs: Any, *args: Any) -> Any:
 
 def scan(run: Execution, fn: Any, init: Any, xs: Any, *rest: Any, additional_inputs: Any = ()) -> Any:
     """``scan(graph, init, xs, additional)``: 2.6 has ``dim`` and ``reverse`` before the additional arguments."""
+    if len(rest) >= 2 and run.horizon.release >= WITHOUT_DIRECTION:
+        said = f"ScanOp.__call__() takes 5 positional arguments but {len(rest) + 4} were given"
+        raise Raised(said, code="TypeError")
     dim, back = (rest[0], rest[1]) if len(rest) >= 2 else (0, False)
     more = _items(rest[-1]) if rest and isinstance(rest[-1], list | tuple) else _items(additional_inputs)
     carried, tensors = _items(init), _items(xs)

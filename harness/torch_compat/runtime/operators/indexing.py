@@ -666,8 +666,11 @@ def nonzero_1_0(self: Tensor) -> Tensor:
 
 @functional("nonzero", since="1.10.0", gradient=False)
 def nonzero(self: Tensor) -> Tensor:
-    """The same, column after column in memory."""
-    return Tensor(np.asfortranarray(nonzero_1_0(self).array))
+    """The same, column after column in memory: a column of nothing is 0 elements long, and so is the step to the next."""
+    found = nonzero_1_0(self).array
+    if found.size or not self.ndim:
+        return Tensor(np.asfortranarray(found))
+    return Tensor(np.zeros(1, INT64)).as_strided(found.shape, (1, 0))
 
 
 def _columns(self: Tensor, places: Callable[[Tensor], Tensor]) -> list[Tensor]:

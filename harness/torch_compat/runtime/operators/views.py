@@ -273,7 +273,11 @@ def squeeze(self: Tensor, dim: Any = None) -> Tensor:
 def unsqueeze(self: Tensor, dim: int) -> Tensor:
     """With one more dimension, of one element."""
     at = axis(dim, self.array.ndim + 1)
-    return of_view(self, self.array[(slice(None),) * at + (None, ...)])
+    shape, strides = self.array.shape, self.strides
+    step = shape[at] * strides[at] if at < len(shape) else 1
+    if not self.array.size:
+        return of_view(self, self.array[(slice(None),) * at + (None, ...)])
+    return self.as_strided((*shape[:at], 1, *shape[at:]), (*strides[:at], step, *strides[at:]))
 
 
 def _changes(name: str, function: Any) -> None:
