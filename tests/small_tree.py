@@ -171,7 +171,7 @@ def _copy_policies(source: Path, target: Path, releases: Collection[str], format
     def change(part: _Part) -> str:
         if part.name == "policy":
             names = json.dumps(list(releases))
-            stated = re.sub(r"^(?:lines|settled|besides) = .*\n", "", part.text, flags=re.MULTILINE)
+            stated = re.sub(r"^(?:lines|settled|besides|writers|readers) = .*\n", "", part.text, flags=re.MULTILINE)
             return stated.replace("[policy]\n", f"[policy]\nwriters = {names}\nreaders = {names}\n")
         if part.name == "rule" and part.table["id"] in OPERATORS and not operators:
             return ""
