@@ -181,9 +181,8 @@ def looked_at(browser: Any, page: Path, pictures: Path, clicks: int) -> Iterator
         tab.picture(pictures / f"beside-{kind}.png")
         yield from accessible(tab.page, path.name)
     tab.context.close()
-    tab = Tab(
-        browser, DESK, **AS_IT_IS
-    )  # clicks come before every file is opened, which takes minutes where there are a thousand
+    # Clicks come before every file is opened, which takes minutes where there are a thousand.
+    tab = Tab(browser, DESK, **AS_IT_IS)
     yield from tab.open(main_file)
     for kind, selector in KINDS.items():
         yield from clicked(tab.page, kind, selector, clicks)

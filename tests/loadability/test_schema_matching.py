@@ -13,6 +13,9 @@ ADD = "aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"
 SLICE = "aten::slice.Tensor(Tensor(a) self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor(a)"
 OLD_SLICE = "aten::slice.Tensor(Tensor(a) self, int dim=0, int start=0, int end=9223372036854775807, int step=1) -> Tensor(a)"
 CONV = 'aten::conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, str mode="a, (b", int groups=1) -> Tensor'
+ALIKE = (
+    "static_runtime::clamp_nan_to_num(Tensor input, Scalar? min, Scalar? max, float? nan, float? posinf, float? posinf) -> Tensor"
+)
 LISTS = "aten::append.t(t[](a!) self, t(c -> *) el) -> t[](a!)"
 
 
@@ -35,6 +38,8 @@ LISTS = "aten::append.t(t[](a!) self, t(c -> *) el) -> t[](a!)"
         ("torch.conv2d(x, w, None, 2)", CONV, True),
         ("torch.conv2d(x, w, None, 2.)", CONV, False),
         ("torch.append(x, None)", LISTS, True),
+        ("ops.static_runtime.clamp_nan_to_num(x, 0, 1, None, None, None)", ALIKE, True),
+        ("ops.static_runtime.clamp_nan_to_num(x, 0, 1, None, None)", ALIKE, False),
     ],
 )
 def test_fits(call: str, schema: str, fit: bool) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.planted.tomorrow import OPERATOR_RULES, tomorrow
+from tests.planted.tomorrow import SURVEY_RULES, tomorrow
 from torch_compat.judging.gathering import gather, uncollected
 from torch_compat.judging.judge import judge
 from torch_compat.judging.judgement import Verdict
@@ -57,7 +57,7 @@ def test_a_release_that_behaves_as_the_newest_one_breaks_nothing(
     report = judge(tomorrow(evidence, NEXT, writes=writes, recorded=recorded))
     assert (report.exit_status, failing(report), report.not_checked) == (0, {}, ())
     assert report.counts[Verdict.CONTINUES] > 0
-    waived = sum(one.count for one in today.findings if one.verdict is Verdict.WAIVED and one.rule not in OPERATOR_RULES)
+    waived = sum(one.count for one in today.findings if one.verdict is Verdict.WAIVED and one.rule not in SURVEY_RULES)
     assert report.counts[Verdict.WAIVED] == waived
     assert {one.waiver for one in report.findings if one.verdict is Verdict.CONTINUES} <= {
         one.waiver for one in today.findings if one.verdict is Verdict.WAIVED

@@ -1,8 +1,8 @@
 """Rehearsals of the day after: evidence in which one more release is there, which behaves as the newest one does, or nearly so.
 
 The release is made in memory, of what is recorded of the newest one: it writes the same archives, and reads everything as that one does;
-others read its archives as they read those of the newest one. Rules about operators and about the schema of exported programs are left out: what a release registers is recorded
-in files that this does not make.
+others read its archives as they read those of the newest one. Rules that need the survey of a release, of its operators and of its loader
+of exported programs, are left out: it is recorded in files that this does not make.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
     Change = Callable[[Fixture, Observation], Observation]
 
-__all__ = ["OPERATOR_RULES", "tomorrow"]
+__all__ = ["SURVEY_RULES", "tomorrow"]
 
-OPERATOR_RULES = frozenset(
+SURVEY_RULES = frozenset(
     {
         "bumps-in-time",
         "schema-breaks-upgraded",
@@ -117,7 +117,7 @@ def tomorrow(
         calendar=Calendar((*policy.calendar, dated)),
         corpus=scope,
         behaviors=tuple(_written_by(one, newest, version) for one in policy.without_gaps().behaviors),
-        rules=tuple(rule for rule in policy.rules if rule.id not in OPERATOR_RULES),
+        rules=tuple(rule for rule in policy.rules if rule.id not in SURVEY_RULES),
         waivers=tuple(waiver for waiver in policy.waivers if not _of_operators(waiver)),
         operator_waivers=(),
     )
@@ -135,7 +135,7 @@ def tomorrow(
 
 def _of_operators(waiver: Waiver) -> bool:
     """Whether a waiver is only for findings of rules that are not asked, so that it would be left over."""
-    return waiver.findings is not None and {finding.partition(":")[0] for finding in waiver.findings} <= OPERATOR_RULES
+    return waiver.findings is not None and {finding.partition(":")[0] for finding in waiver.findings} <= SURVEY_RULES
 
 
 def _with_writer(

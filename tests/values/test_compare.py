@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from torch_compat.values.compare import KEPT, Comparison, Difference, compare, result_digest, swapped, tensor_array
+from torch_compat.values.compare import KEPT, Comparison, Difference, compare, contents, result_digest, swapped, tensor_array
 
 Value = Any
 NUMPY = {"float16": "<f2", "float32": "<f4", "float64": "<f8", "complex64": "<c8", "complex128": "<c16"}
@@ -457,3 +457,11 @@ def test_a_digest_is_of_what_was_computed_not_of_words() -> None:
     other["calls"][0]["first"]["value"] = tensor([2])
     assert result_digest(base) != result_digest(other)
     assert result_digest(program(turn(1))) != result_digest(program({"error": ERROR}))
+
+
+def test_two_errors_in_loading_have_no_values_and_one_is_not_passed_over() -> None:
+    other = {"type": "builtins.KeyError", "message": "no"}
+    assert compare({"error": ERROR}, {"error": other}, hear=True).result == "differs"
+    assert contents({"error": ERROR}, {"error": other}) == []
+    with pytest.raises(KeyError):
+        contents({"value": 1}, {"error": other})

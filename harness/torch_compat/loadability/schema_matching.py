@@ -68,7 +68,6 @@ def fits(call: CallShape, schema: CallSignature, conversions: Mapping[str, Colle
         return True
     places = [argument for argument in schema.arguments if not argument.kwarg_only]
     kinds = call.positional
-    left = {argument.name: argument for argument in schema.arguments}
     for at, kind in enumerate(kinds):
         if at >= len(places):
             return False
@@ -77,14 +76,15 @@ def fits(call: CallShape, schema: CallSignature, conversions: Mapping[str, Colle
             last = at == len(places) - 1 and places[at].type.endswith("[]")
             if not last or not all(takes(places[at].type[:-2], one, conversions) for one in kinds[at:]):
                 return False
-            left.pop(places[at].name, None)
             break
-        left.pop(places[at].name, None)  # a schema may name two arguments alike, as static_runtime::clamp_nan_to_num does
+    # By place, not by name: static_runtime::clamp_nan_to_num names two arguments alike.
+    left = [*places[len(kinds) :], *(argument for argument in schema.arguments if argument.kwarg_only)]
     for name, kind in call.keywords:
-        wanted = left.pop(name, None)
+        wanted = next((argument for argument in left if argument.name == name), None)
         if wanted is None or not takes(wanted.type, kind, conversions):
             return False
-    return all(argument.default is not None for argument in left.values())
+        left.remove(wanted)
+    return all(argument.default is not None for argument in left)
 
 
 @lru_cache(maxsize=4096)

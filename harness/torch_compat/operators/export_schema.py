@@ -18,7 +18,7 @@ from bisect import insort
 from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from torch_compat.operators.history import FactHistory
 from torch_compat.releases.data import packaged
@@ -175,8 +175,8 @@ class SchemaVersion:
         return str(self.major) if self.minor is None else f"{self.major}.{self.minor}"
 
 
-class SchemaHistory:
-    """The schema of each release that has ``torch.export.load``.
+class _Surveyed:
+    """A history that a survey records of each release that has ``torch.export.load``.
 
     Parameters:
         path: the file; the packaged one unless given.
@@ -185,13 +185,21 @@ class SchemaHistory:
         CorpusError: it cannot be read.
     """
 
+    FILE: ClassVar[str]
+
     def __init__(self, path: Path | None = None) -> None:
-        self.facts = FactHistory(path if path is not None else packaged("fixtures", "operators", SCHEMA_FILE))
+        self.facts = FactHistory(path if path is not None else packaged("fixtures", "operators", self.FILE))
 
     @property
     def releases(self) -> tuple[str, ...]:
-        """The releases that have a schema, oldest first."""
+        """The releases that were asked and have it, oldest first."""
         return tuple(release for release in self.facts.releases if self.facts.complete(release))
+
+
+class SchemaHistory(_Surveyed):
+    """The schema of each release."""
+
+    FILE = SCHEMA_FILE
 
     def version(self, release: str) -> tuple[int, int | None]:
         """Major and minor number that a release writes.
@@ -309,23 +317,10 @@ class Answer:
         return Reaction.KEPT if self.keeps else Reaction.DROPPED
 
 
-class Witnesses:
-    """The answers of every release.
+class Witnesses(_Surveyed):
+    """The answers of every release."""
 
-    Parameters:
-        path: the file; the packaged one unless given.
-
-    Raises:
-        CorpusError: it cannot be read.
-    """
-
-    def __init__(self, path: Path | None = None) -> None:
-        self.facts = FactHistory(path if path is not None else packaged("fixtures", "operators", WITNESSES_FILE))
-
-    @property
-    def releases(self) -> tuple[str, ...]:
-        """The releases that were asked and can load an exported program, oldest first."""
-        return tuple(release for release in self.facts.releases if self.facts.complete(release))
+    FILE = WITNESSES_FILE
 
     def answers(self) -> tuple[Answer, ...]:
         """Every answer about an archive of a writer that was asked itself, by release, then in the order of the file."""

@@ -267,6 +267,22 @@ def test_a_loop_without_a_round_as_each_release_ends_it(horizon: str, ended: str
     assert np.shares_memory(found, ONES) == (ended == "itself")
 
 
+@pytest.mark.parametrize(("horizon", "ended"), [("2.6.0", "computes"), ("2.7.1", "raises"), ("2.15.0", "raises")])
+def test_a_scan_of_2_6_is_not_run_since_2_7(horizon: str, ended: str) -> None:
+    """2.6 gives a dimension and a direction, which the operator has no place for since 2.7: TypeError, as 2.7.1 to 2.15.0 say."""
+    graph = {"as_graph": {"name": "g", "graph": {"inputs": [tensor("a"), tensor("b")], "outputs": [tensor("a"), tensor("b")], "nodes": [], "tensor_values": {}}}}  # fmt: skip
+    call = node(
+        "torch.ops.higher_order.scan", [{"as_tensors": [{"name": "y"}, {"name": "z"}]}], graph, {"as_tensors": [{"name": "x"}]},
+        {"as_tensors": [{"name": "x"}]}, {"as_int": 0}, {"as_bool": False}, {"as_tensors": []},
+    )  # fmt: skip
+    made = module(document(["x"], [call], ["z"]), horizon=f"reference@{horizon}")
+    if ended == "raises":
+        with pytest.raises(Raised, match="takes 5 positional arguments but 7 were given"):
+            made.forward(ONES)
+        return
+    assert made.forward(ONES).tolist() == [1, 1, 1]
+
+
 def test_a_loop_without_end_costs_its_steps_and_no_more() -> None:
     from torch_compat.runtime.limits import LIMITS, Exhausted  # noqa: PLC0415 - only this test needs it
 

@@ -661,16 +661,16 @@ def nonzero_1_0(self: Tensor) -> Tensor:
     array = self.array
     if not array.ndim:
         return Tensor(np.zeros((int(array != 0), 0), INT64))
-    return Tensor(np.ascontiguousarray(np.argwhere(array != 0), INT64))
+    return Tensor(np.array(np.argwhere(array != 0), INT64, order="C"))  # a copy: numpy keeps the steps of a single column
 
 
 @functional("nonzero", since="1.10.0", gradient=False)
 def nonzero(self: Tensor) -> Tensor:
-    """The same, column after column in memory: a column of nothing is 0 elements long, and so is the step to the next."""
+    """The same, column after column in memory: the step to the next column is the number of rows, also where it is 0."""
     found = nonzero_1_0(self).array
-    if found.size or not self.ndim:
-        return Tensor(np.asfortranarray(found))
-    return Tensor(np.zeros(1, INT64)).as_strided(found.shape, (1, 0))
+    if found.size:
+        return Tensor(np.array(found.T, order="C").T)
+    return Tensor(np.zeros(0, INT64)).as_strided(found.shape, (1, found.shape[0]))
 
 
 def _columns(self: Tensor, places: Callable[[Tensor], Tensor]) -> list[Tensor]:
