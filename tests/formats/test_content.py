@@ -290,6 +290,10 @@ def test_texts_are_paid_for_before_they_are_written_down(tmp_path: Path, monkeyp
         content_digest(in_zip(tmp_path, pickle.dumps(b"\xff" * 800_000, 4)))
 
 
+def test_a_persistent_id_that_begins_with_a_list_names_no_storage(tmp_path: Path) -> None:
+    assert len(content_digest(in_zip(tmp_path, b"\x80\x02]\x85Q."))) == 64
+
+
 @pytest.mark.parametrize(
     ("rest", "said"),
     [

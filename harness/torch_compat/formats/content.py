@@ -174,7 +174,9 @@ class _StorageKeys:
         seen: dict[Any, Storage] = {}
 
         def persistent(pid: Any) -> Any:
-            if pid.__class__ is tuple and pid and pid[0] in {"storage", b"storage"}:
+            if (
+                pid.__class__ is tuple and pid and (pid[0] == "storage" or pid[0] == b"storage")
+            ):  # it may be a list, which no set takes
                 storage = storage_of(pid, seen, [])
                 root = storage.root or storage
                 key = root.key.removesuffix(".storage")  # of TorchScript in a package
