@@ -33,6 +33,7 @@ from torch_compat.corpus.manifest import MANIFEST, read_manifest
 from torch_compat.corpus.recorded.model import VERSION
 from torch_compat.judging.gathering import gather, uncollected
 from torch_compat.judging.judge import measure
+from torch_compat.policy.calendar_files import drop_planned
 from torch_compat.workspace import Root
 
 if TYPE_CHECKING:
@@ -79,6 +80,8 @@ def _calendar(tree: Path, newest: str, count: int) -> dict[str, dt.date]:
     day = list(Root(ROOT).policy().calendar)[-1].date
     line = int(newest.split(".")[1]) + 1  # the releases that are planned are among them
     new = {f"2.{line + number}.0": day + dt.timedelta(days=30 * (number + 1)) for number in range(count)}
+    for path, text in drop_planned(tree / "policies/torch", list(new)[-1]).items():
+        path.write_text(text, encoding="utf-8")
     with (tree / "policies/torch/releases.toml").open("a", encoding="utf-8") as file:
         for version, date in new.items():
             file.write(
@@ -87,8 +90,6 @@ def _calendar(tree: Path, newest: str, count: int) -> dict[str, dt.date]:
     for name in ("weights_only_refusals.toml", "promises.toml"):
         path = tree / "policies/torch" / name
         path.write_text(path.read_text("utf-8").replace(f'..{newest}"', f'..{list(new)[-1]}"'), encoding="utf-8")
-    path = tree / "policies/torch/timelines.toml"
-    path.write_text(re.sub(r"(?m)^\[\[planned\]\]\n(?:.+\n)*", "", path.read_text("utf-8")), encoding="utf-8")
     for path in (tree / "fixtures/operators").glob("*.txt"):
         text = path.read_text("utf-8")
         path.write_text(re.sub(r"(?m)^# releases .*$", lambda found: f"{found[0]} {' '.join(new)}", text), encoding="utf-8")

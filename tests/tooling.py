@@ -1,4 +1,4 @@
-"""Programs of tools/ as modules: that folder is no package, and tests run where it is not on the path."""
+"""Programs of tools/ and benchmarks/ as modules: these folders are no packages, and tests run where they are not on the path."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 
-def program(name: str) -> Any:
-    """The module of tools/NAME.py."""
-    spec = importlib.util.spec_from_file_location(f"tools_{name}", Path(__file__).parents[1] / "tools" / f"{name}.py")
+def program(name: str, folder: str = "tools") -> Any:
+    """The module of FOLDER/NAME.py."""
+    spec = importlib.util.spec_from_file_location(f"{folder}_{name}", Path(__file__).parents[1] / folder / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
