@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from torch_compat.report.predictions import ReaderCounts
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-AWAITING = {"dtype-of-no-storage-in-package": "package_unsigned", "several-numbers-in-a-byte": "several_numbers_in_a_byte"}
+AWAITING = {"several-numbers-in-a-byte": "several_numbers_in_a_byte"}
 """Needs that were asked of releases with recipes of fixtures/awaiting, and these recipes. tests/repository/test_loadability.py fails once they are recorded."""
 UNRECORDED = {
     (

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import io
+import re
 import zipfile
 from collections import Counter
 from dataclasses import replace
@@ -225,21 +226,27 @@ def test_an_exit_status_tells_of_causes_that_were_not_met(
 @pytest.mark.parametrize(
     ("file", "before", "after", "said"),
     [
-        (PREDICTIONS, "| 1.8.1 | 5236 | 5236 | 1457 |", "| 1.8.1 | 5236 | 5235 | 1457 |", "of 1.8.1 agree"),
-        (PREDICTIONS, "| 1.8.1 | 5236 | 5236 | 1457 |", "| 1.8.1 | 5236 | 5236 | 3 |", "3 programs of 1.8.1 come to slips"),
-        (PREDICTIONS, "| 1.5.0 to 1.5.1 | crashed |", "| 1.5.0 to 1.6.0 | crashed |", f"is not what the policy and {LOCK}"),
+        (PREDICTIONS, r"\| 1\.8\.1 \| (\d+) \| \d+ \| ", r"| 1.8.1 | \1 | 5 | ", "of 1.8.1 agree"),
+        (PREDICTIONS, r"\| 1\.8\.1 \| (\d+) \| (\d+) \| \d+ \|", r"| 1.8.1 | \1 | \2 | 3 |", "3 programs of 1.8.1 come to slips"),
+        (
+            PREDICTIONS,
+            r"\| 1\.5\.0 to 1\.5\.1 \| crashed \|",
+            "| 1.5.0 to 1.6.0 | crashed |",
+            f"is not what the policy and {LOCK}",
+        ),
     ],
 )
 def test_a_document_that_does_not_fit_is_noticed(
     file: str, before: str, after: str, said: str, repository: Drawn, tmp_path: Path
 ) -> None:
     text = (REPOSITORY / file).read_text(encoding="utf-8")
-    assert before in text, "a release or recipe changes this row: put what stands there"
+    changed = re.sub(before, after, text)
+    assert changed != text
     counted = [one for one in stated(text) if one.release == "1.8.1"]
     lock = dict(repository.evidence.policy.counts) or read_lock(REPOSITORY / "policies" / "torch").counts
     path = tmp_path / file
     path.parent.mkdir()
-    path.write_text(text.replace(before, after), encoding="utf-8")
+    path.write_text(changed, encoding="utf-8")
     found = list(command._document(Root(tmp_path), repository.evidence, counted, lock))
     assert any(said in one for one in found), found
 

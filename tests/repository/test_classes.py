@@ -77,8 +77,12 @@ def test_a_release_says_in_its_golden_what_it_cannot_save(corpus: Corpus, policy
     fixture = corpus.fixtures["torch-2.15.0/save_bool"]
     golden = {"value": {"dict": [["tensors", {"dict": []}], ["refused", {"dict": [["int1", "KeyError: no"]]}]]}}
     spoken = replace(fixture, golden=golden)
+    silent = [
+        replace(one, fixtures=tuple(entry for entry in one.fixtures if not entry.recipe.startswith("dtypes_")))
+        for one in corpus.manifests
+    ]
     manifests = tuple(
-        replace(one, fixtures=tuple(spoken if entry is fixture else entry for entry in one.fixtures)) for one in corpus.manifests
+        replace(one, fixtures=tuple(spoken if entry is fixture else entry for entry in one.fixtures)) for one in silent
     )
     classes, _ = saved_classes(FIXTURES, replace(corpus, manifests=manifests), policy)
     (narrow,) = (one for one in classes if one.name == "int1 as nested, torch.save, zip")

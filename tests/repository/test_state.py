@@ -47,7 +47,12 @@ FROM_1_4 = " ".join(WRITERS[WRITERS.index("1.4.0") :])
 FROM_2_2 = " ".join(WRITERS[WRITERS.index("2.2.2") :])
 FROM_2_6 = " ".join(WRITERS[WRITERS.index("2.6.0") :])
 ALL = " ".join(WRITERS)
+MODULES = "activation container conv dropout linear loss normalization padding pooling recurrent reshaping transformer"
+# of a recipe that few releases write, those of them that did
 LISTED = {
+    **{(UNRESTRICTED, f"nn_{name}"): FROM_2_6 for name in MODULES.split()},
+    (UNRESTRICTED, "dtypes_whole_module"): FROM_2_6,
+    (REFUSED, "dtypes_stream"): FROM_2_2,
     (UNRESTRICTED, "save_containers"): FROM_2_6,
     (UNRESTRICTED, "save_module_buffers"): FROM_2_6,
     (UNRESTRICTED, "save_module_cnn"): FROM_2_6,
@@ -153,13 +158,17 @@ def alike_in_file(path: Path, golden: dict[str, Any]) -> bool:
 def test_every_fixture_is_read_as_its_writer_reads_it_or_listed_with_the_reason() -> None:
     found: dict[tuple[str, str], list[str]] = {}
     counts: collections.Counter[str] = collections.Counter()
+    wrote: dict[str, set[str]] = {}
     for fixture, path, cells in fixtures():
+        wrote.setdefault(fixture.recipe, set()).add(fixture.release)
         with offsets_of(fixture.recipe):
             reason = judged(fixture, path, cells)
         counts[reason] += 1
         if reason != SAME:
             found.setdefault((reason, fixture.recipe), []).append(fixture.release)
-    assert {key: set(releases) for key, releases in found.items()} == {key: set(said.split()) for key, said in LISTED.items()}
+    assert {key: set(releases) for key, releases in found.items()} == {
+        key: wrote[key[1]].intersection(said.split()) for key, said in LISTED.items()
+    }
     assert counts.total() >= 1066
     assert counts[SAME] >= 903
 

@@ -92,3 +92,19 @@ def test_everything_in_the_table_is_callable_at_every_release_it_starts_at() -> 
         for versions in kinds.values():
             for since in versions:
                 assert callable(resolve(name, since)), name
+
+
+@pytest.mark.parametrize(("name", "horizon", "tracked"), [
+    ("aten::native_batch_norm", "1.6.0", [True, False, False]),
+    ("aten::_native_batch_norm_legit_functional", "2.4.1", [True, False, False, False, False]),
+    ("aten::native_layer_norm", "1.9.1", [True, True, True]),
+    ("aten::native_layer_norm", "1.10.2", [True, False, False]),
+    ("aten::native_group_norm", "2.13.0", [True, True, True]),
+])  # fmt: skip
+def test_results_that_derivatives_do_not_use_require_no_gradients(name: str, horizon: str, tracked: list[bool]) -> None:
+    """The answers are those of the releases."""
+    x, weight = (Tensor(np.ones(shape, np.float32), requires_grad=True) for shape in ((3, 4), 4))
+    stats = Tensor(np.zeros(4, np.float32)), Tensor(np.ones(4, np.float32))
+    rest = {"native_layer_norm": ([4], weight, weight, 1e-5), "native_group_norm": (weight, weight, 3, 4, 1, 2, 1e-5)}
+    given = rest.get(name.rpartition("::")[2], (weight, weight, *stats, True, 0.1, 1e-5))
+    assert [part.requires_grad for part in resolve(name, Release(horizon))(x, *given)] == tracked

@@ -102,6 +102,8 @@ class Neutral:
             state = [self.encode((value.start, value.stop, value.step)), None, None, None]
         elif isinstance(value, Described) and is_module(value):
             state = self.module(value)
+        elif type_name(value) in {"torch.nn.parameter.UninitializedBuffer", "torch.nn.parameter.UninitializedParameter"}:
+            state = "<raises builtins.ValueError when looked at>"  # it has no shape, and says so
         elif isinstance(value, Described) and isinstance(value.state, dict) and not value.args:
             state = {"dict": [[key, self.encode(item)] for key, item in sorted(value.state.items())]}
         else:

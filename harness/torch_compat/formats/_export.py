@@ -104,17 +104,31 @@ def add_program(archive: ZipArchive, facts: Facts, record: str, program: dict[st
         if key in program:
             facts.extra[key] = program[key]
     try:
-        facts.extra.setdefault("arguments", set()).update(_add_calls(program["graph_module"], calls, archive.allowance))
+        module = program["graph_module"]
+        graph = module["graph"]
+        facts.extra.setdefault("arguments", set()).update(_add_calls(module, calls, archive.allowance))
+        sizes = _symbols_of_inputs(graph)
         facts.extra.setdefault("ranges", set()).update(
-            str(one.get("min_val")) for one in (program.get("range_constraints") or {}).values()
+            str(one.get("min_val")) for name, one in (program.get("range_constraints") or {}).items() if name in sizes
         )
+        facts.extra.setdefault("inputs", set()).update(union(one)[0] for one in graph["inputs"])
+        if any("." in name for name in (module.get("signature", {}).get("buffers_to_mutate") or {}).values()):
+            facts.extra.setdefault("changed_name_with_dot", record)
+        facts.extra.setdefault("trees", set()).update(_containers(module))
         results = facts.extra.setdefault("results", [])
-        facts.extra.setdefault("trees", set()).update(_containers(program["graph_module"]))
-        results += sorted({union(one)[0] for one in program["graph_module"]["graph"]["outputs"]}.difference(results))
+        results += sorted({union(one)[0] for one in graph["outputs"]}.difference(results))
     except (LookupError, TypeError, AttributeError, ValueError) as error:
         where = f"{archive.path}, record {record!r}"
         said = f"is no exported program: {type(error).__name__} {cut(str(error), 200)}"
         raise Corrupt(said, where=where, code="bad-program") from error
+
+
+def _symbols_of_inputs(graph: dict[str, Any]) -> set[str]:
+    """The symbols that are sizes of the graph's inputs: ``s0``; no expression of several."""
+    tensors = graph.get("tensor_values") or {}
+    names = {value["name"] for kind, value in map(union, graph["inputs"]) if kind == "as_tensor"}
+    sizes = [union(size) for name in names if name in tensors for size in tensors[name].get("sizes") or ()]
+    return {value["expr_str"] for kind, value in sizes if kind == "as_expr"}
 
 
 def _containers(module: dict[str, Any]) -> set[str]:

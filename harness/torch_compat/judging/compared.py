@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from torch_compat.judging.agreement import agreement
@@ -56,6 +57,8 @@ RESULTS: Final = frozenset({"differs", "raised", "relaxed"})
 WORKED, LACKS = "worked", "lacks"
 QUOTED: Final = re.compile(r"'[^']*'")
 """What a warning is about, such as the class whose source has changed: the warning is one."""
+REWORDED: Final = 0.9
+"""How alike two warnings are, as :mod:`difflib` measures it, to be one in other words."""
 NONE: Final = Verdict.NO_PROMISE
 
 
@@ -64,7 +67,7 @@ class Moved:
     """One thing that the later reader does differently, or still does wrong.
 
     Attributes:
-        state: ``new``, ``mended``, ``known`` (both do it) or ``reworded`` (the same error in other words).
+        state: ``new``, ``mended``, ``known`` (both do it) or ``reworded`` (the same error or warning in other words).
         what: ``loads``, ``computes``, ``warns``, ``deprecation`` or ``probe``.
         group: what is equal in all that have one cause.
         fixture, options: the cell; the name of the probe, and "", where there is none.
@@ -165,6 +168,8 @@ def _cell(
         state: State = "new"
         if was is is_ and is_ in {Outcome.REFUSED, Outcome.RAISED} and before.count == after.count:
             state = "reworded"
+        elif _unloadable(fixture) and "relaxed" not in {before.result, after.result}:
+            state = "reworded"  # it is not loaded, as its own writer does not load it
         elif was not in KEPT and is_ in KEPT:
             state = "mended"
         what = "computes" if after.result in {"differs", "relaxed", "raised", "unstable"} or after.stage == "call" else "loads"
@@ -175,12 +180,30 @@ def _cell(
         yield Moved("known", "loads", f"known:{is_}", fixture.id, options.id, *texts, "")
     gone, new = _warnings(before) - _warnings(after) - chance, _warnings(after) - _warnings(before) - chance
     if (gone or new) and before.result == after.result:
+        reworded = {one for one in new if any(_alike(one, other) for other in gone)}
+        for category, text in sorted(reworded):
+            which = f"warns in other words: {category}: {text}"
+            yield Moved(
+                "reworded", "warns", f"warns:words:{category}", fixture.id, options.id, "warns", "warns in other words", which
+            )
+        if reworded:
+            new, gone = new - reworded, frozenset(one for one in gone if not any(_alike(one, other) for other in reworded))
         for category, text in sorted(new or gone):
             which = f"warns: {category}: {text}" if new else f"does not warn any more: {text}"
             about = QUOTED.sub("'…'", text)
             group = f"warns:{'+' if new else '-'}:{category}:{about}"
             pair = ("no such warning", "warns") if new else ("warns", "no such warning")
             yield Moved("new" if new else "mended", "warns", group, fixture.id, options.id, *pair, which)
+
+
+def _unloadable(fixture: Fixture) -> bool:
+    """Whether its own writer could not load it: the golden is that error."""
+    return str(fixture.golden.get("error", {}).get("stage")) == "load"
+
+
+def _alike(one: tuple[str, str], other: tuple[str, str]) -> bool:
+    """Whether two warnings are of one category, and of nearly the same letters: "is renamed" and "is rename"."""
+    return one[0] == other[0] and SequenceMatcher(None, one[1], other[1]).ratio() >= REWORDED
 
 
 class _Apart(NamedTuple):

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from torch_compat.loadability.integer_constants import has_whole_constant, mistaken, too_large
 from torch_compat.loadability.torchscript_source import ATTRIBUTE, NAME, USES, bases, calls_below, scan, uses
-from torch_compat.pickles import Tensor, parts
+from torch_compat.pickles import Described, Global, Tensor, parts
 from torch_compat.releases.release import dotted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from torch_compat.formats.model import Facts
     from torch_compat.loadability.torchscript_source import CallShape
@@ -51,7 +51,9 @@ def signs_of(facts: Facts, asked: Mapping[str, frozenset[str]]) -> tuple[dict[st
             found["integer-parameter"] = facts.extra["integer_parameter"]
         wanted = asked.get("calls", frozenset())
         found.update({f"calls:{call.name}": "" for call in facts.calls if call.name in wanted})
-        for sign, told in (("result", "results"), ("argument", "arguments"), ("range-from", "ranges")):
+        if "changed_name_with_dot" in facts.extra:
+            found["changed-name-with-dot"] = facts.extra["changed_name_with_dot"]
+        for sign, told in (("result", "results"), ("argument", "arguments"), ("input", "inputs"), ("range-from", "ranges")):
             found.update({f"{sign}:{one}": "" for one in asked.get(sign, frozenset()).intersection(facts.extra.get(told, ()))})
     model = facts.extra.get("model")
     if model is not None:
@@ -197,6 +199,8 @@ def _pickles(facts: Facts, asked: Mapping[str, frozenset[str]], found: dict[str,
     with_none = asked.get("none-in", ())
     of_tensors = asked.get("no-tensor-in", ())
     of_storages = asked.get("storage", frozenset())
+    of_objects = {kind: asked.get(kind, frozenset()) for kind in ("lacks", "state-ends")}
+    classes = frozenset(one.partition("/")[0] for wanted in of_objects.values() for one in wanted)
     for record, unpickled in facts.pickles.items():
         found.setdefault(f"protocol:{unpickled.protocol}", record)
         if record in with_none and any(part is None for part in parts(unpickled.value)):
@@ -209,6 +213,9 @@ def _pickles(facts: Facts, asked: Mapping[str, frozenset[str]], found: dict[str,
             found[f"no-tensor-in:{record}"] = record
         for dtype in of_storages.intersection([storage.dtype for storage in unpickled.storages]):
             found.setdefault(f"storage:{dtype}", record)
+        if not classes.isdisjoint([one.path for one in unpickled.globals]):
+            for kind, one in _of_objects(unpickled.value, of_objects):
+                found.setdefault(f"{kind}:{one}", record)
         if facts.family in CALLING:
             called: set[str] = set()
             for function, count in unpickled.arities:
@@ -227,6 +234,22 @@ def _pickles(facts: Facts, asked: Mapping[str, frozenset[str]], found: dict[str,
                             found.setdefault("sparse:indices", record)
                         if tensor.parts and "coalesced" in tensor.parts:
                             found.setdefault("sparse:coalesced", record)
+
+
+def _of_objects(value: Any, asked: Mapping[str, frozenset[str]]) -> Iterator[tuple[str, str]]:
+    """The signs that the states of objects give, by kind."""
+    for one in parts(value):
+        if one.__class__ is not Described or one.target.__class__ is not Global:
+            continue
+        name, state = one.target.path, one.state
+        for wanted in asked["lacks"]:
+            cls, _, attribute = wanted.partition("/")
+            if cls == name and isinstance(state, dict) and attribute not in state:
+                yield "lacks", wanted
+        if state.__class__ is tuple and state:
+            wanted = f"{name}/{type(state[-1]).__name__}"
+            if wanted in asked["state-ends"]:
+                yield "state-ends", wanted
 
 
 def _holds_none(nested: Tensor) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torch_compat.pickles.brief import brief
-from torch_compat.values.dtypes import ELEMENT_SIZES, storage_class
+from torch_compat.values.dtypes import ELEMENT_SIZES, PACKED, storage_class
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -221,9 +221,9 @@ class Tensor(_Parts):
     @property
     def span(self) -> tuple[int, int]:
         """The first byte and the byte behind the last one that it needs of its storage."""
-        size = ELEMENT_SIZES.get(self.dtype, 1)
-        start = self.offset * size
+        bits = PACKED.get(self.dtype) or 8 * ELEMENT_SIZES.get(self.dtype, 1)
         if not self.numel:
+            start = self.offset * bits // 8
             return start, start
         low = high = self.offset
         for length, stride in zip(self.shape, self.strides or (), strict=False):
@@ -231,7 +231,7 @@ class Tensor(_Parts):
                 low += (length - 1) * stride
             else:
                 high += (length - 1) * stride
-        return low * size, (high + 1) * size
+        return low * bits // 8, -(-(high + 1) * bits // 8)
 
     @property
     def fits(self) -> bool:

@@ -17,6 +17,8 @@ is made of signs, which say something about an archive, or about what is being d
     sparse:csr                         a sparse tensor has this layout; sparse:coalesced: it says whether it is coalesced;
                                        sparse:indices: it has some
     nested:none                        a nested tensor holds no tensor
+    lacks:torch.nn.modules.rnn.GRU/_flat_weights   an object of this class has no such attribute
+    state-ends:torch.utils.hooks.RemovableHandle/tuple   the state of an object of this class is a tuple that ends with an object of this type
     debug:string-table                 the debug records keep their texts in one table
     type:NoneType                      TorchScript source has this type in an annotation
     function:unchecked_cast            TorchScript source calls this function of the language
@@ -36,7 +38,9 @@ is made of signs, which say something about an archive, or about what is being d
     result:as_bool                     an exported program states a result of this kind
     integer-parameter                  an exported program that lists its weights has a parameter of integers or bools
     argument:as_optional_tensors       an exported program calls an operator with an argument of this kind
-    range-from:0                       an exported program has a symbol whose range begins with this number
+    range-from:0                       a size of an input of an exported program is a symbol whose range begins with this number
+    input:as_int                       an exported program has an input of this kind
+    changed-name-with-dot              an exported program of 2.1 changes a buffer that has a dot in its name
     none-listed                        TorchScript source has a list of tensors with a None that it does not call optional
 
 Those of archives above are looked for by :mod:`torch_compat.loadability.archive_features`, and only where a behavior asks for them.
@@ -67,7 +71,7 @@ if TYPE_CHECKING:
 __all__ = ["LOADS", "OF_ARCHIVES", "OF_CALLS", "OF_CELLS", "OF_RUNS", "SIGN_KINDS", "SLIPS", "Behavior", "Condition"]
 
 OF_ARCHIVES: Final = frozenset({
-    "args", "argument", "attribute", "base", "call", "calls", "class-sets", "container", "debug", "declares", "dtype", "family", "field", "function", "ill-formed-octal", "integer-parameter", "mixed-items", "name", "nested", "newer", "no-tensor-in", "none-in", "none-listed", "own-name", "protocol", "range-from", "record", "result", "sparse", "storage", "tree", "type", "version", "whole-floats",
+    "args", "argument", "attribute", "base", "call", "calls", "changed-name-with-dot", "class-sets", "container", "debug", "declares", "dtype", "family", "field", "function", "ill-formed-octal", "input", "integer-parameter", "lacks", "mixed-items", "name", "nested", "newer", "no-tensor-in", "none-in", "none-listed", "own-name", "protocol", "range-from", "record", "result", "sparse", "state-ends", "storage", "tree", "type", "version", "whole-floats",
 })  # fmt: skip
 """The kinds of signs that an archive has by itself."""
 OF_RUNS: Final = frozenset({"debug", "family", "runs", "unmet", "unmet-in", "untyped"})

@@ -162,6 +162,19 @@ VIEWS_OF_LEAVES, PARTS = Release("1.8.0"), Release("1.9.0")
 """From here on views of leaves, and what one of several views is, are not written in place where gradients are required."""
 OF_FIRST = frozenset({"to", "type_as", "expand_as", "view_as", "reshape_as"})
 """Operators of whose arguments but the first only the shape or type is looked at."""
+FIRST_TRACKED = {
+    **dict.fromkeys(
+        (
+            "_native_batch_norm_legit", "_native_batch_norm_legit_functional", "_native_batch_norm_legit_no_training",
+            "_scaled_dot_product_flash_attention", "_scaled_dot_product_flash_attention_for_cpu", "log_sigmoid_forward", "native_batch_norm",
+            "nll_loss2d_forward", "nll_loss_forward",
+        ),
+        Release("1.0.0"),
+    ),
+    "native_layer_norm": Release("1.10.0"),
+}  # fmt: skip
+"""Operators whose derivatives take the gradient of the first result alone, and since which release: statistics, buffers and weights beside
+it require none."""
 
 
 def _refuse_write(target: Tensor, horizon: Release) -> None:
@@ -241,7 +254,7 @@ def _bordered(function: Callable[..., Any], kind: str, name: str, horizon: Relea
     border = Border(function, kind, name)
     writes = name.endswith("_") and not name.startswith("__") and name not in {"requires_grad_", "detach_"}
     apart = horizon >= _REFUSES_OVERLAP[name] if name in _REFUSES_OVERLAP else False
-    only_first = name in OF_FIRST
+    only_first, first_tracked = name in OF_FIRST, name in FIRST_TRACKED and horizon >= FIRST_TRACKED[name]
     part = name if name in {"unbind", "chunk", "split", "split_with_sizes", "tensor_split"} else ""
     places, most = border.places, len(border.places)
     outs = names | getattr(function, "outs", frozenset())
@@ -284,7 +297,7 @@ def _bordered(function: Callable[..., Any], kind: str, name: str, horizon: Relea
                 if result is first and not writes:
                     return result  # as it is, also where it is a leaf
                 _relate(result, first, part)
-            _mark(result)
+            _mark(result[0] if first_tracked else result)
             if args and result is args[0] and result.requires_grad and not result.is_detached:  # in place
                 grad.write(result)
         return result

@@ -14,7 +14,7 @@ import numpy as np
 
 from torch_compat.values.dtypes import DTYPES
 
-__all__ = ["PACKED", "Array", "array_dtype", "is_raw", "lane"]
+__all__ = ["Array", "array_dtype", "is_raw", "lane"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -26,8 +26,6 @@ RAW = {
     for row in DTYPES.values()
     if row.parts and not row.numpy and not row.ml_dtypes
 }
-PACKED = {row.name: row.packed for row in DTYPES.values() if row.packed}
-"""Bits per element, where a byte of the storage holds several elements."""
 
 _SIGNS = {"little": "<", "big": ">"}
 

@@ -14,7 +14,7 @@ import numpy as np
 from torch_compat.arrays import contiguous_strides, view
 from torch_compat.errors import Corrupt, Unsupported
 from torch_compat.pickles import NumpyArray, Tensor
-from torch_compat.state.dtypes import PACKED, array_dtype, is_raw, lane
+from torch_compat.state.dtypes import array_dtype, is_raw, lane
 from torch_compat.state.values import (
     Absent,
     CompressedTensor,
@@ -24,7 +24,7 @@ from torch_compat.state.values import (
     SparseTensor,
     SubclassTensor,
 )
-from torch_compat.values.dtypes import DTYPES, ELEMENT_SIZES
+from torch_compat.values.dtypes import DTYPES, ELEMENT_SIZES, PACKED
 
 if TYPE_CHECKING:
     from collections.abc import Callable

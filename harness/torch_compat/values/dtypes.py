@@ -20,6 +20,7 @@ __all__ = [
     "ELEMENT_SIZES",
     "MEASURED",
     "NUMBERED",
+    "PACKED",
     "SINCE",
     "STORAGE_CLASSES",
     "ScalarType",
@@ -142,6 +143,9 @@ DTYPES: Final[dict[str, ScalarType]] = {row.name: row for row in _TABLE}
 
 ELEMENT_SIZES: Final[dict[str, int]] = {row.name: row.size for row in _TABLE}
 """Bytes per element, by dtype."""
+
+PACKED: Final[dict[str, int]] = {row.name: row.packed for row in _TABLE if row.packed}
+"""Bits per element, by dtype, where a byte of the storage holds several elements."""
 
 ALIASES: Final[dict[str, str]] = {alias: row.name for row in _TABLE for alias in row.aliases}
 """Dtypes by their other names, as ``torch.float`` for ``torch.float32``."""
