@@ -15,13 +15,13 @@ import pytest
 from tests.miniatures import miniature
 from tests.miniatures.index import FakeIndex
 from tests.surveyed import small_survey
-from torch_compat.cli._admission import STEPS, Admission
 from torch_compat.corpus.manifest import MANIFEST, read_manifest, write_manifest
 from torch_compat.corpus.surveys import surveyed_releases
 from torch_compat.errors import EnvironmentUnavailable
 from torch_compat.policy import load_policy
 from torch_compat.policy.calendar_files import drop_releases
 from torch_compat.readers.environments import Environments
+from torch_compat.replay.admission import STEPS, Admission
 from torch_compat.replay.before import remove_releases
 from torch_compat.replay.generating import regenerate
 from torch_compat.replay.rehearsal import differences, rounded_elsewhere
@@ -55,9 +55,9 @@ def admission(tree: Tree, command: Command, monkeypatch: pytest.MonkeyPatch) -> 
     (tree.root / "reports/findings.md").write_text("", encoding="utf-8")
     index = FakeIndex.of(load_policy(tree.root / "policies/torch").calendar)
     index.releases[INVENTED] = (UPLOADED, ("3.11",))
-    module = importlib.import_module("torch_compat.cli._admission")
+    module = importlib.import_module("torch_compat.replay.admission")
     monkeypatch.setattr(module, "run_command", index)
-    monkeypatch.setattr(importlib.import_module("torch_compat.cli._observing"), "survey", lambda *_: small_survey())
+    monkeypatch.setattr(importlib.import_module("torch_compat.replay.recording"), "survey", lambda *_: small_survey())
     monkeypatch.setattr(Environments, "build", lambda self, release, **_: miniature(tree.cache, release.version))
     return command
 
@@ -254,7 +254,7 @@ def test_an_index_without_dates(admission: Command, tree: Tree, monkeypatch: pyt
     index = FakeIndex.of(load_policy(tree.root / "policies/torch").calendar)
     index.releases[INVENTED] = (UPLOADED, ("3.11",))
     index.tells_dates = False
-    monkeypatch.setattr(importlib.import_module("torch_compat.cli._admission"), "run_command", index)
+    monkeypatch.setattr(importlib.import_module("torch_compat.replay.admission"), "run_command", index)
     ended = admission("admit", NAME, "--until", "calendar")
     assert (ended.status, "--uploaded YYYY-MM-DD" in ended.out) == (4, True)
     assert admission("admit", NAME, "--until", "calendar", "--uploaded", str(UPLOADED)).status == 0
@@ -282,7 +282,7 @@ def test_what_is_predicted_wrongly_is_left_to_people(
 ) -> None:
     assert admission("admit", NAME).status == 0
     (tree.root / "reports/predictions.md").write_text("nothing\n", encoding="utf-8")
-    monkeypatch.setattr(importlib.import_module("torch_compat.cli._admission"), "predict", lambda *_: told)
+    monkeypatch.setattr(importlib.import_module("torch_compat.replay.admission"), "predict", lambda *_: told)
     ended = admission("admit", NAME, "--format", "json")
     assert (ended.status, states(ended.json)["predictions"], ended.json["left"]) == (int(bool(left)), state, left)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from torch_compat.cli._format import format_option, print_json, say, say_wrapped, write_output
+from torch_compat.cli._format import announce, format_option, print_json, say, say_wrapped, write_output
 from torch_compat.cli._help import WithCommands
 from torch_compat.errors import EnvironmentUnavailable, NothingSelected, UsageError
 
@@ -115,10 +115,10 @@ def record(
     listed = None if listing is None else (_text(listing), str(listing))
     called = name or module or (library.stem if library is not None else listing.stem if listing is not None else "")
     if loads:
-        from torch_compat.cli._readers import warn_unless_isolated  # noqa: PLC0415
+        from torch_compat.readers.isolation import warn_unless_isolated  # noqa: PLC0415
         from torch_compat.replay.extension import ask_extension  # noqa: PLC0415
 
-        warn_unless_isolated()
+        warn_unless_isolated(announce)
         answer = ask_extension(_built(version), library=library, module=module, paths=paths)
         if answer["error"] is not None:
             error = answer["error"]

@@ -15,7 +15,6 @@ import click
 from torch_compat.cli._format import say
 from torch_compat.cli._output import counting
 from torch_compat.cli._root import root_option
-from torch_compat.cli.notes import hand_of
 from torch_compat.corpus.corpus import load_corpus
 from torch_compat.errors import EnvironmentUnavailable, NothingSelected, UsageError
 from torch_compat.escapes import escaped
@@ -23,6 +22,7 @@ from torch_compat.judging.gathering import gather, uncollected
 from torch_compat.judging.judge import examine
 from torch_compat.places import is_plain, read_whole
 from torch_compat.releases.release import named
+from torch_compat.report.documents import hand_of
 from torch_compat.report.release.compatibility_notes import notes_md
 from torch_compat.report.release.report import release_report
 from torch_compat.report.release.signoff import (

@@ -7,17 +7,18 @@ import shlex
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from torch_compat.cli.plan import allowed_from
 from torch_compat.corpus.manifest import Fixture, release_folder, same_but_for_varying
 from torch_compat.corpus.observations import Observation
 from torch_compat.judging.cell import Outcome
 from torch_compat.judging.compared import BREAKS, RESULTS, Compared, Moved, in_short, subject_of, tell, told, verdict_of, why
 from torch_compat.judging.judge import judge_reader
 from torch_compat.judging.judgement import Verdict
+from torch_compat.judging.operator_check import advice
 from torch_compat.policy.model import STORED
 from torch_compat.replay.rehearsal import only_last_bits
 from torch_compat.replay.snippet import snippet
 from torch_compat.report.candidate import CandidateItem, Policy
+from torch_compat.report.schedule import allowed_from
 from torch_compat.values.compare import compare
 from torch_compat.values.normalise import headline
 from torch_compat.writes import changing, put
@@ -27,17 +28,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from torch_compat.cli._builds import BuildRelease
-    from torch_compat.cli._operator_check import Checked
-    from torch_compat.cli._output import Progress
     from torch_compat.corpus.corpus import Corpus
     from torch_compat.corpus.observations import ObservedReader
     from torch_compat.judging.evidence import Evidence
     from torch_compat.judging.judge import ReaderJudgement
+    from torch_compat.judging.operator_check import CheckedOperators
     from torch_compat.policy import CalendarRelease
     from torch_compat.policy import Policy as Promises
+    from torch_compat.readers.build_release import BuildRelease
     from torch_compat.readers.environments import Environment
     from torch_compat.readers.isolation import Trust
+    from torch_compat.replay.progress import ProgressSink
     from torch_compat.replay.trees import BuildTree
 
 __all__ = ["Asking", "Candidate", "Items", "Programs", "ReleasePair", "collides"]
@@ -89,7 +90,7 @@ class Asking:
     seed: int
     everything: bool
     trust: Trust
-    progress: Progress
+    progress: ProgressSink
     recipes: frozenset[str] | None = None
     shard: tuple[int, int] | None = None
 
@@ -391,20 +392,19 @@ class Items:
 
     # -------------------------------------------------------------------------------------------------------- operators
 
-    def operators(self, checked: Checked | None) -> list[CandidateItem]:
+    def operators(self, checked: CheckedOperators | None) -> list[CandidateItem]:
         """Operators that the build lacks or has with another schema, so that programs of the release do not work."""
         if checked is None:
             return []
         items = []
-        rows = checked.document()["broken"]
-        for one, row in zip(checked.broken, rows, strict=True):
+        for one in checked.broken:
             cause = f"{one.operator}: {one.reason}"
             policy: Policy = "breaks"
             name = one.operator.partition(".")[0]
             items.append(
                 self._item(
                     id=f"operator:{one.operator}:{one.what}", what="operator", cause=cause, before=one.old, after=one.new or "gone",
-                    policy=policy, says=f"breaks a promise (schema-breaks-upgraded): {row['do']}", rule="schema-breaks-upgraded",
+                    policy=policy, says=f"breaks a promise (schema-breaks-upgraded): {advice(one)}", rule="schema-breaks-upgraded",
                     allowed_from=self._from(self._asked.evidence.policy, "operator", one.operator), count=1, witness=one.operator,
                     reproduce=self._programs.operator(name) if self._programs is not None else None,
                 )

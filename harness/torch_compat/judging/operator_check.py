@@ -1,4 +1,4 @@
-"""``torch-compat operators check``: two sets of schemas, what breaks between them, and which waivers cover it."""
+"""Two sets of schemas, what breaks between them, and which waivers cover it: ``torch-compat operators check`` without its output."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import itertools
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from torch_compat.cli._operators import release_of
 from torch_compat.errors import UsageError
 from torch_compat.operators.breaks import (
     DROPPED,
@@ -21,8 +20,8 @@ from torch_compat.operators.breaks import (
     operator_of,
     upgrader_entries,
 )
-from torch_compat.operators.differences import in_words
 from torch_compat.operators.history import FactHistory, History, SetHistory
+from torch_compat.operators.recorded_history import release_of
 from torch_compat.operators.schema import SchemaError, parse
 from torch_compat.operators.written import Writer, Written
 from torch_compat.releases.data import packaged
@@ -30,12 +29,11 @@ from torch_compat.releases.release import Release
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-    from torch_compat.operators.differences import Difference
     from torch_compat.policy.operator_waivers import Became, OperatorWaiver
 
-__all__ = ["Checked", "KnownOperators", "SchemaSet", "check_lines", "check_operators", "read_set"]
+__all__ = ["CheckedOperators", "KnownOperators", "SchemaSet", "advice", "check_operators", "read_set"]
 
 UPGRADER: Final = "write an upgrader for the old schema and raise the file format version (torch/csrc/jit/operator_upgraders)"
 DO: Final = {
@@ -60,7 +58,6 @@ DO: Final = {
 """What mends a break, by its cause."""
 COMING: Final = sys.maxsize
 """The file format version of an upgrader that is still to come: behind all that are written today."""
-LABEL: Final = 8
 NOTHING: Final = "-"
 MOST_SHOWN: Final = 10
 
@@ -106,7 +103,7 @@ class Counts(NamedTuple):
     added: int
 
 
-class Checked(NamedTuple):
+class CheckedOperators(NamedTuple):
     """What a check found."""
 
     old: SchemaSet
@@ -152,37 +149,6 @@ class Checked(NamedTuple):
             "left_aside": len(self.aside),
             "unknown": len(self.unknown),
         }
-
-    def document(self) -> dict[str, Any]:
-        """For JSON."""
-        return {
-            "old": self.old.name,
-            "new": self.new.name,
-            "exit_status": self.exit_status,
-            "broken": [{**_row(one), "do": _do(one)} for one in self.broken],
-            "waived": [{**_row(one), "waiver": waiver} for one, waiver in self.waived],
-            "summary": self.summary(),
-            "upgraded": [{**_row(one), "upgrader": one.upgrader} for one in self.upgraded],
-            "named": [_row(one) for one in self.named],
-            "left_aside": [{"operator": operator, "import": module} for operator, module in self.aside],
-            "unknown": [_row(one) for one in self.unknown],
-            "waivers": [{"waiver": waiver, "problem": problem} for waiver, problem in self.problems],
-            "incomplete": [{"set": name, "why": why} for name, why in self.incomplete],
-            "draft": _draft(self),
-        }
-
-
-def _row(one: Break) -> dict[str, Any]:
-    return {
-        "operator": one.operator,
-        "side": one.side,
-        "old": one.old,
-        "new": one.new,
-        "what": one.what,
-        "change": list(one.change),
-        "reason": one.reason,
-        "taken_by": one.taken_by,
-    }
 
 
 # ------------------------------------------------------------------------------------------------------------------ sets
@@ -270,7 +236,7 @@ def check_operators(
     became: Became | None = None,
     as_of: dt.date | None = None,
     known: KnownOperators | None = None,
-) -> Checked:
+) -> CheckedOperators:
     """Compare two sets.
 
     Parameters:
@@ -309,7 +275,7 @@ def check_operators(
     problems: list[tuple[str, str]] = []
     if waivers:
         left, waived, problems = _waive(old, new, broken, waivers, became or {}, entries, as_of, known, forward=forward)
-    return Checked(
+    return CheckedOperators(
         old,
         new,
         tuple(left),
@@ -436,94 +402,8 @@ def _within(since: str, old: str | None, new: str | None) -> bool:
     return (old is None or Release(since) > Release(old)) and (new is None or Release(since) <= Release(new))
 
 
-# ------------------------------------------------------------------------------------------------------------------ text
-
-
-def check_lines(checked: Checked) -> Iterator[str]:
-    """What a check found, for people: the numbers, each break, what to do about it, and the waiver that would cover all of them."""
-    yield from _summary(checked)
-    for one in checked.broken:
-        yield f"{one.operator} breaks {one.side}"
-        yield f"    {'old':<{LABEL}}{one.old}"
-        if one.new is not None:
-            yield f"    {'new':<{LABEL}}{one.new}"
-        yield f"    {'why':<{LABEL}}{one.reason}"
-        yield f"    {'change':<{LABEL}}{in_words(one.change)}"
-        if one.taken_by is not None:
-            yield f"    {'but':<{LABEL}}TorchScript code does not name overloads, and {one.taken_by} accepts the same calls"
-        yield f"    {'do':<{LABEL}}{_do(one)}"
-    draft = _draft(checked)
-    if draft is not None:
-        yield "If no program can have been saved with these operators, waive the breaks with policies/torch/operator_waivers/<id>.toml:"
-        yield draft
-    for waiver, problem in checked.problems:
-        yield f"waiver {waiver} {problem}"
-    for one in checked.unknown:
-        yield f"{one.operator}: unknown: {one.reason}"
-    for name, why in checked.incomplete:
-        yield f"{name} is not completely known: {why}"
-    for side in (checked.old, checked.new):
-        if side.methods:
-            yield f"{side.name}: skipped {side.methods} methods of classes, which are not operators"
-
-
-def _summary(checked: Checked) -> Iterator[str]:
-    """The numbers, in a few lines."""
-    said = {
-        "broken": len(checked.broken),
-        "waived": len(checked.waived),
-        "with an upgrader": len(checked.upgraded),
-        "unknown": len(checked.unknown),
-    }
-    old, new = checked.old, checked.new
-    texts = ", ".join(f"{count} {what}" for what, count in said.items())
-    yield f"{old.name} ({len(old.schemas)} schemas) to {new.name} ({len(new.schemas)}): {texts}"
-    numbers = checked.summary()
-    ahead = "forward not asked (--forward)" if not checked.forward else f"{numbers['broken_forward']} forward"
-    yield f"    broken: {numbers['broken_backward']} backward, {ahead}"
-    yield f"    operators: {checked.counts.removed} removed, {checked.counts.changed} changed, {checked.counts.added} added"
-    if checked.named:
-        yield f"    {len(checked.named)} overloads only gained a name, which no archive of the older side states: no breaks"
-    for module, count in sorted(Counter(module for _, module in checked.aside).items()):
-        yield f"    left out, not imported: {count} of {module}"
-
-
-def _do(one: Break) -> str:
+def advice(one: Break) -> str:
+    """What mends a break."""
     argument = repr(one.argument) if one.argument else "the argument"
     what = DO.get(one.what, "leave the schema as it was").format(argument=argument)
     return f"{what}; or {UPGRADER}" if one.side == "backward" and one.what != "upgrader dropped" else what
-
-
-def _draft(checked: Checked) -> str | None:
-    """The waivers that would cover what is broken, but for what only a person can say."""
-    texts = []
-    for side in ("backward", "forward"):
-        groups: dict[tuple[Difference, ...], set[str]] = {}
-        for one in checked.broken:
-            if one.side == side:
-                groups.setdefault(one.change, set()).add(one.operator)
-        if not groups:
-            continue
-        since = (
-            f'"{checked.new.release}"'
-            if checked.new.release
-            else "<replace this: the release that will contain the change, in quotes>"
-        )
-        lines = [
-            "[operator_waiver]",
-            'id = "<replace this: the name of this file>"',
-            'title = "<replace this: what happened, in one line>"',
-            f'side = "{side}"',
-            f"since = {since}",
-            'reason = "<replace this: why this is accepted>"',
-            'evidence = "<replace this: what shows that no program is affected>"',
-            'owner = "<replace this: the person responsible>"',
-        ]
-        if checked.new.release is None:
-            lines.append("expires = <replace this: the first day on which the waiver no longer holds, such as 2027-01-31>")
-        for change, operators in sorted(groups.items(), key=lambda item: (-len(item[1]), item[0])):
-            names = "".join(f'    "{operator}",\n' for operator in sorted(operators))
-            stated = ", ".join(f'"{one}"' for one in change)
-            lines += ["", "[[operator_waiver.covers]]", f"change = [{stated}]", f"operators = [\n{names}]"]
-        texts.append("\n".join(lines))
-    return "\n\n".join(texts) or None

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import PrivateAttr
 
-from torch_compat.cli._format import say
-from torch_compat.errors import UsageError
+from torch_compat.errors import EnvironmentUnavailable, UsageError
 from torch_compat.policy.model import CalendarRelease
 from torch_compat.readers.builds import KINDS, Build, python_build
-from torch_compat.readers.environments import cache_folder
+from torch_compat.readers.environments import Environments
 from torch_compat.readers.wheels import INDEX, nightly_build, wheel_build
 from torch_compat.releases.calendar import Calendar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from torch_compat.policy import Policy
+    from torch_compat.readers.environments import Environment
 
-__all__ = ["FORMS", "BuildRelease", "build_of", "builds_folder", "is_build_name", "resolved", "with_build"]
+__all__ = ["FORMS", "BuildRelease", "build_of", "built", "is_build_name", "resolved", "with_build"]
 
 FORMS: Final = "torch-X.Y.Z, python:PATH, wheel:FILE or nightly:DATE"
 
@@ -52,9 +52,20 @@ class BuildRelease(CalendarRelease):
         return self._build.reader
 
 
-def builds_folder() -> Path:
-    """Where the trees of builds are kept unless a command is told another place."""
-    return cache_folder() / "builds"
+def built(release: CalendarRelease) -> Environment:
+    """The environment of a release, or of a build.
+
+    Raises:
+        EnvironmentUnavailable: it was not built here.
+    """
+    if isinstance(release, BuildRelease):
+        return release.build.environment
+    environment = Environments().get(release.version)
+    if environment is None:
+        raise EnvironmentUnavailable(
+            f"{release.name} is not built here", hint=f"torch-compat readers build {release.name}", code="not-built"
+        )
+    return environment
 
 
 def is_build_name(name: str) -> bool:
@@ -62,10 +73,11 @@ def is_build_name(name: str) -> bool:
     return ":" in name
 
 
-def build_of(name: str, policy: Policy, index: str | None = None) -> Build:
+def build_of(name: str, policy: Policy, say: Callable[[str], None], index: str | None = None) -> Build:
     """The build that a name means; the environment of a wheel is made where it is missing.
 
     Parameters:
+        say: is told each step of making an environment.
         index: the URL of the index of nightlies; that of the environment unless given, else that of the policy.
 
     Raises:
@@ -81,7 +93,7 @@ def build_of(name: str, policy: Policy, index: str | None = None) -> Build:
         return python_build(Path(rest), name=name, today=today)
 
     def progress(step: str) -> None:
-        say(f"{name}: {step}", err=True)
+        say(f"{name}: {step}")
 
     if kind == "wheel":
         return wheel_build(Path(rest), policy.calendar, today=today, name=name, progress=progress)
@@ -103,8 +115,11 @@ def with_build(policy: Policy, build: Build) -> tuple[Policy, BuildRelease]:
     return replace(policy, calendar=Calendar([*policy.calendar, release])), release
 
 
-def resolved(policy: Policy, names: Iterable[str]) -> tuple[Policy, list[CalendarRelease]]:
+def resolved(policy: Policy, names: Iterable[str], say: Callable[[str], None]) -> tuple[Policy, list[CalendarRelease]]:
     """The releases and builds that names mean, each once, with a policy whose calendar holds them all.
+
+    Parameters:
+        say: is told each step of making an environment.
 
     Raises:
         UsageError: the calendar has no such release, there is no such program, or two builds are one reader.
@@ -116,7 +131,7 @@ def resolved(policy: Policy, names: Iterable[str]) -> tuple[Policy, list[Calenda
             release = policy.calendar.resolve(name)
             found[release.name] = release
             continue
-        policy, mine = with_build(policy, build_of(name, policy))
+        policy, mine = with_build(policy, build_of(name, policy, say))
         twin = found.get(mine.name)
         if isinstance(twin, BuildRelease) and twin.build.digest != mine.build.digest:
             raise UsageError(

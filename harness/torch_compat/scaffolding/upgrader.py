@@ -1,4 +1,4 @@
-"""What ``torch-compat new upgrader`` writes, and what is left to do for an upgrader, step by step."""
+"""An upgrader to begin with: its table, recipe and test; and what is left to do for it, step by step."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from torch_compat.operators.call_signature import shape
 from torch_compat.operators.history import History
 from torch_compat.places import MOST_OF_A_PROGRAM, read_whole
 from torch_compat.releases.release import Release
+from torch_compat.scaffolding.created import create
+from torch_compat.writes import changing, put
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from torch_compat.policy.upgraders import Upgrader
     from torch_compat.workspace import Root
 
-__all__ = ["UPGRADERS", "Begun", "UpgraderStep", "begun", "steps"]
+__all__ = ["UPGRADERS", "UpgraderStep", "new_upgrader", "upgrader_steps"]
 
 UPGRADERS: Final = "policies/torch/upgraders.toml"
 ANNOTATIONS: Final = {
@@ -87,7 +89,7 @@ def test_{id}() -> None:
 '''
 
 
-class Begun(NamedTuple):
+class _Begun(NamedTuple):
     """What a new upgrader begins with."""
 
     id: str
@@ -104,15 +106,32 @@ class UpgraderStep(NamedTuple):
     command: str
 
 
-def begun(place: Root, policy: Policy, operator: str) -> Begun:
-    """The table, recipe and test of an upgrader for an operator as the newest recorded release has it.
+def new_upgrader(place: Root, operator: str) -> tuple[Upgrader, list[str]]:
+    """The upgrader of an operator that no release has yet, which is begun where there is none; and the files that were written.
 
     Parameters:
         operator: with its overload: ``aten::foo.Bar``.
 
     Raises:
         UsageError: the release has no such operator, or an upgrader for it cannot be written in TorchScript.
+        WriteError: its files cannot be written.
     """
+    policy = place.policy()
+    known = next((one for one in policy.upgraders if one.operator == operator and one.since is None), None)
+    if known is not None:
+        return known, []
+    made = _begun(place, policy, operator)
+    table = place.inside(UPGRADERS)
+    with changing(place.path):
+        create(place, made.files)
+        text = read_whole(table, MOST_OF_A_PROGRAM).decode("utf-8")
+        put(table, text.rstrip("\n") + "\n" + made.table, encoding="utf-8")
+    created = [UPGRADERS, *(path.relative_to(place.path).as_posix() for path in made.files)]
+    return next(one for one in place.policy().upgraders if one.id == made.id), created
+
+
+def _begun(place: Root, policy: Policy, operator: str) -> _Begun:
+    """The table, recipe and test of an upgrader for an operator as the newest recorded release has it."""
     old = policy.corpus.readers[-1]
     base = operator.partition(".")[0]
     schemas = History(place.inside("fixtures/operators/schemas.txt"))
@@ -156,7 +175,7 @@ def begun(place: Root, policy: Policy, operator: str) -> Begun:
         place.inside(f"fixtures/recipes/{recipe}.py"): program,
         place.inside(f"tests/upgraders/test_{name}.py"): TEST.format(operator=operator, bump=bump, id=name, upgraders=UPGRADERS),
     }
-    return Begun(name, recipe, table, files)
+    return _Begun(name, recipe, table, files)
 
 
 def _inputs(text: str, count: int) -> str:
@@ -209,7 +228,7 @@ def _since(schemas: History, operator: str, policy: Policy) -> str:
     )
 
 
-def steps(place: Root, one: Upgrader) -> list[UpgraderStep]:
+def upgrader_steps(place: Root, one: Upgrader) -> list[UpgraderStep]:
     """What is to do for an upgrader, in order, and what of it is done."""
     recipe = f"upgrade_{one.id}".lower()
     program = place.inside(f"fixtures/recipes/{recipe}.py")

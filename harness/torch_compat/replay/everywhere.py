@@ -10,8 +10,6 @@ import datetime as dt
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from torch_compat.cli._observing import Asked, observe_reader
-from torch_compat.cli._readers import trusted
 from torch_compat.corpus.corpus import load_corpus
 from torch_compat.corpus.grid import asked_writers
 from torch_compat.corpus.recipes import read_recipe
@@ -20,6 +18,9 @@ from torch_compat.judging.gathering import gather, uncollected
 from torch_compat.readers.environments import GB, NEEDED_BYTES, Environments
 from torch_compat.readers.torch_release import TorchRelease
 from torch_compat.replay.produce import produce
+from torch_compat.replay.progress import Silent
+from torch_compat.replay.recording import Asked, is_unread, observe_reader
+from torch_compat.replay.trust import trusted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from torch_compat.corpus.recipes import Recipe
     from torch_compat.judging.evidence import Evidence
     from torch_compat.policy import CalendarRelease
+    from torch_compat.replay.progress import ProgressSink
+    from torch_compat.replay.recording import ObservedRelease
     from torch_compat.workspace import Root
 
 __all__ = ["FREE_BYTES", "Everywhere", "Job"]
@@ -70,13 +73,24 @@ class Everywhere:
         name: of the recipe.
         trust: whether archives outside the frozen corpus may be run where releases are not isolated.
         say: is told each step, a line each.
+        progress: makes what is told how far a reader is.
+        read: is given what each release read.
 
     Raises:
         UsageError: there is no such recipe.
         CorpusError: it is unfinished.
     """
 
-    def __init__(self, place: Root, name: str, *, trust: bool, say: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        place: Root,
+        name: str,
+        *,
+        trust: bool = False,
+        say: Callable[[str], None] = lambda _: None,
+        progress: Callable[[], ProgressSink] = Silent,
+        read: Callable[[ObservedRelease], object] = lambda _: None,
+    ) -> None:
         path: Path = place.inside(f"fixtures/recipes/{name}.py")
         if not path.is_file():
             raise UsageError(f"there is no recipe {name!r} in fixtures/recipes", code="unknown-recipe")
@@ -84,6 +98,8 @@ class Everywhere:
         self.place = place
         self.trust = trust
         self.say = say
+        self.progress = progress
+        self.read = read
         self.environments = Environments()
 
     def jobs(self) -> list[Job]:
@@ -144,30 +160,15 @@ class Everywhere:
         mine = [one for one in evidence.corpus.fixtures.values() if one.recipe == self.recipe.name]
         if not mine or not self._unread(evidence, release):
             return
-        asked = Asked(
-            fixtures=mine,
-            options=None,
-            sample=None,
-            missing=False,
-            again=False,
-            record=True,
-            survey=False,
-            show=False,
-            whole=False,
-            format_="text",
-            trust=trusted(self.place.fixtures, everything=self.trust),
-        )
-        observe_reader(self.place, evidence, release, asked)
+        asked = Asked(fixtures=mine, record=True, trust=trusted(self.place.fixtures, everything=self.trust))
+        with self.progress() as progress:
+            reading = observe_reader(self.place, evidence, release, asked, progress)
+        self.read(reading)
 
     def _unread(self, evidence: Evidence, release: CalendarRelease) -> bool:
         """Whether a reader has not read a fixture of the recipe as it is."""
-        readers = [one for one in evidence.recorded.values() if one.release == release.version]
-        return any(
-            all(evidence.valid(reader, fixture, options) is None for reader in readers)
-            for fixture in evidence.corpus.fixtures.values()
-            if fixture.recipe == self.recipe.name
-            for options in evidence.policy.option_sets(fixture.family, release)  # type: ignore[arg-type]
-        )
+        mine = (fixture for fixture in evidence.corpus.fixtures.values() if fixture.recipe == self.recipe.name)
+        return any(is_unread(evidence, release, fixture) for fixture in mine)
 
     def _gathered(self) -> Evidence:
         with uncollected():

@@ -1,19 +1,18 @@
-"""How ``torch-compat candidate`` asks a build, and makes one report of what it wrote, read and said."""
+"""Asking a build, and making one report of what it wrote, read and said: ``torch-compat candidate`` without its output."""
 
 from __future__ import annotations
 
+import contextlib
+import datetime as dt
 import itertools
 from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from torch_compat.cli._candidate_items import Asking, Candidate, Items, Programs, ReleasePair
-from torch_compat.cli._observing import damage_of
-from torch_compat.cli._operator_check import Checked, SchemaSet, check_operators, read_set
 from torch_compat.corpus.corpus import Corpus, load_corpus
 from torch_compat.corpus.manifest import SYNTHETIC, Fixture
 from torch_compat.corpus.recorded import read_recorded, write_recorded
-from torch_compat.errors import EnvironmentUnavailable, UsageError
+from torch_compat.errors import BuildError, EnvironmentUnavailable, ReaderError, UsageError
 from torch_compat.judging.compared import (
     Compared,
     compare_cells,
@@ -22,12 +21,14 @@ from torch_compat.judging.compared import (
 )
 from torch_compat.judging.judge import judge_reader
 from torch_compat.judging.judgement import Verdict
+from torch_compat.judging.operator_check import CheckedOperators, SchemaSet, check_operators, read_set
 from torch_compat.operators.breaks import operator_of
 from torch_compat.operators.history import History
 from torch_compat.readers.builds import unchanged
 from torch_compat.readers.environments import Environment, Environments
 from torch_compat.readers.torch_release import TorchRelease
 from torch_compat.releases.release import PREFIX, Release
+from torch_compat.replay.candidate_items import Asking, Candidate, Items, Programs, ReleasePair
 from torch_compat.replay.dump import dump_operators
 from torch_compat.replay.observe import Observing, observe
 from torch_compat.replay.plan import plan
@@ -36,12 +37,12 @@ from torch_compat.report.candidate import CandidateItem, CandidateReport
 from torch_compat.writes import changing, put
 
 if TYPE_CHECKING:
-    import datetime as dt
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from torch_compat.corpus.observations import ObservedReader
     from torch_compat.judging.evidence import Evidence
     from torch_compat.policy import CalendarRelease
+    from torch_compat.readers.builds import Build
     from torch_compat.replay.trees import BuildTree
 
 __all__ = [
@@ -50,6 +51,7 @@ __all__ = [
     "Said",
     "asked_now",
     "base_of",
+    "blaming",
     "classified",
     "examined",
     "only_with_cuda",
@@ -90,7 +92,7 @@ def base_of(evidence: Evidence, release: CalendarRelease, against: str | None) -
 
 def sample_of(corpus: Corpus, seed: int, *, everything: bool) -> list[Fixture]:
     """The fixtures that are read: all; or of every recipe the oldest and the newest, all of the oldest writers, and some by the seed."""
-    sound = [fixture for _, fixture in sorted(corpus.fixtures.items()) if damage_of(corpus, fixture) is None]
+    sound = [fixture for _, fixture in sorted(corpus.fixtures.items()) if corpus.damage_of(fixture) is None]
     if everything:
         return sound
     by_recipe: dict[str, list[Fixture]] = {}
@@ -230,7 +232,7 @@ def examined(asking: Asking, against: Against, earlier: Sequence[BuildTree] = ()
         against={
             "name": asked.base.name, "release": asked.base.release, "source": "recorded" if against.wrote is None else "now",
             "observed": asked.base.observed,
-            "age_days": (asked.today - _day(asked.base.observed)).days,
+            "age_days": (asked.today - dt.date.fromisoformat(asked.base.observed)).days,
         },
         asked={
             "cells": len(fresh.cells) - (own_cells if mine is fresh else 0), "cells_in_all": in_all, "all": asked.everything, "seed": asked.seed,
@@ -245,6 +247,21 @@ def examined(asking: Asking, against: Against, earlier: Sequence[BuildTree] = ()
         notes=tuple(notes),
         tree=str(asked.tree.path),
     )  # fmt: skip
+
+
+@contextlib.contextmanager
+def blaming(build: Build) -> Iterator[None]:
+    """A worker that dies or says nothing is the build's matter here: the harness is not at fault.
+
+    Raises:
+        BuildError: it did.
+    """
+    try:
+        yield
+    except EnvironmentUnavailable:
+        raise
+    except ReaderError as error:
+        raise BuildError(error.message, where=build.name, hint=error.hint, code=error.code) from error
 
 
 class Said(NamedTuple):
@@ -263,7 +280,7 @@ class Said(NamedTuple):
     failures: dict[str, str]
     fresh: ObservedReader
     older: ObservedReader | None
-    operators: Checked | None
+    operators: CheckedOperators | None
     mine: ObservedReader | None = None
 
 
@@ -314,12 +331,6 @@ def classified(asked: ReleasePair, said: Said, make: Items) -> Classified:
         tuple(sorted(mended, key=lambda one: (-one.count, one.id))),
         parts,
     )
-
-
-def _day(text: str) -> dt.date:
-    from datetime import date  # noqa: PLC0415 - for one line
-
-    return date.fromisoformat(text)
 
 
 def _only(own: Corpus, recipes: frozenset[str] | None) -> Corpus:
@@ -404,7 +415,7 @@ def _observed(asked: Asking, own: Corpus, others: Corpus | None = None, *, known
     return Read(fresh, found, chosen, in_all)
 
 
-def _operators(asked: Candidate, not_asked: list[tuple[str, str, bool, int]]) -> tuple[Checked | None, str]:
+def _operators(asked: Candidate, not_asked: list[tuple[str, str, bool, int]]) -> tuple[CheckedOperators | None, str]:
     policy = asked.evidence.policy
     if not asked.whole:
         not_asked.append(("operators, probes and deprecations", "the first shard asks them", False, 1))

@@ -1,4 +1,12 @@
-"""What ``torch-compat candidate`` would have said of each release on the day before it, from recorded observations."""
+"""What ``torch-compat candidate`` would have said of each release on the day before it, from recorded observations.
+
+It takes a few lines::
+
+    place = find_root(Path("path/to/tree"))
+    evidence = gather(place)
+    for version in backtested(evidence):
+        print(version, len(backtest(evidence, place.path, version).facts))
+"""
 
 from __future__ import annotations
 
@@ -6,19 +14,19 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torch_compat.cli._candidate import Said, classified, only_with_cuda
-from torch_compat.cli._candidate_items import Items, ReleasePair
-from torch_compat.cli._operator_check import KnownOperators, check_operators
 from torch_compat.judging.cell import Outcome
+from torch_compat.judging.operator_check import KnownOperators, check_operators
 from torch_compat.operators.call_signature import bare
 from torch_compat.releases.release import Release
+from torch_compat.replay.candidate import Said, classified, only_with_cuda
+from torch_compat.replay.candidate_items import Items, ReleasePair
 from torch_compat.replay.day_before import day_before
 from torch_compat.report.backtest import Backtested, Fact, facts_of
 
 if TYPE_CHECKING:
-    from torch_compat.cli._operator_check import Checked
     from torch_compat.corpus.manifest import Fixture
     from torch_compat.judging.evidence import Evidence
+    from torch_compat.judging.operator_check import CheckedOperators
     from torch_compat.replay.day_before import DayBefore
     from torch_compat.report.candidate import CandidateItem
 
@@ -65,7 +73,7 @@ def _of_day(evidence: Evidence, day: DayBefore) -> Backtested:
     )
 
 
-def _operators(evidence: Evidence, day: DayBefore) -> Checked | None:
+def _operators(evidence: Evidence, day: DayBefore) -> CheckedOperators | None:
     """The operators of a release beside those of the newest one before it; None where one of both is not recorded."""
     recorded = evidence.operators.schemas if evidence.operators is not None else None
     version, base = day.release.version, day.base.release

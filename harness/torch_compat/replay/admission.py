@@ -3,6 +3,15 @@
 No step remembers what an earlier run did: each looks at the tree. So a run that was killed is completed by the same command, and what it
 then writes is what it would have written. Beside the tree, ``reports/latest`` holds the digests of all files from before the first run,
 so that the last one can tell what changed, and which environments were built only for this.
+
+Admitting a release takes a few lines, which can be run again after they were stopped::
+
+    admission = Admission(find_root(Path("path/to/tree")), "2.16.0")
+    ended = admission.run_all()
+    if not any(one.status for one in ended.values()):
+        admission.end()
+
+``torch-compat admit`` also tells what each step will do, and prints what came of it.
 """
 
 from __future__ import annotations
@@ -15,9 +24,6 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from torch_compat.cli._observing import Asked, is_missing, observe_reader, record_survey
-from torch_compat.cli._output import Progress, stderr
-from torch_compat.cli._readers import built, trusted, warn_unless_isolated
 from torch_compat.corpus.grid import asked_writers
 from torch_compat.corpus.surveys import surveyed_releases
 from torch_compat.errors import EnvironmentUnavailable, HarnessError, NothingSelected
@@ -26,22 +32,29 @@ from torch_compat.judging.gathering import gather, uncollected
 from torch_compat.judging.judgement import Verdict
 from torch_compat.places import read_whole
 from torch_compat.policy.calendar_files import add_release, drop_planned, planned_releases, written_calendar
+from torch_compat.readers.build_release import built
 from torch_compat.readers.commands import run_command
 from torch_compat.readers.environments import NEEDED_BYTES, Environments
 from torch_compat.readers.index import calendar_entry, offered_release
+from torch_compat.readers.isolation import warn_unless_isolated
 from torch_compat.readers.torch_release import TorchRelease
 from torch_compat.replay.generating import GENERATED, PREDICTIONS, predict, predictions_current, regenerate
 from torch_compat.replay.produce import produce
+from torch_compat.replay.progress import Silent
+from torch_compat.replay.recording import Asked, is_missing, observe_reader, record_survey
+from torch_compat.replay.trust import trusted
 from torch_compat.report.documents import NOTES, RELEASES
 from torch_compat.writes import changing, put, remove
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from torch_compat.judging.evidence import Evidence
     from torch_compat.policy import CalendarRelease
     from torch_compat.releases.calendar import Calendar
+    from torch_compat.replay.progress import ProgressSink
+    from torch_compat.replay.recording import ObservedRelease
     from torch_compat.workspace import Root
 
 __all__ = ["STEPS", "Admission", "Ended"]
@@ -80,14 +93,18 @@ class Admission:
         keep: whether environments that are built only to ask other readers stay.
         trust: whether archives outside the frozen corpus may be run where releases are not isolated.
         say: is told each step of the work, a line each.
+        progress: makes what is told how far a step is.
+        read: is given what each release read.
     """
 
     place: Root
     version: str
-    uploaded: dt.date | None
-    keep: bool
-    trust: bool
-    say: Callable[[str], None]
+    uploaded: dt.date | None = None
+    keep: bool = False
+    trust: bool = False
+    say: Callable[[str], None] = lambda _: None
+    progress: Callable[[], ProgressSink] = Silent
+    read: Callable[[ObservedRelease], object] = lambda _: None
     environments: Environments = field(default_factory=Environments)
     _evidence: Evidence | None = None
 
@@ -140,6 +157,27 @@ class Admission:
         finally:
             self._evidence = None
 
+    def run_all(
+        self, steps: Sequence[str] = STEPS, starting: Callable[[str, int, bool], object] = lambda *_: None
+    ) -> dict[str, Ended]:
+        """Do steps one after the other, up to the first that cannot be done; how each ended.
+
+        Parameters:
+            starting: is told the step that comes now, its number, and whether its result is there.
+        """
+        self.begin()  # first: it completes what a run that was killed left
+        ended: dict[str, Ended] = {}
+        for number, step in enumerate(steps, 1):
+            if any(one.state == "incomplete" for one in ended.values()):
+                ended[step] = Ended("left", (), 4, (f"{step}: {self.does(step)}",))
+                continue
+            there = self.is_there(step)
+            starting(step, number, there)
+            ended[step] = Ended("there") if there else self.run(step)
+            for line in ended[step].says:
+                self.say(line)
+        return ended
+
     def _do_calendar(self) -> Ended:
         calendar = self._calendar
         texts: dict[Path, str] = {}
@@ -170,9 +208,9 @@ class Admission:
     def _do_produce(self) -> Ended:
         evidence = self._gathered()
         recipes = self._unwritten(evidence)
-        warn_unless_isolated()
         today = dt.datetime.now(dt.UTC).date()
-        with TorchRelease(built(self._release)) as writer, Progress(stderr()) as progress:
+        with TorchRelease(built(self._release)) as writer, self.progress() as progress:
+            warn_unless_isolated(progress.say)
             bar = progress.task(f"torch-{self.version}: producing")
             done = iter(range(len(recipes)))
             produced = produce(evidence.corpus, writer, recipes, today, lambda _: bar(next(done), len(recipes)))
@@ -191,7 +229,8 @@ class Admission:
                 f"there are no recorded observations by torch-{self.version}, so it cannot be surveyed",
                 hint="run the step observe first",
             )
-        record_survey(self.place, built(self._release), known, stderr())
+        with self.progress() as progress:
+            record_survey(self.place, built(self._release), known, progress.say)
         return Ended("done")
 
     def _do_readers(self) -> Ended:
@@ -227,7 +266,7 @@ class Admission:
         return Ended("done" if changed else "there", says, report.exit_status, tuple(left))
 
     def _do_predictions(self) -> Ended:
-        with Progress(stderr()) as progress:
+        with self.progress() as progress:
             wrong, unused = predict(self.place, progress.task("the reference reader"))
         left = [f"predictions: {one} explains nothing; remove it from the policy" for one in unused]
         if wrong:
@@ -274,19 +313,15 @@ class Admission:
         evidence = self._gathered()
         asked = Asked(
             fixtures=list(evidence.corpus.fixtures.values()),
-            options=None,
-            sample=None,
             missing=True,
-            again=False,
             record=True,
-            survey=False,
-            show=False,
             whole=True,
-            format_="text",
             trust=trusted(self.place.fixtures, everything=self.trust),
         )
-        _, evidence = observe_reader(self.place, evidence, release, asked)
-        cells = sum(len(one.cells) for one in evidence.recorded.values() if one.release == release.version)
+        with self.progress() as progress:
+            reading = observe_reader(self.place, evidence, release, asked, progress)
+        self.read(reading)
+        cells = sum(len(one.cells) for one in reading.evidence.recorded.values() if one.release == release.version)
         return (f"{release.name}: {cells} cells recorded",)
 
     # ---------------------------------------------------------------------------------------------------------- environments
