@@ -6,8 +6,10 @@ import base64
 import datetime as dt
 import importlib
 import json
+import re
 import shutil
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -29,12 +31,12 @@ from torch_compat.workspace import Root
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from tests.miniatures.tree import Tree
 
     Command = Callable[..., Any]
 
+PAGE = Path(__file__).parents[2] / "docs/reference/python.md"
 INVENTED = "2.16.0"
 NAME = f"torch-{INVENTED}"
 UPLOADED = dt.date(2026, 7, 15)
@@ -92,6 +94,26 @@ def test_again_it_does_nothing_and_needs_no_release(admission: Command, tree: Tr
     ended = admission("admit", NAME, "--format", "json")
     assert (ended.status, set(states(ended.json).values()), ended.json["changed"]) == (0, {"there"}, [])
     assert tree.everything() == before
+
+
+def test_the_documented_lines_observe_and_admit(admission: Command, tree: Tree, capsys: pytest.CaptureFixture[str]) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    (block,) = (one for one in blocks if "Admission(" in one)
+    assert admission("judge").status == 0
+    here = {
+        "path/to/tree": str(tree.root),
+        '"2.13.0"': '"1.6.0"',
+        "in backtested(evidence)": "in ()",
+    }  # miniatures lack operators
+    for documented, instead in here.items():
+        block = block.replace(documented, instead)
+    exec(compile(block, str(PAGE), "exec"), {})
+    said = capsys.readouterr()
+    states = dict.fromkeys(STEPS, "done") | {"predictions": "there"}
+    assert said.out.splitlines() == ["torch-1.6.0 7", *(f"{step} {state}" for step, state in states.items())]
+    assert said.err == ""
+    assert INVENTED in surveyed_releases(tree.root / "fixtures")
+    assert admission("judge").status == 0
 
 
 def admitted_once(admission: Command, tree: Tree) -> tuple[Path, dict[str, bytes]]:

@@ -176,8 +176,7 @@ def dump(build: str, output: Path | None) -> int:
     RELEASE is built here (torch-compat readers build); python:PATH is a Python that has torch. The output is that of PyTorch's own
     test/forward_backward_compatibility/dump_all_function_schemas.py, after `import torch` alone.
     """
-    from torch_compat.errors import EnvironmentUnavailable  # noqa: PLC0415 - as late as it is needed
-    from torch_compat.readers.builds import python_of  # noqa: PLC0415
+    from torch_compat.readers.builds import python_of  # noqa: PLC0415 - as late as it is needed
     from torch_compat.readers.environments import Environments  # noqa: PLC0415
     from torch_compat.readers.isolation import warn_unless_isolated  # noqa: PLC0415
     from torch_compat.replay.dump import dump_operators  # noqa: PLC0415
@@ -194,11 +193,7 @@ def dump(build: str, output: Path | None) -> int:
         environment = build_of(build, find_policy(None), announce).environment
     else:
         version = build.removeprefix("torch-")
-        found = Environments().get(version)
-        if found is None:
-            hint = f"torch-compat readers build torch-{version}; or use python:PATH, a Python that has torch"
-            raise EnvironmentUnavailable(f"torch-{version} is not built here", hint=hint, code="not-built")
-        environment = found
+        environment = Environments().need(version, otherwise="or use python:PATH, a Python that has torch")
         warn_unless_isolated(announce)
     text = dump_operators(environment)
     if output is None:

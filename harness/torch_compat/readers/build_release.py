@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import PrivateAttr
 
-from torch_compat.errors import EnvironmentUnavailable, UsageError
+from torch_compat.errors import UsageError
 from torch_compat.policy.model import CalendarRelease
 from torch_compat.readers.builds import KINDS, Build, python_build
 from torch_compat.readers.environments import Environments
@@ -60,12 +60,7 @@ def built(release: CalendarRelease) -> Environment:
     """
     if isinstance(release, BuildRelease):
         return release.build.environment
-    environment = Environments().get(release.version)
-    if environment is None:
-        raise EnvironmentUnavailable(
-            f"{release.name} is not built here", hint=f"torch-compat readers build {release.name}", code="not-built"
-        )
-    return environment
+    return Environments().need(release.version)
 
 
 def is_build_name(name: str) -> bool:

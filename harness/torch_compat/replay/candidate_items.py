@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from torch_compat.replay.progress import ProgressSink
     from torch_compat.replay.trees import BuildTree
 
-__all__ = ["Asking", "Candidate", "Items", "Programs", "ReleasePair", "collides"]
+__all__ = ["Asking", "Candidate", "Items", "Programs", "ReleasePair"]
 
 OLDER: Final = "older reader"
 OWN: Final = "own"
@@ -150,11 +150,6 @@ class Programs:
         """The command that lists the overloads of an operator that the build has."""
         there = f'[print(s) for s in torch._C._jit_get_all_schemas() if str(s).startswith(("{name}(", "{name}."))]'
         return shlex.join([str(self._asked.release.build.environment.python), "-c", f"import torch; {there}"])
-
-
-def collides(corpus: Corpus, release: CalendarRelease) -> bool:
-    """Whether the corpus has fixtures of the release that a build is of: then its own have the same names, and are judged apart."""
-    return any(manifest.release == release.version for manifest in corpus.manifests)
 
 
 def _merged(items: Iterable[CandidateItem]) -> list[CandidateItem]:
