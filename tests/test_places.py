@@ -18,7 +18,7 @@ BY_OTHER_MEANS = {
     "judging/operator_check.py": "a list that the user names",
     "cli/_terminal.py": "opens /dev/null",
     "runtime/json_values.py": "arguments that the user names",
-    "cli/explain.py": "rules of the package itself",
+    "report/explained.py": "rules of the package itself",
     "cli/extension.py": "a list that the user names",
     "corpus/corpus.py": "an archive that inside() gave and whose size was compared, hashed piece by piece",
 }
@@ -94,7 +94,7 @@ def test_only_regular_files_of_a_bounded_size_are_read(tmp_path: Path) -> None:
 
 def of_trees() -> list[Path]:
     """The files of the package that read trees."""
-    layers = ("cli", "corpus", "judging", "policy", "report", "rules")
+    layers = ("cli", "corpus", "judging", "policy", "report", "rules", "scaffolding")
     alone = (
         "build_trees",
         "generating",
@@ -105,6 +105,7 @@ def of_trees() -> list[Path]:
         "everywhere",
         "recording",
         "reproduced",
+        "signing",
     )
     files = ("runtime/json_values.py", *(f"replay/{name}.py" for name in alone))
     return [*(path for layer in layers for path in sorted((HARNESS / layer).glob("*.py"))), *(HARNESS / name for name in files)]

@@ -41,8 +41,6 @@ def _store(self: Tensor, value: Tensor) -> Tensor:
 
 
 _running("cumsum", np.cumsum)
-
-
 _running("cumprod", np.cumprod)
 
 
@@ -83,6 +81,4 @@ def _running_extreme(name: str, *, largest: bool) -> None:
 
 
 _running_extreme("cummax", largest=True)
-
-
 _running_extreme("cummin", largest=False)

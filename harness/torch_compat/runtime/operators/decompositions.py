@@ -115,8 +115,6 @@ def _symeig(self: Tensor, eigenvectors: bool, upper: bool, *, zeros: bool) -> tu
 
 # Up to 1.3 eigenvectors that nobody asked for are a matrix of zeros, later a tensor without elements.
 operator("aten::symeig")(lambda self, eigenvectors=False, upper=True: _symeig(self, eigenvectors, upper, zeros=True))
-
-
 operator("aten::symeig", since="1.4.0")(
     lambda self, eigenvectors=False, upper=True: _symeig(self, eigenvectors, upper, zeros=False)
 )

@@ -376,23 +376,11 @@ def _floor_divide_new(self: Operand, other: Operand) -> Tensor:
 
 # Up to 1.12 floor_divide cut towards zero, whatever its name says.
 functional("floor_divide", inplace=True)(_floor_divide_1_5)
-
-
 functional("floor_divide", inplace=True, since="1.6.0")(_floor_divide_1_6)
-
-
 functional("floor_divide", inplace=True, since="1.7.0")(_floor_divide_1_7)
-
-
 functional("floor_divide", inplace=True, since="1.8.0")(_floor_divide_old)
-
-
 functional("floor_divide", inplace=True, since="1.13.0")(_floor_divide_new)
-
-
 operator("aten::__ifloordiv__")(lambda self, other: write(self, _floor_divide_old(self, other).array))
-
-
 operator("aten::__ifloordiv__", since="1.13.0")(lambda self, other: write(self, _floor_divide_new(self, other).array))
 
 
@@ -473,27 +461,11 @@ def _strict(self: Operand, other: Operand) -> tuple[Array, Array]:
 
 
 functional("remainder", inplace=True)(lambda self, other: Tensor(_remainder_1_0(*_strict(self, other))))
-
-
 functional("remainder", inplace=True, since="1.2.0")(lambda self, other: Tensor(_remainder_1_2(*_strict(self, other))))
-
-
 functional("remainder", inplace=True, since="1.5.0")(lambda self, other: Tensor(_remainder_1_0(*_old_operands(self, other))))
-
-
 functional("remainder", inplace=True, since="1.6.0")(lambda self, other: Tensor(_remainder(*_old_operands(self, other))))
-
-
 functional("remainder", inplace=True, since="1.8.0")(lambda self, other: Tensor(_remainder(*common(self, other))))
-
-
 functional("fmod", inplace=True)(lambda self, other: Tensor(_fmod(*_strict(self, other))))
-
-
 operator("aten::fmod", since="1.5.0")(_fmod_1_5)
-
-
 operator("aten::fmod_", since="1.5.0")(lambda self, other: write(self, _fmod_1_5(self, other).array))
-
-
 functional("fmod", inplace=True, since="1.8.0")(lambda self, other: Tensor(_fmod(*common(self, other))))

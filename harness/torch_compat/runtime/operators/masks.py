@@ -83,11 +83,7 @@ def _masked_fills(since: str, function: Any) -> None:
 
 # Masks of bool are taken since 1.2, those of integers are refused since 2.1.
 _masked_fills("1.0.0", _masked_fill_1_0)
-
-
 _masked_fills("1.2.0", lambda self, mask, value: _masked_fill(self, mask, value, bytes_too=True))
-
-
 _masked_fills("2.1.0", lambda self, mask, value: _masked_fill(self, mask, value, bytes_too=False))
 
 
@@ -115,8 +111,6 @@ def _masked_scatter_1_0(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 
 
 functional("masked_scatter", inplace=True, out=False)(_masked_scatter_1_0)
-
-
 functional("masked_scatter", inplace=True, out=False, since="1.2.0")(_masked_scatter)
 
 
@@ -142,14 +136,8 @@ def _alone(self: Tensor, mask: Tensor, found: Tensor) -> Tensor:
 
 
 functional("masked_select")(_masked_select_1_0)
-
-
 functional("masked_select", since="1.2.0")(lambda self, mask: _alone(self, mask, _masked_select(self, mask, bytes_too=True)))
-
-
 functional("masked_select", since="1.5.0")(lambda self, mask: _masked_select(self, mask, bytes_too=True))
-
-
 functional("masked_select", since="2.1.0")(lambda self, mask: _masked_select(self, mask, bytes_too=False))
 
 
@@ -178,8 +166,6 @@ def _columns(self: Tensor, places: Callable[[Tensor], Tensor]) -> list[Tensor]:
 
 
 operator("aten::nonzero_numpy", gradient=False)(lambda self: _columns(self, nonzero_1_0))
-
-
 operator("aten::nonzero_numpy", since="1.10.0", gradient=False)(lambda self: _columns(self, nonzero))
 
 

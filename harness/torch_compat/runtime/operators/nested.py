@@ -20,8 +20,6 @@ from torch_compat.runtime.tensor import OpaqueTensor, Tensor
 from torch_compat.runtime.values import raised
 
 NESTED = "torch.nested"
-
-
 NOTHING_REFUSED = "2.2.0"
 """From here on a nested tensor that has no element at all is not padded."""
 
@@ -82,6 +80,4 @@ def _padded(since: str, *, nothing: bool) -> None:
 
 
 _padded("1.0.0", nothing=True)
-
-
 _padded(NOTHING_REFUSED, nothing=False)

@@ -179,11 +179,7 @@ def _split_at(name: str, least: int, dim: int) -> None:
 
 
 _split_at("hsplit", 1, 1)
-
-
 _split_at("vsplit", 2, 0)
-
-
 _split_at("dsplit", 3, 2)
 
 

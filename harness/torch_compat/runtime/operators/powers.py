@@ -143,11 +143,7 @@ def _pow_1_0(self: Operand, exponent: Operand) -> Tensor:
 
 
 functional("pow", inplace=True)(_pow_1_0)
-
-
 functional("pow", inplace=True, since="1.3.0")(_pow_1_3)
-
-
 functional("pow", inplace=True, since="1.6.0")(_pow)
 
 

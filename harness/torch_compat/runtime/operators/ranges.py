@@ -288,6 +288,4 @@ def _logspaces() -> None:
 
 
 _linspaces()
-
-
 _logspaces()
