@@ -33,6 +33,7 @@ from torch_compat.replay.reference import plan_reference
 from torch_compat.replay.sampling import REASONS, ExecutedSample, draw
 from torch_compat.report.predictions import document, stated
 from torch_compat.workspace import Root
+from torch_compat.writes import put
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -89,7 +90,7 @@ def main() -> int:
     for name, text in prediction_texts(root, evidence, counted, found).items():
         path = root.inside(name)
         if asked.write and 0 not in found.values():
-            path.write_text(text, encoding="utf-8")
+            put(path, text, encoding="utf-8")
         elif not path.is_file() or path.read_text(encoding="utf-8") != text:
             failed = True
             print(f"{name} says something else: {PREDICT}", file=sys.stderr)
