@@ -7,7 +7,7 @@ import pytest
 
 from tools.kinds.__main__ import KINDS, STATED, Beside, Call, calls, met, wrong
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[2] / "tools" / "kinds"
 SPAN = {"from": "2.0.0", "to": "2.5.1"}
 ROW: dict[str, Any] = {
     "path": "a.pt",
