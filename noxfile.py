@@ -46,9 +46,10 @@ WRITERS, READERS = corpus_scope()
 UNAVAILABLE = 4  # torch-compat's exit status where a release is not built
 OLD_PYTHON = [
     "fixtures/awaiting", "fixtures/deprecations", "fixtures/recipes", "fixtures/probes", "fixtures/programs", "harness/torch_compat/inside",
-    "tests/draws/write.py", "tests/kinds/call.py",
+    "tools/draws/write.py", "tools/kinds/call.py",
     *sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("tests/extension/example_*/*.py")),
     *sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("tests/runtime/torch_*.py")),
+    *sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("tools/differential/torch_*.py")),
 ]  # fmt: skip
 
 
@@ -225,14 +226,14 @@ def faults(session: nox.Session) -> None:
     that try to use hours or gigabytes instead.
     """
     session.install(".", *group("test"))
-    session.run("python", "-m", "tests.faults", *session.posargs)
+    session.run("python", "-m", "tools.faults", *session.posargs)
 
 
 @nox.session(default=False)
 def fence(session: nox.Session) -> None:
     """Run generated hostile programs (10,000 by default), and fail if one escapes: `-- --count 1000 --seed 2`."""
     session.install(".", *group("test"))
-    session.run("python", "-m", "tests.fence", *session.posargs)
+    session.run("python", "-m", "tools.fence", *session.posargs)
 
 
 @nox.session(default=False)
@@ -246,10 +247,10 @@ def interrupted(session: nox.Session) -> None:
 def fuzz(session: nox.Session) -> None:
     """Fuzz inspect, load_state, and load with calls, with guard pages around every array; fail on any forbidden behavior.
 
-    `-- --minutes 60`, `--seed 7`, `--target inspect|state|call|exported`, `--count 1000`. Each run is appended to tests/fuzz/record.jsonl.
+    `-- --minutes 60`, `--seed 7`, `--target inspect|state|call|exported`, `--count 1000`. Each run is appended to tools/fuzz/record.jsonl.
     """
     session.install(".", *group("test"), *group("fuzz"))
-    session.run("python", "-m", "tests.fuzz", *session.posargs)
+    session.run("python", "-m", "tools.fuzz", *session.posargs)
 
 
 @nox.session(default=False)
@@ -279,7 +280,7 @@ def predictions(session: nox.Session) -> None:
     than a third of the cells, which must include every cause that the policy names; `.ci/run` uses this.
     """
     session.install(".", *group("test"))
-    session.run("python", "-m", "tests.predictions", *session.posargs)
+    session.run("python", "-m", "tools.predictions", *session.posargs)
 
 
 @nox.session(default=False)
@@ -308,7 +309,7 @@ def schemas(session: nox.Session) -> None:
     """Compare schema parsing and compatibility checks with torch 2.13.0, on 100,000 generated pairs by default: `-- --pairs 1000`."""
     with_release(session, "2.13.0")
     session.install(*group("test"))
-    session.run("python", "-m", "tests.operators", *session.posargs)
+    session.run("python", "-m", "tools.schemas", *session.posargs)
 
 
 @nox.session(default=False)
@@ -317,8 +318,8 @@ def differential(session: nox.Session) -> None:
     with_release(session, "2.13.0")
     session.install(*group("test"))
     count = int(session.posargs[0]) if session.posargs else 200
-    session.run("python", "-m", "tests.runtime", "programs", "--count", str(20 * count))
-    session.run("python", "-m", "tests.runtime", "calls", "--count", str(count))
+    session.run("python", "-m", "tools.differential", "programs", "--count", str(20 * count))
+    session.run("python", "-m", "tools.differential", "calls", "--count", str(count))
 
 
 @nox.session(default=False)
@@ -342,7 +343,7 @@ def draws(session: nox.Session) -> None:
         "2.15.0",
     ):
         session.run("torch-compat", "readers", "build", f"torch-{release}")
-    session.run("python", "-m", "tests.draws", *session.posargs)
+    session.run("python", "-m", "tools.draws", *session.posargs)
 
 
 @nox.session(default=False)
@@ -362,8 +363,8 @@ def exported(session: nox.Session) -> None:
 def kinds(session: nox.Session) -> None:
     """Write checkpoints with real libraries in four releases, and load each by the calls that `inspect` names: `-- --into FOLDER`."""
     session.install(".", "uv")
-    build_asked(session, "tests.kinds")
-    session.run("python", "-m", "tests.kinds", *session.posargs)
+    build_asked(session, "tools.kinds")
+    session.run("python", "-m", "tools.kinds", *session.posargs)
 
 
 @nox.session(default=False)
@@ -407,7 +408,7 @@ def end(ended: int) -> None:
 
 
 def build_asked(session: nox.Session, module: str) -> None:
-    """Build the environments of the releases that a program of the tests says it asks."""
+    """Build the environments of the releases that a program says it asks."""
     asked = session.run("python", "-m", module, "--releases", silent=True)
     for release in str(asked).split():
         session.run("torch-compat", "readers", "build", f"torch-{release}")

@@ -127,7 +127,7 @@ def peak(path: Path) -> int:
 def large_archive(path: Path) -> None:
     """Ten storages of noise in an archive as torch 2.13 writes it, with checksums."""
     sys.path.append(str(ROOT))
-    from tests.archive.torch_zip import write_end, write_member  # noqa: PLC0415 - not on the path before
+    from tools.faults.torch_zip import write_end, write_member  # noqa: PLC0415 - not on the path before
 
     noise = os.urandom(1_000_000)
     body = noise * (STORAGE // len(noise))

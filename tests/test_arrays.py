@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.fence.oracle import bounds, inside
+from tools.fence.oracle import bounds, inside
 from torch_compat import arrays
 from torch_compat.errors import ArchiveError, Corrupt, Unsupported
 

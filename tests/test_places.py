@@ -15,13 +15,11 @@ from torch_compat.places import LONGEST, inside, is_plain, read_whole
 HARNESS = Path(torch_compat.__file__).parent
 # Who reads or writes a file of a tree by other means, and why that is sound. Anything new belongs into torch_compat.places.
 BY_OTHER_MEANS = {
-    "cli/_operator_check.py": "a list that the user names",
-    "cli/_processes.py": "a pipe of our own",
+    "judging/operator_check.py": "a list that the user names",
     "cli/_terminal.py": "opens /dev/null",
     "runtime/json_values.py": "arguments that the user names",
-    "cli/explain.py": "rules of the package itself",
+    "report/explained.py": "rules of the package itself",
     "cli/extension.py": "a list that the user names",
-    "cli/new.py": "writes what inside() gave, and reads back what it wrote",
     "corpus/corpus.py": "an archive that inside() gave and whose size was compared, hashed piece by piece",
 }
 READS = {"open", "read_text", "read_bytes", "write_text", "write_bytes"}
@@ -96,9 +94,21 @@ def test_only_regular_files_of_a_bounded_size_are_read(tmp_path: Path) -> None:
 
 def of_trees() -> list[Path]:
     """The files of the package that read trees."""
-    layers = ("cli", "corpus", "judging", "policy", "report", "rules")
-    alone = ("replay/build_trees.py", "replay/generating.py", "runtime/json_values.py")
-    return [*(path for layer in layers for path in sorted((HARNESS / layer).glob("*.py"))), *(HARNESS / name for name in alone)]
+    layers = ("cli", "corpus", "judging", "policy", "report", "rules", "scaffolding")
+    alone = (
+        "build_trees",
+        "generating",
+        "admission",
+        "backtest",
+        "candidate",
+        "candidate_items",
+        "everywhere",
+        "recording",
+        "reproduced",
+        "signing",
+    )
+    files = ("runtime/json_values.py", *(f"replay/{name}.py" for name in alone))
+    return [*(path for layer in layers for path in sorted((HARNESS / layer).glob("*.py"))), *(HARNESS / name for name in files)]
 
 
 def test_files_of_a_tree_are_read_by_one_function() -> None:

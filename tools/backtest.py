@@ -12,9 +12,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from torch_compat.cli._backtest import backtest
 from torch_compat.errors import HarnessError
 from torch_compat.judging.gathering import gather, uncollected
+from torch_compat.replay.backtest import backtest
 from torch_compat.replay.day_before import backtested
 from torch_compat.report.backtest import Backtested, BacktestNotes, backtest_md, drawn_md, held, read_hand, section
 from torch_compat.workspace import Root

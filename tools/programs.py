@@ -28,7 +28,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from torch_compat.cli._readers import built
 from torch_compat.corpus.corpus import load_corpus
 from torch_compat.corpus.recorded import read_recorded, write_recorded
 from torch_compat.errors import CorpusError, EnvironmentUnavailable, HarnessError, UsageError
@@ -37,6 +36,7 @@ from torch_compat.judging.evidence import Evidence
 from torch_compat.judging.gathering import uncollected
 from torch_compat.judging.judgement import Verdict
 from torch_compat.loadability import Judge
+from torch_compat.readers.build_release import built
 from torch_compat.readers.torch_release import TorchRelease
 from torch_compat.releases.release import Release
 from torch_compat.replay.generating import rules_of

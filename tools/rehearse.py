@@ -78,7 +78,7 @@ def accept(expected: Path, root: Path) -> None:
 def predict(root: Path) -> None:
     """Count anew what is predicted of the releases that a copy has, as admitting does, without causes that only the others show."""
     for _ in range(2):
-        arguments = [sys.executable, "-m", "tests.predictions", "--write"]
+        arguments = [sys.executable, "-m", "tools.predictions", "--write"]
         ended = subprocess.run(arguments, cwd=root, env=environ(root), check=False, stderr=subprocess.PIPE, encoding="utf-8")
         unused = {(kind, name) for kind, name in re.findall(r"^(behavior) (\S+) explains nothing", ended.stderr, re.MULTILINE)}
         if not ended.returncode:

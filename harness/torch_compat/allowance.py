@@ -6,7 +6,7 @@ all of them together, for everything that one file holds, archives inside it inc
 
 All amounts are counts, never clocks, so the same file has the same answer on every machine. One unit of *work* stands for at most
 about 0.1 microseconds of CPython 3.11 on a machine of 2.5 GHz. The prices of single steps (:data:`PICKLE`, ...) were calibrated with the files
-of ``tests/hostile/``: each price is the slowest step of its kind that those files take, rounded up.
+of ``tools/faults/bombs.py``: each price is the slowest step of its kind that those files take, rounded up.
 
 Two sizes: :meth:`Allowance.to_inspect` keeps `inspect` within 1 s plus 20 ms for each MB of the file, and within 512 MB of memory;
 :meth:`Allowance.to_load` is for callers who asked for the values, and keeps what is not data within about 2 GB.

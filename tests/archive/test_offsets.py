@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.archive.torch_zip import write_torch_zip
+from tools.faults.torch_zip import write_torch_zip
 from torch_compat.archive import ZipArchive, open_archive
 from torch_compat.archive.offsets import calculated_offsets, data_offset, next_header_offset, zip64_field_length
 from torch_compat.readers.environments import Environments

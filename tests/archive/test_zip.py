@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.archive.torch_zip import write_end, write_member, write_torch_zip
+from tools.faults.torch_zip import write_end, write_member, write_torch_zip
 from torch_compat.archive import ZipArchive, open_archive, zip_member
 from torch_compat.errors import ArchiveError, Corrupt, Unsafe, Unsupported
 

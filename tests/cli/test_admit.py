@@ -6,8 +6,10 @@ import base64
 import datetime as dt
 import importlib
 import json
+import re
 import shutil
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,13 +17,13 @@ import pytest
 from tests.miniatures import miniature
 from tests.miniatures.index import FakeIndex
 from tests.surveyed import small_survey
-from torch_compat.cli._admission import STEPS, Admission
 from torch_compat.corpus.manifest import MANIFEST, read_manifest, write_manifest
 from torch_compat.corpus.surveys import surveyed_releases
 from torch_compat.errors import EnvironmentUnavailable
 from torch_compat.policy import load_policy
 from torch_compat.policy.calendar_files import drop_releases
 from torch_compat.readers.environments import Environments
+from torch_compat.replay.admission import STEPS, Admission
 from torch_compat.replay.before import remove_releases
 from torch_compat.replay.generating import regenerate
 from torch_compat.replay.rehearsal import differences, rounded_elsewhere
@@ -29,12 +31,12 @@ from torch_compat.workspace import Root
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from tests.miniatures.tree import Tree
 
     Command = Callable[..., Any]
 
+PAGE = Path(__file__).parents[2] / "docs/reference/python.md"
 INVENTED = "2.16.0"
 NAME = f"torch-{INVENTED}"
 UPLOADED = dt.date(2026, 7, 15)
@@ -55,9 +57,9 @@ def admission(tree: Tree, command: Command, monkeypatch: pytest.MonkeyPatch) -> 
     (tree.root / "reports/findings.md").write_text("", encoding="utf-8")
     index = FakeIndex.of(load_policy(tree.root / "policies/torch").calendar)
     index.releases[INVENTED] = (UPLOADED, ("3.11",))
-    module = importlib.import_module("torch_compat.cli._admission")
+    module = importlib.import_module("torch_compat.replay.admission")
     monkeypatch.setattr(module, "run_command", index)
-    monkeypatch.setattr(importlib.import_module("torch_compat.cli._observing"), "survey", lambda *_: small_survey())
+    monkeypatch.setattr(importlib.import_module("torch_compat.replay.recording"), "survey", lambda *_: small_survey())
     monkeypatch.setattr(Environments, "build", lambda self, release, **_: miniature(tree.cache, release.version))
     return command
 
@@ -92,6 +94,26 @@ def test_again_it_does_nothing_and_needs_no_release(admission: Command, tree: Tr
     ended = admission("admit", NAME, "--format", "json")
     assert (ended.status, set(states(ended.json).values()), ended.json["changed"]) == (0, {"there"}, [])
     assert tree.everything() == before
+
+
+def test_the_documented_lines_observe_and_admit(admission: Command, tree: Tree, capsys: pytest.CaptureFixture[str]) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    (block,) = (one for one in blocks if "Admission(" in one)
+    assert admission("judge").status == 0
+    here = {
+        "path/to/tree": str(tree.root),
+        '"2.13.0"': '"1.6.0"',
+        "in backtested(evidence)": "in ()",
+    }  # miniatures lack operators
+    for documented, instead in here.items():
+        block = block.replace(documented, instead)
+    exec(compile(block, str(PAGE), "exec"), {})
+    said = capsys.readouterr()
+    states = dict.fromkeys(STEPS, "done") | {"predictions": "there"}
+    assert said.out.splitlines() == ["torch-1.6.0 7", *(f"{step} {state}" for step, state in states.items())]
+    assert said.err == ""
+    assert INVENTED in surveyed_releases(tree.root / "fixtures")
+    assert admission("judge").status == 0
 
 
 def admitted_once(admission: Command, tree: Tree) -> tuple[Path, dict[str, bytes]]:
@@ -254,7 +276,7 @@ def test_an_index_without_dates(admission: Command, tree: Tree, monkeypatch: pyt
     index = FakeIndex.of(load_policy(tree.root / "policies/torch").calendar)
     index.releases[INVENTED] = (UPLOADED, ("3.11",))
     index.tells_dates = False
-    monkeypatch.setattr(importlib.import_module("torch_compat.cli._admission"), "run_command", index)
+    monkeypatch.setattr(importlib.import_module("torch_compat.replay.admission"), "run_command", index)
     ended = admission("admit", NAME, "--until", "calendar")
     assert (ended.status, "--uploaded YYYY-MM-DD" in ended.out) == (4, True)
     assert admission("admit", NAME, "--until", "calendar", "--uploaded", str(UPLOADED)).status == 0
@@ -282,7 +304,7 @@ def test_what_is_predicted_wrongly_is_left_to_people(
 ) -> None:
     assert admission("admit", NAME).status == 0
     (tree.root / "reports/predictions.md").write_text("nothing\n", encoding="utf-8")
-    monkeypatch.setattr(importlib.import_module("torch_compat.cli._admission"), "predict", lambda *_: told)
+    monkeypatch.setattr(importlib.import_module("torch_compat.replay.admission"), "predict", lambda *_: told)
     ended = admission("admit", NAME, "--format", "json")
     assert (ended.status, states(ended.json)["predictions"], ended.json["left"]) == (int(bool(left)), state, left)
 

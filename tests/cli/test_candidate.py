@@ -19,10 +19,10 @@ from tests.miniatures import miniature
 from tests.readers.test_wheels import index_of, small_wheel
 from tests.recordings import folder_of
 from torch_compat.cli import main
-from torch_compat.cli._candidate import only_with_cuda
 from torch_compat.corpus.recorded import record
 from torch_compat.operators.history import History
 from torch_compat.readers.environments import Environments
+from torch_compat.replay.candidate import only_with_cuda
 from torch_compat.replay.observe import observe
 from torch_compat.replay.trees import STATE, trees_in
 
@@ -479,7 +479,7 @@ def test_a_nightly_whose_files_are_older_than_its_day_is_refused(
 def test_a_build_that_changes_while_it_is_used_has_said_nothing(
     candidate: Callable[..., Any], build: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import torch_compat.cli._candidate as module  # noqa: PLC0415 - to get between
+    import torch_compat.replay.candidate as module  # noqa: PLC0415 - to get between
 
     name = build()
     real: Any = vars(module)["observe"]
@@ -680,7 +680,7 @@ def test_what_is_known_of_the_other_build_is_not_asked_again(
         asked.append((environment.version, len(tasks) - state.known))
         return found
 
-    monkeypatch.setattr("torch_compat.cli._candidate.observe", counted)
+    monkeypatch.setattr("torch_compat.replay.candidate.observe", counted)
     base = build("1.7.0.dev20200830+cpu", name="base")
     candidate(build(), "--against", base)
     first, asked[:] = list(asked), []

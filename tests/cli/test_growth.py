@@ -107,7 +107,7 @@ def growing(tree: Tree, command: Callable[..., Any], monkeypatch: pytest.MonkeyP
     assert '"2.13.0"' in newest
     releases.write_text(calendar, encoding="utf-8")
     # miniatures have no operators to be asked for
-    monkeypatch.setattr(importlib.import_module("torch_compat.cli._observing"), "survey", lambda *_: small_survey())
+    monkeypatch.setattr(importlib.import_module("torch_compat.replay.recording"), "survey", lambda *_: small_survey())
     assert command("judge").status == 0
     return command
 

@@ -34,7 +34,7 @@ DIV = FIXTURES / "torch-2.8.0" / "div.pt"
 SAVED = FIXTURES / "torch-2.8.0" / "save_checkpoint.pt"
 SCHEMA = json.loads((REPOSITORY / "harness" / "torch_compat" / "schemas" / "inspect.schema.json").read_text(encoding="utf-8"))
 MODULE = importlib.import_module("torch_compat.cli._inspecting")
-PROCESSES = importlib.import_module("torch_compat.cli._processes")
+PROCESSES = importlib.import_module("torch_compat.processes")
 
 Run = "Callable[..., tuple[int, str, str]]"
 

@@ -28,7 +28,7 @@ NUDGE = "value = Tensor([i * (1 + 2 ** -23) for i in value.items]) if isinstance
 @pytest.fixture
 def surveyed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Miniatures have no operators to be asked for."""
-    monkeypatch.setattr(importlib.import_module("torch_compat.cli._observing"), "survey", lambda *_: small_survey())
+    monkeypatch.setattr(importlib.import_module("torch_compat.replay.recording"), "survey", lambda *_: small_survey())
 
 
 def test_what_is_as_recorded_ends_with_0_and_is_told_on_stdout(command: Callable[..., Any], tree: Tree) -> None:
@@ -387,7 +387,7 @@ def test_what_the_release_says_of_its_operators_is_recorded_when_asked_for(
     assert "survey" not in command(*READER, "--record", "--survey").err  # the same again is nothing new
     changed = small_survey()
     changed["schemas"]["entries"] = SCHEMAS[1:]
-    monkeypatch.setattr(importlib.import_module("torch_compat.cli._observing"), "survey", lambda *_: changed)
+    monkeypatch.setattr(importlib.import_module("torch_compat.replay.recording"), "survey", lambda *_: changed)
     ended = command(*READER, "--record", "--survey")
     assert f"survey of 1.6.0: schemas: 1 gone, first '{SCHEMAS[0]}'" in ended.err
     assert read_survey(tree.root / "fixtures", "1.6.0").sections["schemas"].entries == SCHEMAS[1:]
@@ -439,7 +439,7 @@ def test_a_survey_that_fails_is_said(command: Callable[..., Any], tree: Tree, mo
     def fail(*_: object) -> None:
         raise ReaderError("surveying ended with crashed", code="survey")
 
-    monkeypatch.setattr(importlib.import_module("torch_compat.cli._observing"), "survey", fail)
+    monkeypatch.setattr(importlib.import_module("torch_compat.replay.recording"), "survey", fail)
     ended = command(*READER, "--record", "--survey")
     assert ended.status == 3
     assert "surveying ended with crashed" in ended.err

@@ -106,7 +106,7 @@ def test_a_large_download_needs_yes(
     command: Callable[..., Any], recipe: str, builds: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert recipe
-    monkeypatch.setattr("torch_compat.cli._everywhere.WHEEL_BYTES", 3 * 10**9)
+    monkeypatch.setattr("torch_compat.replay.everywhere.WHEEL_BYTES", 3 * 10**9)
     for one in ("1.5.1", "1.6.0"):
         command("readers", "remove", f"torch-{one}")
     builds.clear()

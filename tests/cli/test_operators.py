@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from torch_compat.cli import main
-from torch_compat.cli._operator_check import check_operators, read_set
-from torch_compat.cli._operators import release_of
 from torch_compat.errors import UsageError
+from torch_compat.judging.operator_check import check_operators, read_set
 from torch_compat.operators.history import History, SetHistory
+from torch_compat.operators.recorded_history import release_of
 from torch_compat.policy import load_policy
 from torch_compat.policy.operator_waivers import Covers, OperatorWaiver
 from torch_compat.releases.data import packaged

@@ -151,7 +151,7 @@ def test_what_a_build_answers_is_kept_in_a_tree_of_its_own(
     environment = Environments().get("2.13.0")
     assert environment is not None
     trees = root / "trees"
-    monkeypatch.setattr("torch_compat.cli._builds.builds_folder", lambda: trees)
+    monkeypatch.setattr("torch_compat.replay.trees.builds_folder", lambda: trees)
     readers = ("--reader", "torch-1.11.0", "--reader", f"python:{environment.python}")
     assert prove("gelu_0_9", "--count", "24", "--record", "--root", str(root), *readers) == 0
     assert "wrote " in capsys.readouterr().out

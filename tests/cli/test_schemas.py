@@ -166,7 +166,7 @@ def environments(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def pretend(monkeypatch: pytest.MonkeyPatch) -> Callable[[ObservedReader], None]:
     """Lets ``observe`` observe what is given, without any torch."""
-    module = importlib.import_module("torch_compat.cli._observing")
+    module = importlib.import_module("torch_compat.replay.recording")
 
     def observe_this(observed: ObservedReader) -> None:
         monkeypatch.setattr(module, "built", lambda _release: None)

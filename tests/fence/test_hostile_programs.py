@@ -7,12 +7,12 @@ import sys
 import numpy as np
 import pytest
 
-from tests.fence.children import run_all
-from tests.fence.oracle import Outside, check_value, inside
-from tests.fence.programs import generated, operators
+from tools.fence.children import run_all
+from tools.fence.oracle import Outside, check_value, inside
+from tools.fence.programs import generated, operators
 from torch_compat.runtime.tensor import Tensor
 
-COUNT = 1000  # `python -m tests.fence --count 10000` runs more
+COUNT = 1000  # `python -m tools.fence --count 10000` runs more
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux keeps to a limit of address space")

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.archive.torch_zip import write_torch_zip
 from tests.runtime.exported.documents import document
+from tools.faults.torch_zip import write_torch_zip
 from torch_compat.inspection import inspect
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.hostile import opening
-from tests.hostile.bombs import BOMBS
-from tests.hostile.opening import STEPS, opened
+from tools.faults import opening
+from tools.faults.bombs import BOMBS
+from tools.faults.opening import STEPS, opened
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import torch_compat
-from tests.hostile.bombs import P2, exported, model_json, name, number, saved, shared, stream, tar, text, tuple_of, zipped
+from tools.faults.bombs import P2, exported, model_json, name, number, saved, shared, stream, tar, text, tuple_of, zipped
 from torch_compat.allowance import HASHED, Allowance
 from torch_compat.archive import Damage
 from torch_compat.archive.base import MORE, MOST_DAMAGE, Findings

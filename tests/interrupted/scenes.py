@@ -18,12 +18,12 @@ from tests.miniatures.tree import write_recipe
 from tests.small_tree import make_small_tree
 from tests.surveyed import small_survey
 from torch_compat.cli import main
-from torch_compat.cli._admission import STEPS
 from torch_compat.policy import load_policy
 from torch_compat.policy.accepted import WAIVERS_LOCK
 from torch_compat.policy.calendar_files import drop_releases
 from torch_compat.policy.counts import LOCK
 from torch_compat.readers.environments import Environments
+from torch_compat.replay.admission import STEPS
 from torch_compat.replay.generating import regenerate
 from torch_compat.workspace import Root
 
@@ -157,9 +157,9 @@ def _admit(root: Path, *arguments: str) -> None:
     calendar = load_policy(root / "policies/torch").calendar
     index = FakeIndex.of(calendar)
     index.releases[INVENTED] = (UPLOADED, ("3.11",))
-    module: Any = importlib.import_module("torch_compat.cli._admission")
+    module: Any = importlib.import_module("torch_compat.replay.admission")
     module.run_command = index
-    observing: Any = importlib.import_module("torch_compat.cli._observing")
+    observing: Any = importlib.import_module("torch_compat.replay.recording")
     observing.survey = lambda *_: small_survey()
     environments: Any = Environments
     environments.build = lambda _, release, **__: miniature(root.parent / "cache", release.version)

@@ -14,7 +14,8 @@ PAGE = Path(__file__).parents[2] / "docs/reference/python.md"
 
 
 def test_the_documented_lines_judge_a_tree_as_the_command_does(small_tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (block,) = re.findall(r"```python\n(.*?gather\(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    (block,) = (one for one in blocks if "judge(gather(" in one)
     lines = block.replace("path/to/tree", str(small_tree))
     exec(compile(lines, str(PAGE), "exec"), {})
     *findings, last = capsys.readouterr().out.splitlines()

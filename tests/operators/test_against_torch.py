@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.operators import __main__ as command
-from tests.operators import pairs, real
+from tools.schemas import __main__ as command
+from tools.schemas import pairs, real
 from torch_compat.operators.compatibility import VARIABLE, CompatibilityResult, ProgramCall, serialized
 from torch_compat.operators.schema import parse
 from torch_compat.readers.environments import Environments
@@ -89,9 +89,7 @@ CALLS: list[tuple[str, ProgramCall]] = [
 def test_every_schema_of_every_release_is_read_and_printed_as_torch_does() -> None:
     counts, unread = command.recorded()
     assert counts["schemas"] == counts["2.13.0 reads"] + counts["2.13.0 cannot read"] == len(pairs.recorded())
-    assert command.listing(unread) == command.UNREAD.read_text(encoding="utf-8"), (
-        "python -m tests.operators --list, and look at it"
-    )
+    assert command.listing(unread) == command.UNREAD.read_text(encoding="utf-8"), "python -m tools.schemas --list, and look at it"
 
 
 @pytest.mark.real_torch(real.RELEASE)

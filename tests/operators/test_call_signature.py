@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.operators import pairs
+from tools.schemas import pairs
 from torch_compat.errors import UsageError
 from torch_compat.operators import schema as grammar
 from torch_compat.operators.call_signature import SignatureParameter, bare, shape

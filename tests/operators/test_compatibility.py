@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.operators import pairs
+from tools.schemas import pairs
 from torch_compat.operators.compatibility import (
     VARIABLE,
     CompatibilityResult,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.operators import pairs
+from tools.schemas import pairs
 from torch_compat.errors import UsageError
 from torch_compat.operators.history import History
 from torch_compat.operators.schema import Alias, Default, Schema, SchemaError, canonical, parse

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.operators.pairs import some_type
+from tools.schemas.pairs import some_type
 from torch_compat.operators.schema import SchemaError, parse
 from torch_compat.operators.types import BASE, NUMBER, SchemaType, dict_of, list_of, optional_of, same, subtype, union_of
 

@@ -17,10 +17,10 @@ import numpy as np
 import pytest
 
 import torch_compat
-from tests.fence.programs import generated
 from tests.fence.test_findings import flatbuffer
 from tests.inside.test_worker import gone
 from tests.runtime.archives import HEAD, archive
+from tools.fence.programs import generated
 from torch_compat.errors import Corrupt, HarnessError, Raised, ReaderError, UsageError
 from torch_compat.readers import child_processes
 from torch_compat.readers.child_processes import SPARE, Workshop
@@ -688,7 +688,7 @@ def test_replies_of_the_reference_reader_are_checked(reply: str, taken_over: Wor
 
 
 def test_hostile_programs_stay_in_their_processes_where_the_gate_is_open(taken_over: Workshop, tmp_path: Path) -> None:
-    from tests.fence.archives import archive as packed  # noqa: PLC0415 - one test
+    from tools.fence.archives import archive as packed  # noqa: PLC0415 - one test
 
     path = tmp_path / "model.pt"
     outcomes: dict[str, int] = {}

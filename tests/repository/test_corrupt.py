@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 import torch_compat
-from tests.faults.judge import SMALL
+from tools.faults.judge import SMALL
 from torch_compat.cli import main
 from torch_compat.errors import Corrupt, HarnessError
 

@@ -34,7 +34,7 @@ VIEWS = {
 DTYPES = {
     ("harness/torch_compat/runtime/dtypes.py", "numpy"),  # our own table
     ("harness/torch_compat/runtime/operators/bitwise.py", "f'u{array.dtype.itemsize}'"),  # of an array that is there
-    ("harness/torch_compat/runtime/operators/factories.py", "step.dtype"),
+    ("harness/torch_compat/runtime/operators/ranges.py", "step.dtype"),
     ("harness/torch_compat/runtime/operators/quantized.py", "row.numpy"),  # our own table
     ("harness/torch_compat/state/dtypes.py", "_SIGNS[byteorder] + PLAIN[dtype]"),  # our own table
     ("harness/torch_compat/state/dtypes.py", "getattr(ml_dtypes, dtype)"),  # a name of our own table

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.predictions.__main__ import AWAITING
 from tests.recordings import readers_of
+from tools.predictions import AWAITING
 from torch_compat.loadability import Judge, Rules, load_rules, packaged_rules
 from torch_compat.policy import load_policy
 from torch_compat.replay.loading import LoadingEvidence, takers_of

@@ -1,4 +1,4 @@
-"""The reference reader against torch 2.13.0 on generated calls and programs: a slice of what ``python -m tests.runtime`` does.
+"""The reference reader against torch 2.13.0 on generated calls and programs: a slice of what ``python -m tools.differential`` does.
 
 Every overload that the reader has is called at least once, or left out by name and for a reason.
 """
@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.runtime.calls import Release
-from tests.runtime.differential import EXCLUDED, MORE, VERSION, Disagreement, exclusion, full_name, groups, overloads, row_of
-from tests.runtime.generated import Programs, run
+from tools.differential.calls import Release
+from tools.differential.comparison import EXCLUDED, MORE, VERSION, Disagreement, exclusion, full_name, groups, overloads, row_of
+from tools.differential.generated import Programs, run
 from torch_compat.runtime.registry import known
 
 if TYPE_CHECKING:
@@ -76,10 +76,10 @@ def test_no_allowance_takes_what_is_a_matter_of_shapes() -> None:
 
 def test_a_planted_difference_is_found(torch: Release, schemas: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
     schema = next(one for one in schemas if full_name(one) == "aten::sub.Tensor")
-    monkeypatch.setattr("tests.runtime.differential.call_ours", lambda _request, _version: {"value": None, "inputs": []})
+    monkeypatch.setattr("tools.differential.comparison.call_ours", lambda _request, _version: {"value": None, "inputs": []})
     row = row_of(torch, schema, 10, 1)
     assert "tensor" in row["disagreement"]
-    monkeypatch.setattr("tests.runtime.differential.call_ours", lambda _request, _version: {"error": "no"})
+    monkeypatch.setattr("tools.differential.comparison.call_ours", lambda _request, _version: {"error": "no"})
     assert "refuses" in row_of(torch, schema, 10, 1)["disagreement"]
 
 
@@ -93,7 +93,7 @@ def test_programs_do_the_same(tmp_path: Path) -> None:
 
 def test_a_planted_difference_in_programs_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As an archive and a line that tests/runtime/programs/manifest.jsonl could hold."""
-    monkeypatch.setattr("tests.runtime.generated.apart", lambda *_: ["planted"])
+    monkeypatch.setattr("tools.differential.generated.apart", lambda *_: ["planted"])
     release = Programs()
     with pytest.raises(Disagreement):
         run(release, 3, 20200624, tmp_path)

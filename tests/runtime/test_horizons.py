@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from tests.runtime.horizons import COLUMNS, HORIZONS, Compared, asked, compare_at, document, schemas_at
+from tools.differential.horizons import COLUMNS, HORIZONS, Compared, asked, compare_at, document, schemas_at
 from torch_compat.runtime.registry import known
 
 if TYPE_CHECKING:
-    from tests.runtime.calls import Release
+    from tools.differential.calls import Release
 
 SLICE = r"^aten::(add|sub|mul|div|remainder|fmod|pow|eq|clamp|sum|cat|floor|where)_?$"
 

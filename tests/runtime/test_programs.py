@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.runtime.generated import apart
+from tools.differential.generated import apart
 from torch_compat.runtime.encoding import perform
 
 PROGRAMS = Path(__file__).with_name("programs")

@@ -340,6 +340,13 @@ def test_up_to_1_4_a_product_that_raises_is_where_it_is_differentiated_on(
     assert counts(body, horizon, runs=runs) == (runs + moved, ["products-join-their-use"] * moved)
 
 
+@pytest.mark.parametrize(("horizon", "joins"), [("1.2.0", True), ("1.3.1", False), ("1.4.0", False), ("1.5.1", False)])
+def test_batch_norm_joins_products_where_the_policy_says_so(horizon: str, joins: bool) -> None:
+    function = resolve("aten::batch_norm", Release(horizon))
+    assert (Slipping(horizon_of(horizon)).around("aten::batch_norm", function) is not function) is joins
+    assert Slipping(horizon_of(horizon)).around("aten::layer_norm", function) is function
+
+
 def test_integers_divided_by_zero_are_deadly_where_products_join_their_use() -> None:
     slipping = Slipping(horizon_of("1.4.0"))
     divide = slipping.around("aten::div", resolve("aten::div", Release("1.4.0")))

@@ -6,7 +6,7 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tests.archive.torch_zip import write_torch_zip
+from tools.faults.torch_zip import write_torch_zip
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import torch_compat
-from tests.archive.torch_zip import write_torch_zip
 from tests.state.archives import Storage, pickled, tensor, written
+from tools.faults.torch_zip import write_torch_zip
 from torch_compat.archive import ZipArchive, open_archive
 from torch_compat.errors import Corrupt, UsageError
 from torch_compat.formats.facts import read_facts

@@ -23,7 +23,6 @@ __all__ = ["TarArchive", "looks_like_tar"]
 
 BLOCK = 512
 RECORDS = ("sys_info", "pickle", "storages", "tensors")
-PLAIN_FILES = b"0\0"  # the types of a plain file, of the POSIX form and of the one before
 DIGITS = 16  # of a number in a PAX header
 LINE = 20  # units of work for one of its lines
 BASE_256 = 0x80  # set in the first byte of a number that is not octal text

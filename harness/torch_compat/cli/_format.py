@@ -15,7 +15,7 @@ from torch_compat.cli._terminal import terminal_width
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["exit_status", "format_option", "print_json", "say", "say_wrapped", "trust_option", "write_output"]
+__all__ = ["announce", "exit_status", "format_option", "print_json", "say", "say_wrapped", "trust_option", "write_output"]
 
 Command = Callable[..., Any]
 
@@ -50,6 +50,11 @@ def say(text: str, *, err: bool = False, nl: bool = True) -> None:
     Unlike ``click.echo`` it takes no escape sequence out of a text: what a name holds is shown, as an escape.
     """
     (sys.stderr if err else sys.stdout).write(text + "\n" * nl)
+
+
+def announce(line: str) -> None:
+    """Print a message on standard error."""
+    say(line, err=True)
 
 
 def say_wrapped(text: str) -> None:

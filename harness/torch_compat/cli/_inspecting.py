@@ -8,12 +8,12 @@ from collections import Counter
 from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from torch_compat.cli._processes import in_processes
 from torch_compat.cli._status import exit_status
 from torch_compat.cli._terminal import terminal_width
 from torch_compat.errors import HarnessError, UsageError
 from torch_compat.inspection import Inspected, files_of, look_at
 from torch_compat.loadability import packaged_rules
+from torch_compat.processes import in_processes
 from torch_compat.releases.release import Release
 
 if TYPE_CHECKING:

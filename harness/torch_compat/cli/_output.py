@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as Bars
 from rich.segment import Segment
 
-from torch_compat.cli._format import exit_status, format_option, print_json, say, trust_option
+from torch_compat.cli._format import announce, exit_status, format_option, print_json, say, trust_option
 from torch_compat.cli._terminal import styled
 from torch_compat.escapes import escaped_output
 
@@ -21,7 +21,18 @@ if TYPE_CHECKING:
 
     from rich.console import ConsoleOptions, RenderableType
 
-__all__ = ["Progress", "counting", "exit_status", "format_option", "print_json", "say", "stderr", "stdout", "trust_option"]
+__all__ = [
+    "Progress",
+    "announce",
+    "counting",
+    "exit_status",
+    "format_option",
+    "print_json",
+    "say",
+    "stderr",
+    "stdout",
+    "trust_option",
+]
 
 
 class _HarmlessConsole(Console):

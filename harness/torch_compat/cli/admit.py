@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from torch_compat.cli._admission import STEPS, Admission, Ended
-from torch_compat.cli._output import exit_status, format_option, print_json, stderr, stdout, trust_option
+from torch_compat.cli._observing import print_reading
+from torch_compat.cli._output import Progress, exit_status, format_option, print_json, stderr, stdout, trust_option
 from torch_compat.cli._root import root_option
 from torch_compat.errors import NothingSelected, UsageError
+from torch_compat.replay.admission import STEPS, Admission, Ended
 from torch_compat.workspace import find_root
 
 if TYPE_CHECKING:
@@ -96,8 +97,10 @@ def admit(
         )
     console = stderr()
     admission = Admission(
-        place, version, uploaded and uploaded.date(), keep, trust, lambda line: console.print(f"  {line}", markup=False)
-    )
+        place, version, uploaded and uploaded.date(), keep, trust,
+        say=lambda line: console.print(f"  {line}", markup=False), progress=lambda: Progress(stderr()),
+        read=lambda reading: print_reading(reading, show=False, format_="text"),
+    )  # fmt: skip
     last = STEPS.index(until) if until else len(STEPS) - 1
     steps = [step for at, step in enumerate(STEPS) if at <= last and (not only or step in only)]
     if not steps:
@@ -123,25 +126,16 @@ def _told(admission: Admission, steps: Sequence[str]) -> dict[str, Ended]:
 
 
 def _done(admission: Admission, steps: Sequence[str], console: Console) -> dict[str, Ended]:
-    """Do the steps, one after the other, up to the first that cannot be done."""
-    admission.begin()  # first: it completes what a run that was killed left
-    ended: dict[str, Ended] = {}
-    for number, step in enumerate(steps, 1):
-        head = f"[{number}/{len(steps)}] {step}"
-        if any(one.state == "incomplete" for one in ended.values()):
-            ended[step] = Ended("left", (), 4, (f"{step}: {admission.does(step)}",))
-        elif admission.is_there(step):
-            console.print(f"{head}: already done", markup=False)
-            ended[step] = Ended("there")
-        else:
-            console.print(f"{head}: {admission.does(step)}", markup=False)
-            if step in {"environment", "readers"}:
-                for line in _bounds(admission, _environments(admission, [step])):
-                    admission.say(line)
-            ended[step] = admission.run(step)
-            for line in ended[step].says:
+    """Do the steps, and tell which one is being done."""
+
+    def starting(step: str, number: int, there: bool) -> None:
+        does = "already done" if there else admission.does(step)
+        console.print(f"[{number}/{len(steps)}] {step}: {does}", markup=False)
+        if not there and step in {"environment", "readers"}:
+            for line in _bounds(admission, _environments(admission, [step])):
                 admission.say(line)
-    return ended
+
+    return admission.run_all(steps, starting)
 
 
 def _settled(admission: Admission, step: str) -> bool:

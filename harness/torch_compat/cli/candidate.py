@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
 import json
 import re
@@ -12,22 +11,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from torch_compat.cli._builds import BuildRelease, build_of, builds_folder, is_build_name, with_build
-from torch_compat.cli._output import Progress, format_option, print_json, say, stderr, stdout, trust_option
-from torch_compat.cli._readers import trusted, warn_unless_isolated
+from torch_compat.cli._output import Progress, announce, format_option, print_json, say, stderr, stdout, trust_option
 from torch_compat.cli._root import root_option
-from torch_compat.errors import BuildError, EnvironmentUnavailable, ReaderError, UsageError
+from torch_compat.errors import UsageError
 from torch_compat.judging.gathering import gather, uncollected
+from torch_compat.readers.build_release import BuildRelease, build_of, is_build_name, with_build
+from torch_compat.readers.isolation import warn_unless_isolated
+from torch_compat.replay.trust import trusted
 from torch_compat.report.candidate import candidate_lines
 from torch_compat.workspace import find_root
 from torch_compat.writes import changing, put
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from torch_compat.cli._candidate import Against
-    from torch_compat.readers.builds import Build
-    from torch_compat.replay.trees import BuildTree
+    from torch_compat.replay.candidate import Against
 
 __all__ = ["candidate"]
 
@@ -115,10 +111,10 @@ def candidate(
 
     Exit status: 0 nothing new breaks a promise; 1 something new does; 2 the build cannot be used; 4 a required check was not done.
     """
-    from torch_compat.cli._candidate import asked_now, base_of, examined, recorded, shard_of  # noqa: PLC0415 - all of the harness
-    from torch_compat.cli._candidate_items import Asking  # noqa: PLC0415
-    from torch_compat.readers.wheels import expire_wheels  # noqa: PLC0415
-    from torch_compat.replay.trees import expire, open_tree  # noqa: PLC0415
+    from torch_compat.readers.wheels import expire_wheels  # noqa: PLC0415 - all of the harness
+    from torch_compat.replay.candidate import asked_now, base_of, blaming, examined, recorded, shard_of  # noqa: PLC0415
+    from torch_compat.replay.candidate_items import Asking  # noqa: PLC0415
+    from torch_compat.replay.trees import builds_folder, earlier_trees, expire, open_tree  # noqa: PLC0415
 
     if not is_build_name(name):
         hint = "use python:PATH, the Python executable that has the build" + (
@@ -128,13 +124,13 @@ def candidate(
     place = find_root(root)
     today = dt.datetime.now(dt.UTC).date()
     promises = place.policy()
-    build = build_of(name, promises, index_url)
-    other = build_of(against, promises, index_url) if against is not None and is_build_name(against) else None
+    build = build_of(name, promises, announce, index_url)
+    other = build_of(against, promises, announce, index_url) if against is not None and is_build_name(against) else None
     if other is not None and (other.reader, other.digest) == (build.reader, build.digest):
         raise UsageError(f"{name} and {against} are the same build", hint="name another one in --against", code="twin-builds")
     policy, theirs = with_build(promises, other) if other is not None else (promises, None)
     policy, release = with_build(policy, build)
-    warn_unless_isolated()
+    warn_unless_isolated(announce)
     with uncollected():
         evidence = gather(place, policy, as_of=None)
     base: Against | BuildRelease = theirs or recorded(base_of(evidence, release, against))
@@ -151,7 +147,7 @@ def candidate(
     if into is None and folder.is_dir():
         notes += [f"removed the tree of {tree.name}, which is {tree.age(today)} days old" for tree in expire(folder, today, keep)]
     tree = open_tree(folder, build, today, shard)
-    others, said = _earlier([folder, *earlier], tree, today, keep)
+    others, said = earlier_trees([folder, *earlier], tree, today, keep)
     with Progress(stderr()) as progress, uncollected():
         asking = Asking(
             evidence=evidence,
@@ -166,10 +162,10 @@ def candidate(
             shard=shard,
         )
         if isinstance(base, BuildRelease):
-            with _its_fault(base.build):
+            with blaming(base.build):
                 first = replace(asking, release=base, tree=open_tree(folder, base.build, today, shard))
                 base = asked_now(first, release.name)
-        with _its_fault(build):
+        with blaming(build):
             report = examined(asking, base, others)
     report = replace(report, notes=(*notes, *said, *report.notes), fail_on_new=fail_on == "new")
     document = report.document()
@@ -180,36 +176,3 @@ def candidate(
     else:
         say("\n".join(candidate_lines(report, full=full, width=stdout(100).width)))
     return report.exit_status
-
-
-@contextlib.contextmanager
-def _its_fault(build: Build) -> Iterator[None]:
-    """A worker that dies or says nothing is the build's matter here: the harness is not at fault.
-
-    Raises:
-        BuildError: it did.
-    """
-    try:
-        yield
-    except EnvironmentUnavailable:
-        raise
-    except ReaderError as error:
-        raise BuildError(error.message, where=build.name, hint=error.hint, code=error.code) from error
-
-
-def _earlier(folders: list[Path], tree: BuildTree, today: dt.date, keep: int) -> tuple[list[BuildTree], list[str]]:
-    """The earlier builds of some folders that still count, and what is to be said of the others."""
-    from torch_compat.replay.trees import trees_in  # noqa: PLC0415 - as above
-
-    found: list[BuildTree] = []
-    said: list[str] = []
-    for other in {one.path: one for folder in folders for one in trees_in(folder)}.values():
-        if other.path == tree.path or (other.digest == tree.digest and other.release.public == tree.release.public):
-            continue  # it, or another shard of it
-        if other.release == tree.release and str(other.release) == str(tree.release) and other.digest != tree.digest:
-            said.append(f"{other.path.name} is another build that also states {tree.release}; it is not compared with this one")
-        elif other.age(today) > keep:
-            said.append(f"{other.name} was observed {other.age(today)} days ago, more than {keep}: it does not count")
-        elif other.day <= tree.day:
-            found.append(other)
-    return sorted(found, key=lambda one: (one.day, one.release)), said

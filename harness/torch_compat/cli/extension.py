@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from torch_compat.cli._format import format_option, print_json, say, say_wrapped, write_output
+from torch_compat.cli._format import announce, format_option, print_json, say, say_wrapped, write_output
 from torch_compat.cli._help import WithCommands
-from torch_compat.errors import EnvironmentUnavailable, NothingSelected, UsageError
+from torch_compat.errors import NothingSelected, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from torch_compat.operators.dispatch import Dispatch, Dispatches
     from torch_compat.operators.extensions import Fit, RecordedReleases
     from torch_compat.operators.manifest import ExtensionManifest
-    from torch_compat.readers.environments import Environment
 
 __all__ = ["extension"]
 
@@ -115,11 +114,12 @@ def record(
     listed = None if listing is None else (_text(listing), str(listing))
     called = name or module or (library.stem if library is not None else listing.stem if listing is not None else "")
     if loads:
-        from torch_compat.cli._readers import warn_unless_isolated  # noqa: PLC0415
+        from torch_compat.readers.environments import Environments  # noqa: PLC0415
+        from torch_compat.readers.isolation import warn_unless_isolated  # noqa: PLC0415
         from torch_compat.replay.extension import ask_extension  # noqa: PLC0415
 
-        warn_unless_isolated()
-        answer = ask_extension(_built(version), library=library, module=module, paths=paths)
+        warn_unless_isolated(announce)
+        answer = ask_extension(Environments().need(version), library=library, module=module, paths=paths)
         if answer["error"] is not None:
             error = answer["error"]
             raise UsageError(
@@ -160,17 +160,6 @@ def _text(path: Path) -> str:
         raise UsageError("there is no such file", where=str(path), code="no-file") from None
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot be read: {error}", where=str(path), code="no-file") from error
-
-
-def _built(version: str) -> Environment:
-    from torch_compat.readers.environments import Environments  # noqa: PLC0415
-
-    environment = Environments().get(version)
-    if environment is None:
-        raise EnvironmentUnavailable(
-            f"torch-{version} is not built here", hint=f"torch-compat readers build torch-{version}", code="not-built"
-        )
-    return environment
 
 
 # ---------------------------------------------------------------------------------------------------------------------- check

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from torch_compat.cli._format import write_output
 from torch_compat.cli._output import counting
 from torch_compat.cli._root import root_option
-from torch_compat.cli.report import reported
-from torch_compat.places import read_whole
-from torch_compat.report.documents import HAND, NOTES
-from torch_compat.report.release.compatibility_notes import Hand, noted, notes_md, read_hand
+from torch_compat.report.documents import hand_of
+from torch_compat.report.release.compatibility_notes import notes_md
+from torch_compat.report.release.report import report_of
 from torch_compat.workspace import find_root
 
-if TYPE_CHECKING:
-    from torch_compat.report.release.report import ReleaseReport
-    from torch_compat.workspace import Root
-
-__all__ = ["hand_of", "notes"]
+__all__ = ["notes"]
 
 
 @click.command()
@@ -41,7 +35,8 @@ def notes(release: str, since: str | None, output: Path | None, root: Path | Non
     Exit status: 0 every item is explained by the policy; 1 the policy does not explain an item; 2 hand-written text no longer has evidence.
     """
     place = find_root(root)
-    found = reported(place, release, since)
+    with counting("judging") as step:
+        found = report_of(place, release, since, step)
     hand = hand_of(place, found)
     with counting("writing the notes") as step:
         text = notes_md(found, hand, step)
@@ -50,18 +45,3 @@ def notes(release: str, since: str | None, output: Path | None, root: Path | Non
     else:
         sys.stdout.write(text)
     return found.exit_status
-
-
-def hand_of(place: Root, report: ReleaseReport) -> Hand:
-    """What a tree has written by hand about a release.
-
-    Raises:
-        UsageError: the file is invalid, or one of its items has no evidence any more.
-    """
-    name = f"{NOTES}/{report.release}{HAND}"
-    path = place.inside(name)
-    if not path.is_file():
-        return Hand()
-    hand = read_hand(read_whole(path), name)
-    noted(report, hand, name)
-    return hand

@@ -8,24 +8,28 @@ from typing import TYPE_CHECKING
 
 import click
 
-from torch_compat.cli._builds import BuildRelease, resolved
-from torch_compat.cli._everywhere import FREE_BYTES, Everywhere
-from torch_compat.cli._observe_deprecations import observe_deprecations
-from torch_compat.cli._observing import Asked, observe_reader, print_all, refuse_damage, show_recorded
-from torch_compat.cli._output import Progress, exit_status, format_option, stderr, stdout, trust_option
-from torch_compat.cli._readers import built, selected_fixtures, trusted, warn_unless_isolated
-from torch_compat.cli._reference import NAME, is_reference, let_reference_read
+from torch_compat.cli._observing import print_all, print_deprecations, print_reading
+from torch_compat.cli._output import Progress, announce, exit_status, format_option, stderr, stdout, trust_option
 from torch_compat.cli._root import root_option
 from torch_compat.errors import EnvironmentUnavailable, NothingSelected, UsageError
 from torch_compat.judging.gathering import gather, uncollected
+from torch_compat.readers.build_release import BuildRelease, built, resolved
 from torch_compat.readers.builds import unchanged
+from torch_compat.readers.isolation import warn_unless_isolated
+from torch_compat.readers.reference import NAME, is_reference
+from torch_compat.replay.everywhere import FREE_BYTES, Everywhere
 from torch_compat.replay.observe import observers
 from torch_compat.replay.plan import Sample
+from torch_compat.replay.recording import Asked, observe_deprecations, observe_reader, refuse_damage
+from torch_compat.replay.reference import let_reference_read
+from torch_compat.replay.reproduced import recorded_reader
+from torch_compat.replay.trust import trusted
 from torch_compat.workspace import Root, find_root
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from torch_compat.corpus.observations import ObservedReader
     from torch_compat.judging.evidence import Evidence
     from torch_compat.policy import CalendarRelease
     from torch_compat.readers.isolation import Trust
@@ -165,7 +169,7 @@ def observe(
     if record:
         place.complete()
     policy = place.policy()
-    policy, found = resolved(policy, [reader for reader in readers if not is_reference(reader)])
+    policy, found = resolved(policy, [reader for reader in readers if not is_reference(reader)], announce)
     releases = dict.fromkeys(found)
     builds = [release for release in found if isinstance(release, BuildRelease)]
     if builds and (missing or record or recorded):
@@ -182,30 +186,34 @@ def observe(
     with uncollected():
         evidence = gather(place, policy, as_of=None)
     if deprecated:
-        status = observe_deprecations(place, evidence, list(releases), record=record, show=show, format_=format_)
+        statuses = []
+        for release in releases:
+            with Progress(stderr()) as progress:
+                reading = observe_deprecations(place, evidence, release, record=record, progress=progress)
+            evidence = reading.evidence
+            statuses.append(print_deprecations(reading, show=show, format_=format_))
         for one in builds:
             unchanged(one.build)
-        return status
-    chosen = selected_fixtures(evidence.corpus, fixtures)
+        return exit_status(statuses)
+    chosen = evidence.corpus.named(fixtures)
     if recipe is not None:
         chosen = [fixture for fixture in chosen if fixture.recipe == recipe]
         if not chosen:
             raise UsageError(f"there is no fixture of a recipe {recipe!r}", code="unknown-recipe")
     if recorded:
-        return exit_status([show_recorded(evidence, release, chosen, options, format_) for release in releases])
+        before = (recorded_reader(evidence, release, chosen, options) for release in releases)
+        return exit_status([print_all(evidence, reader, show=True, format_=format_) for reader in before])
     whole = not fixtures and recipe is None and options is None and sample is None
     asked = Asked(
-        chosen,
-        options,
-        None if sample is None else Sample(sample, seed),
-        missing,
-        again,
-        record,
-        surveyed,
-        show,
-        whole,
-        format_,
-        trusted(place.fixtures, everything=trust),
+        fixtures=chosen,
+        options=options,
+        sample=None if sample is None else Sample(sample, seed),
+        missing=missing,
+        again=again,
+        record=record,
+        survey=surveyed,
+        whole=whole,
+        trust=trusted(place.fixtures, everything=trust),
     )
     statuses = []
     with ExitStack() as stack:
@@ -213,12 +221,17 @@ def observe(
         for release, following in zip_longest(releases, list(releases)[1:]):
             if following is not None and (again or record) and not missing:
                 _start_ahead(following, ahead, stack, asked.trust)
-            status, evidence = observe_reader(place, evidence, release, asked, ahead.pop(release.name, None))
-            statuses.append(status)
+            with Progress(stderr()) as progress:
+                reading = observe_reader(place, evidence, release, asked, progress, ahead.pop(release.name, None))
+            evidence = reading.evidence
+            statuses.append(print_reading(reading, show=show, format_=format_))
             if isinstance(release, BuildRelease):
                 unchanged(release.build)
     if reference:
-        statuses.append(_observe_reference(place, evidence, asked))
+        refuse_damage(evidence.corpus, asked.fixtures, record=False)
+        with Progress(stderr()) as progress:
+            fresh = _reference(place, evidence, asked, progress)
+        statuses.append(print_all(evidence, fresh, show=show, format_=format_))
     return exit_status(statuses)
 
 
@@ -226,7 +239,10 @@ def _everywhere(place: Root, recipe: str, *, yes: bool, commands: bool, trust: b
     """Every release runs a recipe, and every release reads what was written; or the commands that do it."""
     console = stderr()
     place.complete()
-    work = Everywhere(place, recipe, trust=trust, say=lambda line: console.print(line, markup=False, soft_wrap=True))
+    work = Everywhere(
+        place, recipe, trust=trust, say=lambda line: console.print(line, markup=False, soft_wrap=True),
+        progress=lambda: Progress(console), read=lambda reading: print_reading(reading, show=False, format_="text"),
+    )  # fmt: skip
     jobs = work.jobs()
     if not jobs:
         stdout().print(f"{recipe}: every release has written and read it", markup=False)
@@ -244,7 +260,7 @@ def _everywhere(place: Root, recipe: str, *, yes: bool, commands: bool, trust: b
             hint="use --yes to continue, or --commands to print commands for CI shards",
             code="needs-yes",
         )
-    warn_unless_isolated()
+    warn_unless_isolated(announce)
     return work.run(jobs)
 
 
@@ -262,27 +278,25 @@ def _check_reference(asked: list[str], *, wrong: bool) -> None:
             )
 
 
-def _observe_reference(place: Root, evidence: Evidence, asked: Asked) -> int:
-    """Let the reference reader read, and print how it stands to the writers."""
-    refuse_damage(evidence.corpus, asked.fixtures, record=False)
-    with Progress(stderr()) as progress:
-        fresh = let_reference_read(
-            place,
-            evidence.policy,
-            evidence.corpus,
-            asked.fixtures,
-            progress,
-            again=asked.again,
-            whole=asked.whole,
-            options=asked.options,
-            sample=asked.sample,
-        )
+def _reference(place: Root, evidence: Evidence, asked: Asked, progress: Progress) -> ObservedReader:
+    """What the reference reader does."""
+    fresh = let_reference_read(
+        place,
+        evidence.policy,
+        evidence.corpus,
+        asked.fixtures,
+        progress,
+        again=asked.again,
+        whole=asked.whole,
+        options=asked.options,
+        sample=asked.sample,
+    )
     if not fresh.cells:
         raise NothingSelected(
             "the reference reader has nothing to observe in this selection",
             hint="it reads only programs that a release wrote, with the default load options",
         )
-    return print_all(evidence, fresh, asked.show, asked.format_)
+    return fresh
 
 
 def _start_ahead(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from torch_compat.cli._format import format_option, print_json, say, say_wrapped, write_output
+from torch_compat.cli._format import announce, format_option, print_json, say, say_wrapped, write_output
 from torch_compat.cli._help import WithCommands
 from torch_compat.errors import UsageError
 
@@ -63,9 +63,10 @@ def diff(old: str, new: str, *, breaks: bool, format_: str) -> int:
 
     OLD and NEW are releases.
     """
-    from torch_compat.cli._operators import change_lines, change_row, release_of  # noqa: PLC0415 - as late as it is needed
+    from torch_compat.cli._operators import change_lines, change_row  # noqa: PLC0415 - as late as it is needed
     from torch_compat.operators.changes import changes  # noqa: PLC0415
     from torch_compat.operators.history import History  # noqa: PLC0415
+    from torch_compat.operators.recorded_history import release_of  # noqa: PLC0415
 
     history = History.load()
     first, last = release_of(history, old), release_of(history, new)
@@ -98,7 +99,8 @@ def history_(operator: str, *, format_: str) -> int:
 
     Also shows its upgraders, kernels and tags. Without an overload name, all overloads are shown.
     """
-    from torch_compat.cli._operators import history_lines, history_of  # noqa: PLC0415 - as late as it is needed
+    from torch_compat.cli._operators import history_lines  # noqa: PLC0415 - as late as it is needed
+    from torch_compat.operators.recorded_history import history_of  # noqa: PLC0415
 
     document = history_of(operator)
     if format_ == "json":
@@ -144,7 +146,8 @@ def check(
     nightly build can be checked. A file lists the operators that are registered after `import torch` alone. Operators of other imports
     are skipped if the file has none of the same import. Breaks that are listed in policies/torch/operator_waivers are waived.
     """
-    from torch_compat.cli._operator_check import check_lines, check_operators, read_set  # noqa: PLC0415 - as late as it is needed
+    from torch_compat.judging.operator_check import check_operators, read_set  # noqa: PLC0415 - as late as it is needed
+    from torch_compat.report.operator_check import check_document, check_lines  # noqa: PLC0415
 
     waivers: tuple[Any, ...] = ()
     became: Mapping[tuple[str, str], str] = {}
@@ -158,7 +161,7 @@ def check(
         read_set(old), read_set(new), forward=forward, upgraders=upgraders, waivers=waivers, became=became, as_of=today
     )
     if format_ == "json":
-        print_json(checked.document())
+        print_json(check_document(checked))
     else:
         say_wrapped("\n".join(check_lines(checked)))
     return checked.exit_status
@@ -173,10 +176,9 @@ def dump(build: str, output: Path | None) -> int:
     RELEASE is built here (torch-compat readers build); python:PATH is a Python that has torch. The output is that of PyTorch's own
     test/forward_backward_compatibility/dump_all_function_schemas.py, after `import torch` alone.
     """
-    from torch_compat.cli._readers import warn_unless_isolated  # noqa: PLC0415 - as late as it is needed
-    from torch_compat.errors import EnvironmentUnavailable  # noqa: PLC0415
-    from torch_compat.readers.builds import python_of  # noqa: PLC0415
+    from torch_compat.readers.builds import python_of  # noqa: PLC0415 - as late as it is needed
     from torch_compat.readers.environments import Environments  # noqa: PLC0415
+    from torch_compat.readers.isolation import warn_unless_isolated  # noqa: PLC0415
     from torch_compat.replay.dump import dump_operators  # noqa: PLC0415
 
     kind, colon, path = build.partition(":")
@@ -185,18 +187,14 @@ def dump(build: str, output: Path | None) -> int:
     if kind == "python":
         environment = python_of(Path(path))
     elif colon:
-        from torch_compat.cli._builds import build_of  # noqa: PLC0415 - pydantic
+        from torch_compat.readers.build_release import build_of  # noqa: PLC0415 - pydantic
         from torch_compat.workspace import find_policy  # noqa: PLC0415
 
-        environment = build_of(build, find_policy(None)).environment
+        environment = build_of(build, find_policy(None), announce).environment
     else:
         version = build.removeprefix("torch-")
-        found = Environments().get(version)
-        if found is None:
-            hint = f"torch-compat readers build torch-{version}; or use python:PATH, a Python that has torch"
-            raise EnvironmentUnavailable(f"torch-{version} is not built here", hint=hint, code="not-built")
-        environment = found
-        warn_unless_isolated()
+        environment = Environments().need(version, otherwise="or use python:PATH, a Python that has torch")
+        warn_unless_isolated(announce)
     text = dump_operators(environment)
     if output is None:
         say(text, nl=False)

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from torch_compat.cli._builds import BuildRelease, builds_folder, is_build_name, resolved
-from torch_compat.cli._output import format_option, print_json, stderr, stdout
-from torch_compat.cli._readers import built, warn_unless_isolated
+from torch_compat.cli._output import announce, format_option, print_json, stderr, stdout
 from torch_compat.cli._root import root_option
 from torch_compat.corpus.corpus import load_corpus
 from torch_compat.corpus.grid import asked_writers
 from torch_compat.corpus.manifest import Fixture
 from torch_compat.errors import NothingSelected, UsageError
+from torch_compat.readers.build_release import BuildRelease, built, is_build_name, resolved
 from torch_compat.readers.builds import unchanged
+from torch_compat.readers.isolation import warn_unless_isolated
 from torch_compat.readers.torch_release import TorchRelease
 from torch_compat.replay.produce import produce as run_recipes
-from torch_compat.replay.trees import open_tree
+from torch_compat.replay.trees import builds_folder, open_tree
 from torch_compat.workspace import find_root
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def produce(writer: str, names: tuple[str, ...], into: Path | None, root: Path |
     place = find_root(root)
     place.complete()
     policy = place.policy()
-    _, (release,) = resolved(policy, [writer])
+    _, (release,) = resolved(policy, [writer], announce)
     corpus = load_corpus(place.fixtures)
     wanted = {f"recipes/{name}.py" for name in names}
     unreadable = [
@@ -88,7 +88,7 @@ def produce(writer: str, names: tuple[str, ...], into: Path | None, root: Path |
     if not recipes:
         raise NothingSelected("there are no recipes", where=str(place.fixtures / "recipes"))
     console = stderr()
-    warn_unless_isolated()
+    warn_unless_isolated(announce)
     today = dt.datetime.now(dt.UTC).date()
     if isinstance(release, BuildRelease):
         tree = open_tree(into if into is not None else builds_folder(), release.build, today)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from torch_compat.cli._format import format_option, print_json, say, say_wrapped
+from torch_compat.cli._format import announce, format_option, print_json, say, say_wrapped
 from torch_compat.cli._root import root_option
 from torch_compat.errors import NothingSelected, UsageError
 from torch_compat.places import inside
@@ -188,10 +188,9 @@ def _readers(names: tuple[str, ...], place: Root | None) -> tuple[list[tuple[Env
     """The environments of readers, each with whether it is a build; and the build, of which there is at most one."""
     if not names:
         return [], None
-    from torch_compat.cli._builds import BuildRelease, resolved  # noqa: PLC0415 - policies take longer to import than a proof
-    from torch_compat.cli._readers import built  # noqa: PLC0415
+    from torch_compat.readers.build_release import BuildRelease, built, resolved  # noqa: PLC0415 - policies take longer to import than a proof
 
-    _, releases = resolved(find_policy(None if place is None else place.path), names)
+    _, releases = resolved(find_policy(None if place is None else place.path), names, announce)
     builds = [one.build for one in releases if isinstance(one, BuildRelease)]
     if len(builds) > 1:
         raise UsageError(
@@ -226,8 +225,7 @@ def _keep(proof: RecordedProof, build: Build | None, place: Root | None) -> list
     from torch_compat.writes import changing  # noqa: PLC0415
 
     if build is not None:
-        from torch_compat.cli._builds import builds_folder  # noqa: PLC0415
-        from torch_compat.replay.trees import open_tree  # noqa: PLC0415
+        from torch_compat.replay.trees import builds_folder, open_tree  # noqa: PLC0415
 
         tree = open_tree(builds_folder(), build, dt.datetime.now(dt.UTC).date())
         with changing(tree.path):

@@ -12,7 +12,7 @@ import click
 from rich.text import Text
 
 from torch_compat.cli._help import WithCommands
-from torch_compat.cli._output import say, stderr, stdout
+from torch_compat.cli._output import exit_status, format_option, say, stderr, stdout
 from torch_compat.cli._root import root_option
 from torch_compat.errors import EnvironmentUnavailable, ReaderError, UsageError
 from torch_compat.readers.commands import run_command
@@ -32,17 +32,6 @@ __all__ = ["readers"]
 
 SCHEMA_VERSION = 1
 
-_SEVEREST_FIRST = (3, 2, 1, 4)
-
-_format_option = click.option(
-    "--format",
-    "format_",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="Output format.",
-)
-
 
 @click.group(cls=WithCommands)
 def readers() -> None:
@@ -54,7 +43,7 @@ def readers() -> None:
 
 @readers.command("list")
 @root_option
-@_format_option
+@format_option
 def list_(root: Path | None, format_: str) -> None:
     """List all releases in the calendar.
 
@@ -78,7 +67,7 @@ def list_(root: Path | None, format_: str) -> None:
     help="Use stubs for the CUDA libraries that newer releases link against, or install the real ones (gigabytes).",
 )
 @root_option
-@_format_option
+@format_option
 @click.pass_context
 def build(context: click.Context, releases: tuple[str, ...], cuda: Cuda, root: Path | None, format_: str) -> None:
     """Build environments for releases.
@@ -104,13 +93,13 @@ def build(context: click.Context, releases: tuple[str, ...], cuda: Cuda, root: P
         _print_json({"readers": rows})
     else:
         _print_table(rows)
-    context.exit(next((status for status in _SEVEREST_FIRST if status in statuses), 0))
+    context.exit(exit_status(statuses))
 
 
 @readers.command()
 @click.argument("releases", nargs=-1, required=True, metavar="torch-X.Y.Z...")
 @root_option
-@_format_option
+@format_option
 @click.pass_context
 def remove(context: click.Context, releases: tuple[str, ...], root: Path | None, format_: str) -> None:
     """Remove environments of releases."""
@@ -137,7 +126,7 @@ def remove(context: click.Context, releases: tuple[str, ...], root: Path | None,
 
 @readers.command()
 @root_option
-@_format_option
+@format_option
 @click.pass_context
 def available(context: click.Context, root: Path | None, format_: str) -> None:
     """Look for new releases in the package index.

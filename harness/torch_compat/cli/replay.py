@@ -7,19 +7,20 @@ from typing import TYPE_CHECKING
 
 import click
 
-from torch_compat.cli._builds import BuildRelease, is_build_name, resolved
 from torch_compat.cli._days import as_of_option, profile_option
-from torch_compat.cli._observing import damage_of, observe_release
-from torch_compat.cli._output import Progress, counting, format_option, stderr, trust_option
-from torch_compat.cli._readers import built, trusted
-from torch_compat.cli._reference import NAME, is_reference, let_reference_read
+from torch_compat.cli._output import Progress, announce, counting, format_option, stderr, trust_option
 from torch_compat.cli._root import root_option
 from torch_compat.cli._writing import outputs_of, outputs_option
 from torch_compat.cli.judge import full_option, print_formatted, write_report
 from torch_compat.errors import EnvironmentUnavailable, UsageError
 from torch_compat.judging.gathering import gather, uncollected
 from torch_compat.judging.judge import judge
+from torch_compat.readers.build_release import BuildRelease, built, is_build_name, resolved
 from torch_compat.readers.builds import unchanged
+from torch_compat.readers.reference import NAME, is_reference
+from torch_compat.replay.recording import observe_release
+from torch_compat.replay.reference import let_reference_read
+from torch_compat.replay.trust import trusted
 from torch_compat.report.to_json import report_json
 from torch_compat.workspace import Root, day_of, find_root, profile_note, under_profile
 from torch_compat.writes import changing, put, remove
@@ -138,7 +139,7 @@ def _absent(policy: Policy, required: tuple[str, ...], fresh: dict[str, Observed
 def _chosen(policy: Policy, names: tuple[str, ...], required: tuple[str, ...]) -> tuple[Policy, list[CalendarRelease]]:
     """The releases and builds named or required, and the policy with the builds; without any named, all readers of the policy."""
     asked = [*(names or policy.corpus.readers), *(name for name in required if name != ANY)]
-    return resolved(policy, [name for name in asked if not is_reference(name)])
+    return resolved(policy, [name for name in asked if not is_reference(name)], announce)
 
 
 def _reference_chosen(policy: Policy, names: tuple[str, ...]) -> bool:
@@ -153,7 +154,7 @@ def _reference_chosen(policy: Policy, names: tuple[str, ...]) -> bool:
 
 def _reference(place: Root, policy: Policy, corpus: Corpus, again: bool) -> ObservedReader:
     """What the reference reader does with every program of the corpus that is as it was recorded."""
-    fixtures = [fixture for fixture in corpus.fixtures.values() if damage_of(corpus, fixture) is None]
+    fixtures = [fixture for fixture in corpus.fixtures.values() if corpus.damage_of(fixture) is None]
     with Progress(stderr()) as progress:
         return let_reference_read(place, policy, corpus, fixtures, progress, again=again, whole=True)
 
@@ -167,7 +168,7 @@ def _observe(
 
     fresh: dict[str, ObservedReader] = {}
     unavailable: dict[str, str] = {}
-    fixtures = [fixture for fixture in corpus.fixtures.values() if damage_of(corpus, fixture) is None]
+    fixtures = [fixture for fixture in corpus.fixtures.values() if corpus.damage_of(fixture) is None]
     with Progress(stderr()) as progress:
         for release in chosen:
             try:
@@ -176,9 +177,7 @@ def _observe(
                 if named:
                     unavailable[release.name] = error.message
                 continue
-            observed = observe_release(
-                place, policy, corpus, release, environment, fixtures, None, again, True, progress, trust=trust
-            )
+            observed = observe_release(place, policy, corpus, release, environment, fixtures, progress, again=again, trust=trust)
             fresh[observed.name] = observed
             if isinstance(release, BuildRelease):
                 unchanged(release.build)

@@ -11,10 +11,8 @@ import click
 from torch_compat.cli._output import counting, stdout
 from torch_compat.cli._root import root_option
 from torch_compat.cli._writing import outputs_of, outputs_option, write_outputs
-from torch_compat.judging.gathering import gather, uncollected
-from torch_compat.judging.judge import examine
 from torch_compat.report.machine.entries import of_release
-from torch_compat.report.release.report import release_report
+from torch_compat.report.release.report import report_of
 from torch_compat.report.release.to_json import release_json
 from torch_compat.report.release.to_md import release_md
 from torch_compat.report.release.to_text import print_release
@@ -23,10 +21,7 @@ from torch_compat.workspace import find_root
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from torch_compat.workspace import Root
-from torch_compat.report.release.report import ReleaseReport
-
-__all__ = ["report", "reported"]
+__all__ = ["report"]
 
 
 @click.command()
@@ -54,7 +49,8 @@ def report(release: str, since: str | None, full: bool, format_: str, outputs: t
     Exit status: 0 every item is explained by the policy; 1 the policy does not explain an item; 4 there are no records of the release.
     """
     asked = outputs_of(outputs)
-    found = reported(find_root(root), release, since)
+    with counting("judging") as step:
+        found = report_of(find_root(root), release, since, step)
     document = json.dumps({"schema_version": 1, **release_json(found)}, indent=2, sort_keys=True) + "\n"
     markdown = release_md(found)
     write_outputs(asked, of_release(found, markdown), {"json": lambda: document, "markdown": lambda: markdown})
@@ -65,20 +61,3 @@ def report(release: str, since: str | None, full: bool, format_: str, outputs: t
     else:
         print_release(found, stdout(), full=full)
     return found.exit_status
-
-
-def reported(place: Root, release: str, since: str | None) -> ReleaseReport:
-    """The report of a release, out of what a tree has recorded.
-
-    Raises:
-        NothingSelected: nothing is recorded of one of both releases.
-        UsageError: there is no such release.
-    """
-    policy = place.policy()
-    newer = policy.calendar.resolve(release).version
-    older = policy.calendar.resolve(since).version if since else None
-    with uncollected():
-        evidence = gather(place, policy, as_of=None)
-        with counting("judging") as step:
-            judged, named = examine(evidence, step)
-        return release_report(evidence, judged, named, newer, older)

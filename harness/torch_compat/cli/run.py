@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from torch_compat.cli._format import format_option, print_json, say, say_wrapped, trust_option
+from torch_compat.cli._format import announce, format_option, print_json, say, say_wrapped, trust_option
 from torch_compat.errors import ArchiveError, EnvironmentUnavailable, HarnessError, NothingSelected, Untrusted, UsageError
 from torch_compat.readers.reference import NAME, Reference, is_reference
 from torch_compat.runtime.horizons import horizon
@@ -132,14 +132,14 @@ def _by_reference(path: Path, reader: str, method: str, args: list[Any], timeout
 
 
 def _by_release(path: Path, reader: str, method: str, args: list[Any], timeout: float, *, trust: bool) -> dict[str, Any]:
-    from torch_compat.cli._builds import BuildRelease, resolved  # noqa: PLC0415 - policies take longer to import than a program to run
-    from torch_compat.cli._readers import built, trusted  # noqa: PLC0415
+    from torch_compat.readers.build_release import BuildRelease, built, resolved  # noqa: PLC0415 - policies take longer to import than a program to run
     from torch_compat.readers.builds import unchanged  # noqa: PLC0415
     from torch_compat.readers.isolation import refuse_unless_trusted  # noqa: PLC0415
     from torch_compat.readers.torch_release import TorchRelease  # noqa: PLC0415
+    from torch_compat.replay.trust import trusted  # noqa: PLC0415
     from torch_compat.workspace import find_policy, find_root  # noqa: PLC0415
 
-    _, (release,) = resolved(find_policy(None), [reader])
+    _, (release,) = resolved(find_policy(None), [reader], announce)
     head: dict[str, Any] = {"reader": release.name, "notes": []}
     try:
         environment: Environment = built(release)

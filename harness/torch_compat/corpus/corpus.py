@@ -6,6 +6,7 @@ Lines are added when something is produced and never change. That holds for what
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import os
 import stat
@@ -25,12 +26,12 @@ from torch_compat.corpus.manifest import (
     release_folder,
 )
 from torch_compat.corpus.recipes import read_deprecation, read_probe, read_recipe
-from torch_compat.errors import CorpusError
+from torch_compat.errors import CorpusError, UsageError
 from torch_compat.places import inside, is_plain, read_whole
 from torch_compat.writes import put
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from torch_compat.corpus.recipes import DeprecationFile, ProbeFile, Recipe
@@ -101,6 +102,27 @@ class Corpus:
         """
         folder = release_folder(fixture.release)
         return inside(self.folder, f"{folder}/{fixture.file}", where=f"{self.folder / folder / MANIFEST}, {fixture.recipe}")
+
+    def damage_of(self, fixture: Fixture) -> CorpusDamage | None:
+        """What is wrong with a fixture's archive. To observe one that is not what it was would put down a wrong fact."""
+        subject = f"{release_folder(fixture.release)}/{fixture.file}"
+        return next((damage for damage in self.damage if damage.subject == subject), None)
+
+    def named(self, names: Sequence[str]) -> list[Fixture]:
+        """Fixtures by id; all where none is named.
+
+        Raises:
+            UsageError: there is no such fixture.
+        """
+        for name in names:
+            if name in self.not_writable:
+                why = self.not_writable[name].message.splitlines()[0]
+                raise UsageError(f"{name} does not exist: the release cannot write this recipe ({why})", code="not-writable")
+            if name not in self.fixtures:
+                near = difflib.get_close_matches(name, self.fixtures, 3, 0.5)
+                hint = f"did you mean {', '.join(near)}?" if near else ""
+                raise UsageError(f"there is no fixture {name!r}", hint=hint, code="unknown-fixture")
+        return [self.fixtures[name] for name in names] if names else list(self.fixtures.values())
 
 
 def load_corpus(folder: Path) -> Corpus:

@@ -5,6 +5,8 @@ Python 3.6 syntax, standard library and torch only: the worker runs this file un
 
     {section: {"obtained": how, one sentence, "complete": bool, "why_incomplete": str or None, "entries": ...}}
 
+It is one file, and longer than others, because the release starts it by its path and can import nothing beside it.
+
 Every section is always there; what a release lacks is said in ``why_incomplete``. Each section is asked in a fork of its
 own, and so is each single question that is known to crash some release: a crash costs that answer and is recorded.
 An exception that is not expected ends the survey.

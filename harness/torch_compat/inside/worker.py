@@ -14,6 +14,8 @@ identity; a worker that is not of the torch VERSION ends there. A request is ``{
 torch is imported once; every request is carried out in a fork of that process, so a crash costs milliseconds and
 exactly one reply. The requests of a ``"many"`` share a fork for as long as they leave no trace in it (see ``serve_many``).
 What a release answers about an archive (an error included) is a *result*: facts, no opinion.
+
+It is one file, and longer than others, because the release starts it by its path and can import nothing beside it.
 """
 
 import base64

@@ -62,7 +62,6 @@ __all__ = ["Child", "Template", "main"]
 
 MOST_FILES = 64  # descriptors of a child
 MOST_REMEMBERED = 1024  # ends of children that nobody has asked for yet
-MOST_CONTROL = 1 << 20  # bytes with a message of the parent
 WARM = b"""class Model(Module):
   __parameters__ = []
   training : bool

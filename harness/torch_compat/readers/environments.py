@@ -189,6 +189,21 @@ class Environments:
             return None
         return Environment(version, prefix, python, state)
 
+    def need(self, version: str, *, otherwise: str = "") -> Environment:
+        """The environment of a release that cannot be done without.
+
+        Parameters:
+            otherwise: what can be done instead of building it.
+
+        Raises:
+            EnvironmentUnavailable: it is not built here.
+        """
+        found = self.get(version)
+        if found is None:
+            hint = f"torch-compat readers build torch-{version}" + (f"; {otherwise}" if otherwise else "")
+            raise EnvironmentUnavailable(f"torch-{version} is not built here", hint=hint, code="not-built")
+        return found
+
     def all(self) -> tuple[Environment, ...]:
         """Every environment that has been built, oldest release first."""
         names = [path.parent.name for path in self.root.glob(f"readers/torch-*/{STATE}")]

@@ -31,6 +31,7 @@ __all__ = [
     "refuse_unless_trusted",
     "trust_everything",
     "trust_nothing",
+    "warn_unless_isolated",
     "widened",
 ]
 
@@ -76,6 +77,13 @@ _REACHED = {"network": "the network can be reached", "home": "the home can be re
 def isolation() -> Isolation:
     """What this machine allows; asked once per process, by trying."""
     return _probe(tuple(_homes()))
+
+
+def warn_unless_isolated(say: Callable[[str], None]) -> None:
+    """Tell what a release can reach here that it should not; nothing where it can reach nothing."""
+    fence = isolation()
+    if not fence.whole:
+        say(f"torch-compat: releases are not isolated on this machine: {fence}")
 
 
 @functools.cache

@@ -5,27 +5,34 @@ It is asked once per cell: it calculates the same everywhere. Two processes shar
 
 from __future__ import annotations
 
+import datetime as dt
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from torch_compat.corpus.manifest import SYNTHETIC
 from torch_compat.corpus.observations import Observation, ObservedReader
+from torch_compat.corpus.recorded import read_recorded, write_recorded
+from torch_compat.places import inside
 from torch_compat.readers.reference import FAMILIES, NAME, Reference, identity
 from torch_compat.readers.torch_release import PROTOCOL
-from torch_compat.replay.observe import Observing, observation
-from torch_compat.replay.plan import Task
+from torch_compat.replay.observe import Observing, code_digest, observation
+from torch_compat.replay.plan import Task, sampled
+from torch_compat.replay.progress import SILENT
 from torch_compat.rules.reference_agrees import PREDICTED
+from torch_compat.writes import changing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from datetime import date
 
     from torch_compat.corpus.corpus import Corpus
     from torch_compat.corpus.manifest import Fixture
     from torch_compat.policy import Policy
+    from torch_compat.replay.plan import Sample
+    from torch_compat.replay.progress import ProgressSink
+    from torch_compat.workspace import Root
 
-__all__ = ["observe_reference", "plan_reference", "reference_observation"]
+__all__ = ["let_reference_read", "observe_reference", "plan_reference", "reference_observation"]
 
 PROCESSES = 2
 
@@ -41,10 +48,39 @@ def plan_reference(policy: Policy, corpus: Corpus, selected: Iterable[Fixture]) 
     ]
 
 
+def let_reference_read(
+    place: Root,
+    policy: Policy,
+    corpus: Corpus,
+    fixtures: list[Fixture],
+    progress: ProgressSink = SILENT,
+    *,
+    again: bool = False,
+    whole: bool = False,
+    options: str | None = None,
+    sample: Sample | None = None,
+) -> ObservedReader:
+    """Observe with the reference reader. What the last run observed with this very code is taken from reports/latest."""
+    tasks = [task for task in plan_reference(policy, corpus, fixtures) if options in {None, task.options.id}]
+    if sample is not None:
+        everything, tasks = tasks, sampled(tasks, NAME, sample)
+        progress.say(f"{NAME}: a sample of {len(tasks)} of {len(everything)} cells, with seed {sample.seed}")
+    cache = inside(place.latest, f"observations/{code_digest()}")
+    known = {} if again else read_recorded(inside(cache, NAME)).readers
+    bar = progress.task(f"{NAME}: reading")
+    state = Observing(progress=lambda state: bar(state.done, state.total))
+    observed = observe_reference(tasks, today=dt.datetime.now(dt.UTC).date(), known=known.get(NAME), state=state)
+    progress.say(f"{NAME}: {state.total} cells observed, {state.known} reused from the last run")
+    if whole:
+        with changing(place.path):
+            write_recorded(inside(cache, NAME), [observed])
+    return observed
+
+
 def observe_reference(
     tasks: list[Task],
     *,
-    today: date,
+    today: dt.date,
     known: ObservedReader | None = None,
     state: Observing | None = None,
     horizon: str | None = None,

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from torch_compat.errors import BuildError, CorpusError, UsageError
-from torch_compat.readers.environments import remove_environment
+from torch_compat.readers.environments import cache_folder, remove_environment
 from torch_compat.releases.release import Release
 from torch_compat.writes import changing, put, remove
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from torch_compat.readers.builds import Build
 
-__all__ = ["KEPT_DAYS", "BuildTree", "expire", "open_tree", "trees_at", "trees_in"]
+__all__ = ["KEPT_DAYS", "BuildTree", "builds_folder", "earlier_trees", "expire", "open_tree", "trees_at", "trees_in"]
 
 KEPT_DAYS: Final = 14
 """As long as the window of forward compatibility: what an older nightly did is no evidence for it."""
@@ -94,6 +94,11 @@ class BuildTree:
                 "is not a report of torch-compat candidate", where=str(path), hint="remove the tree", code="bad-tree"
             )
         return report
+
+
+def builds_folder() -> Path:
+    """Where the trees of builds are kept unless a command is told another place."""
+    return cache_folder() / "builds"
 
 
 def open_tree(folder: Path, build: Build, today: dt.date, shard: tuple[int, int] | None = None) -> BuildTree:
@@ -180,3 +185,19 @@ def _read(path: Path) -> BuildTree:
             hint=f"remove {path}",
             code="bad-tree",
         ) from error
+
+
+def earlier_trees(folders: list[Path], tree: BuildTree, today: dt.date, keep: int) -> tuple[list[BuildTree], list[str]]:
+    """The earlier builds of some folders that still count, and what is to be said of the others."""
+    found: list[BuildTree] = []
+    said: list[str] = []
+    for other in {one.path: one for folder in folders for one in trees_in(folder)}.values():
+        if other.path == tree.path or (other.digest == tree.digest and other.release.public == tree.release.public):
+            continue  # it, or another shard of it
+        if other.release == tree.release and str(other.release) == str(tree.release) and other.digest != tree.digest:
+            said.append(f"{other.path.name} is another build that also states {tree.release}; it is not compared with this one")
+        elif other.age(today) > keep:
+            said.append(f"{other.name} was observed {other.age(today)} days ago, more than {keep}: it does not count")
+        elif other.day <= tree.day:
+            found.append(other)
+    return sorted(found, key=lambda one: (one.day, one.release)), said

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from torch_compat.corpus.corpus import FROZEN, read_frozen
 from torch_compat.corpus.manifest import MANIFEST, read_manifest
 from torch_compat.errors import CorpusError
+from torch_compat.readers.isolation import trust_everything, trust_nothing
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,7 +17,18 @@ if TYPE_CHECKING:
     from torch_compat.corpus.manifest import Fixture
     from torch_compat.readers.isolation import Trust
 
-__all__ = ["frozen_in"]
+__all__ = ["frozen_in", "trusted"]
+
+
+def trusted(fixtures: Path | None, *, everything: bool) -> Trust:
+    """What may be run by a release that is not isolated: everything where that is wanted, else the frozen corpus.
+
+    Parameters:
+        fixtures: the corpus's folder; None where there is none.
+    """
+    if everything:
+        return trust_everything
+    return trust_nothing if fixtures is None else frozen_in(fixtures)
 
 
 def frozen_in(fixtures: Path) -> Trust:

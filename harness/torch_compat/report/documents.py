@@ -15,7 +15,7 @@ from torch_compat.corpus.surveys import FILES
 from torch_compat.corpus.weights_only import weights_only_policy
 from torch_compat.errors import UsageError
 from torch_compat.judging.forgiven import forgiven
-from torch_compat.places import inside
+from torch_compat.places import inside, read_whole
 from torch_compat.policy import policy_schema
 from torch_compat.releases.release import Release
 from torch_compat.report.exported_md import exported_md
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from torch_compat.judging.findings import Named
     from torch_compat.judging.judge import Report
     from torch_compat.report.release.report import ReleaseReport
+    from torch_compat.workspace import Root
 
 __all__ = [
     "COMPARED",
@@ -45,6 +46,7 @@ __all__ = [
     "RELEASES",
     "Generated",
     "JudgedTree",
+    "hand_of",
     "release_documents",
     "with_block",
 ]
@@ -189,3 +191,18 @@ def with_block(text: str, name: str, body: str) -> str:
             f"has {len(found)} blocks between {begin} and {_END}, expected one", hint="restore both marks", code="no-block"
         )
     return text.replace(found[0], f"{begin}\n{body}\n{_END}")
+
+
+def hand_of(place: Root, report: ReleaseReport) -> Hand:
+    """What a tree has written by hand about a release.
+
+    Raises:
+        UsageError: the file is invalid, or one of its items has no evidence any more.
+    """
+    name = f"{NOTES}/{report.release}{HAND}"
+    path = place.inside(name)
+    if not path.is_file():
+        return Hand()
+    hand = read_hand(read_whole(path), name)
+    noted(report, hand, name)
+    return hand

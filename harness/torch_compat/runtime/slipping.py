@@ -5,6 +5,8 @@
     attribute-store             a method of ``model.json`` that sets an attribute is called, or one that calls it
     list-slice-without-bound    a list is sliced with None for an end
     failed-product              a product of matrices raises in a later run of a method, and what it gives is used again
+    joined-product              a product of matrices raises, and what it gives is used by an operator that is differentiated with it
+    joined-batch-norm           likewise, and the operator is batch_norm
     upgrader-without-arguments  bytecode leaves out arguments which an upgrader takes
     equal-calls-in-tuple        a tuple holds the result of one call twice
     forgotten-gradient          a product of tensors requires no gradient, though a factor does (``registry.py`` decides it)
@@ -19,19 +21,24 @@ A release that has none of them runs programs without any of this.
 
 from __future__ import annotations
 
-import ast
 import re
 import sys
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from torch_compat.errors import Raised
-from torch_compat.formats.parsing import parse
 from torch_compat.releases.release import Release
 from torch_compat.runtime.dtypes import BFLOAT16
-from torch_compat.runtime.registry import grad
+from torch_compat.runtime.failed_products import (
+    PRODUCT,
+    FailedProduct,
+    MethodRun,
+    differentiated,
+    is_absent,
+    product_shape,
+    use_of,
+)
 from torch_compat.runtime.slips import RUNS, DiesCalled, running
 from torch_compat.runtime.tensor import Tensor
 from torch_compat.runtime.values import ScriptObject, raised
@@ -52,7 +59,8 @@ DIVISION = "integer-division-by-zero"
 TRAP = "scalar-division-trap"
 STORE = "attribute-store"
 SLICE = "list-slice-without-bound"
-PRODUCT = "failed-product"
+JOINED = "joined-product"
+JOINED_NORM = "joined-batch-norm"
 UPGRADER = "upgrader-without-arguments"
 EQUAL_CALLS = "equal-calls-in-tuple"
 FORGOTTEN = "forgotten-gradient"
@@ -62,9 +70,10 @@ BOOLS = "boolean-list-argument"
 SOURCE = "/pytorch/torch/csrc/jit/register_special_ops.cpp:86"
 BACKWARDS = "list-slice-backwards"
 NEUTRAL = "neutral-operand"
-SIGNS = frozenset(
-    {BACKWARDS, BOOLS, NEUTRAL, DIVISION, TRAP, STORE, SLICE, PRODUCT, UPGRADER, EQUAL_CALLS, FORGOTTEN, DICTIONARY, CONVOLUTION}
-)
+SIGNS = frozenset({
+    BACKWARDS, BOOLS, CONVOLUTION, DICTIONARY, DIVISION, EQUAL_CALLS, FORGOTTEN, JOINED, JOINED_NORM, NEUTRAL, PRODUCT, SLICE, STORE, TRAP,
+    UPGRADER,
+})  # fmt: skip
 """What a program can come to while it runs."""
 DIVISIONS = frozenset({
     "aten::div", "aten::div_", "aten::remainder", "aten::remainder_", "aten::fmod", "aten::fmod_", "aten::floor_divide",
@@ -78,17 +87,15 @@ CONVOLUTIONS = frozenset({
 PRODUCTS = frozenset({"aten::linear", "aten::matmul", "aten::mm", "aten::addmm"})
 THROUGH = frozenset({"aten::batch_norm", "aten::layer_norm", "aten::relu", "aten::sigmoid", "aten::tanh", "aten::dropout"})
 """Operators that a release differentiates, as it does products: they wait with them for the last use of what comes out."""
-BY_PROFILE = Release("1.5.0")
-"""From here on releases know what they differentiate from earlier runs; 1.2 to 1.4 from what a call is given."""
-WITHOUT_NORM = Release("1.3.0")
 INTERNAL = Release("1.2.0")
 """From here on an assertion that fails says that it is an internal one."""
-JOINED = frozenset({
+JOINS = frozenset({
     "aten::relu", "aten::abs", "aten::sqrt", "aten::mean", "aten::sigmoid", "aten::tanh", "aten::exp", "aten::neg", "aten::erf", "aten::log",
     "aten::sin", "aten::t", "aten::add", "aten::sub", "aten::rsub", "aten::mul", "aten::div", "aten::pow", "aten::softmax", "aten::log_softmax",
-    "aten::dropout", "aten::clamp", "aten::where", "aten::view", "aten::batch_norm",
+    "aten::dropout", "aten::clamp", "aten::where", "aten::view",
 })  # fmt: skip
-"""Operators that 1.2 to 1.4 differentiate together with the product that they use; not layer_norm or sum, and batch_norm in 1.2 alone."""
+NORM = "aten::batch_norm"
+"""Operators that are differentiated together with the product that they use, and the one that only some releases do so with; not layer_norm or sum."""
 ARITHMETIC = frozenset({"aten::add", "aten::sub", "aten::mul", "aten::div"})
 FUSED = ARITHMETIC | {
     "aten::abs", "aten::addmm", "aten::clamp", "aten::exp", "aten::log", "aten::neg", "aten::relu", "aten::sigmoid", "aten::sin", "aten::tanh",
@@ -134,8 +141,8 @@ class Slipping:
         self._completed: set[str] = set()
         self._sources: dict[str, bytes | memoryview] = {}  # by the name that frames of the compiled program give
         self._moves: bool | None = None  # whether products wait for their use; asked at the first call
-        self._joins = False  # whether they do so where the use is differentiated, too, and nowhere else (1.2 to 1.4)
-        self._run: _Run | None = None
+        self._joins = False  # whether they do so where the use is differentiated, too, and nowhere else
+        self._run: MethodRun | None = None
         # what this call has made by operators that are fused: kept, so that nothing else has its id
         self._fused: dict[int, Tensor] = {}
         self._whole: dict[int, Tensor] = {}  # and of that, what is taken for integers
@@ -144,6 +151,11 @@ class Slipping:
     def has(self, sign: str) -> bool:
         """Whether the release does so."""
         return sign in self._slips
+
+    def _holds(self, sign: str) -> bool:
+        """Whether the release does so in the interpreter that runs the program."""
+        slip = self._slips.get(sign)
+        return slip is not None and slip.when.holds((f"family:{self.family}", RUNS + sign))
 
     def meet(self, sign: str) -> Behavior:
         """The program came to this."""
@@ -161,11 +173,10 @@ class Slipping:
             lists = (one for one, type_ in zip(args, types, strict=False) if str(type_) == "List[bool]")
             self._bools = {id(one): one for one in lists}
         if self._moves is None:
-            slip = self._slips.get(PRODUCT)
-            self._joins = slip is not None and self._horizon.release < BY_PROFILE
-            self._moves = slip is not None and slip.when.holds((f"family:{self.family}", RUNS + PRODUCT))
+            self._joins = self._holds(JOINED)
+            self._moves = self._joins or self._holds(PRODUCT)
         if self._moves:
-            self._run = _Run(method, method in self._completed, root, args)
+            self._run = MethodRun(method, method in self._completed, root, args)
 
     def end(self, method: str) -> None:
         """It gave a value, as far as that is known.
@@ -191,7 +202,7 @@ class Slipping:
         else:
             failed.unwrite()
             if failed.stored():
-                self.meet(PRODUCT)
+                self.meet(run.sign)
         return failed.error
 
     def compiled(self, name: str, source: bytes | memoryview) -> None:
@@ -213,14 +224,19 @@ class Slipping:
             return function
         if FORGOTTEN in slips and name in FUSED:
             function = self._forgetting(name, function)
-        if PRODUCT in slips:
+        if JOINED in slips:
             if name in PRODUCTS:
                 return self._product(name, function)
-            if self._horizon.release < BY_PROFILE:
-                function = self._joined(name, function)
-            elif name in THROUGH:
+            if name in JOINS:
+                function = self._joined(JOINED, function)
+            elif name == NORM and JOINED_NORM in slips:
+                function = self._joined(JOINED_NORM, function)
+        elif PRODUCT in slips:
+            if name in PRODUCTS:
+                return self._product(name, function)
+            if name in THROUGH:
                 return self._through(function)
-            elif name == "prim::Print":
+            if name == "prim::Print":
                 return self._prints(function)
         if DIVISION in slips and name in DIVISIONS:
             function = self._division(function)
@@ -331,42 +347,38 @@ class Slipping:
             run = self._run
             if run is None:
                 return function(*args, **keywords)
-            if run.failed is not None and any(_is_absent(one) for one in args):
+            if run.failed is not None and any(is_absent(one) for one in args):
                 if self._joins:
-                    run.stands = False
-                    run.failed.fail()
-                return run.failed.absent(_shape(name, args))
+                    run.join(JOINED)
+                return run.failed.absent(product_shape(name, args))
             try:
                 return function(*args, **keywords)
             except Raised as error:
                 given = (*args, *keywords.values())
-                if run.failed is not None or not _differentiated(*given):
+                if run.failed is not None or not differentiated(*given):
                     raise
                 if not self._joins and not (run.later and self._used_again()):
                     raise
-                run.failed = _Failed(error, [run.root, *run.args])
+                run.failed = FailedProduct(error, [run.root, *run.args])
                 run.stands = self._joins
-                return run.failed.absent(_shape(name, args))
+                return run.failed.absent(product_shape(name, args))
 
         return product
 
-    def _joined(self, name: str, function: Function) -> Function:
+    def _joined(self, sign: str, function: Function) -> Function:
         """An operator of a release that computes a product where an operator uses it that it differentiates, and else where it stands."""
-        if name not in JOINED or (name == "aten::batch_norm" and self._horizon.release >= WITHOUT_NORM):
-            return function
 
         def joined(*args: Any, **keywords: Any) -> Any:
             run = self._run
-            if run is not None and run.failed is not None and any(map(_is_absent, (*args, *keywords.values()))):
-                run.stands = False
-                run.failed.fail()
+            if run is not None and run.failed is not None and any(map(is_absent, (*args, *keywords.values()))):
+                run.join(sign)
             return function(*args, **keywords)
 
         return joined
 
     def _through(self, function: Function) -> Function:
         def through(input_: Any, *args: Any, **keywords: Any) -> Any:
-            if _is_absent(input_):
+            if is_absent(input_):
                 return input_
             return function(input_, *args, **keywords)
 
@@ -390,150 +402,11 @@ class Slipping:
         while frame is not None:
             source = self._sources.get(frame.f_code.co_filename)
             if source is not None:
-                used = _use_of(source, frame.f_lineno)
+                used = use_of(source, frame.f_lineno)
                 if used is not None:
                     return used
             frame = frame.f_back
         return True
-
-
-@lru_cache(maxsize=64)
-def _functions(source: bytes) -> list[ast.FunctionDef]:
-    tree = parse(str(source, "latin-1"))
-    return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
-
-
-def _use_of(source: bytes | memoryview, line: int) -> bool | None:
-    """Whether the value of a line's statement is used by a later one of the same block; None where it is returned.
-
-    Only blocks that are whole functions are looked at: what an inner block gives is used at its end.
-    """
-    for function in _functions(bytes(source)):
-        for place, node in enumerate(function.body):
-            if not node.lineno <= line <= (node.end_lineno or node.lineno):
-                continue
-            if isinstance(node, ast.Return):
-                return None
-            if not isinstance(node, ast.Assign):
-                return False
-            names = {one.id for one in ast.walk(node.targets[0]) if isinstance(one, ast.Name)}
-            return any(
-                isinstance(one, ast.Name) and one.id in names
-                for later in function.body[place + 1 :]
-                if not isinstance(later, ast.If | ast.For | ast.While | ast.With | ast.FunctionDef)
-                for one in ast.walk(later)
-            )
-    return False
-
-
-def _shape(name: str, args: tuple[Any, ...]) -> tuple[int, ...]:
-    """Of what a product would give, as far as the shapes of its arguments fit."""
-    first, second = args[1:3] if name == "aten::addmm" else args[:2]
-    return (*first.array.shape[:-1], *(second.array.shape[:-1] if name == "aten::linear" else second.array.shape[1:]))
-
-
-def _is_absent(value: Any) -> bool:
-    return value.__class__ is Tensor and isinstance(value.array, _Absent)
-
-
-class _Run:
-    """One call of a method.
-
-    Attributes:
-        later: whether an earlier one has given a value: then the release knows what it differentiates.
-        failed: the product that raised, and waits for its use.
-        stands: whether the product is computed where it stands in the source, after all.
-    """
-
-    __slots__ = ("args", "failed", "later", "method", "root", "stands")
-
-    def __init__(self, method: str, later: bool, root: ScriptObject, args: list[Any]) -> None:
-        self.method = method
-        self.later = later
-        self.root = root
-        self.args = args
-        self.stands = False
-        self.failed: _Failed | None = None
-
-
-def _differentiated(*given: Any) -> bool:
-    return grad.enabled and any(one.__class__ is Tensor and one.requires_grad for one in given)
-
-
-class _Failed:
-    """A product that raised, and what there was then: that comes to light where its elements are asked for."""
-
-    def __init__(self, error: Raised, roots: list[Any]) -> None:
-        self.error = error
-        self._attributes: list[tuple[ScriptObject, dict[str, Any]]] = []
-        self._tensors: dict[int, tuple[Tensor, Any, Any]] = {}
-        seen: set[int] = set()
-        left = list(roots)
-        while left:
-            one = left.pop()
-            if id(one) in seen:
-                continue
-            seen.add(id(one))
-            if one.__class__ is Tensor:
-                self._tensors[id(one)] = one, one.array, one.array.copy()
-            elif isinstance(one, ScriptObject):
-                self._attributes.append((one, dict(one.__dict__)))
-                left.extend(one.__dict__.values())
-            elif isinstance(one, list | tuple):
-                left.extend(one)
-            elif isinstance(one, dict):
-                left.extend(one.values())
-
-    def stored(self) -> bool:
-        """Whether an attribute was set since."""
-        return any(
-            one.__dict__.keys() != before.keys() or any(one.__dict__[name] is not value for name, value in before.items())
-            for one, before in self._attributes
-        )
-
-    def unwrite(self) -> None:
-        """Put back what was written in place since: such a write may be to what the product reads, so it waits until behind it."""
-        for tensor, array, copy in self._tensors.values():
-            array[...] = copy
-            tensor.array = array
-
-    def undo(self) -> None:
-        """Put back all that was done since: the release did not do it, as the product stands where it stood."""
-        for one, before in self._attributes:
-            one.__dict__.clear()
-            one.__dict__.update(before)
-        self.unwrite()
-
-    def absent(self, shape: tuple[int, ...]) -> Tensor:
-        """In place of the result."""
-        tensor = Tensor(np.empty(0))
-        tensor.array = _Absent(self, shape)  # type: ignore[assignment]
-        return tensor
-
-    def fail(self) -> Any:
-        """Raise what linear raised."""
-        raise self.error
-
-
-class _Absent:
-    """In place of the elements of a tensor that there is not: only its shape can be asked for."""
-
-    __slots__ = ("_failed", "ndim", "shape", "size")
-
-    def __init__(self, failed: _Failed, shape: tuple[int, ...]) -> None:
-        self._failed = failed
-        self.shape = shape
-        self.ndim = len(shape)
-        self.size = int(np.prod(shape))
-
-    def __getattr__(self, name: str) -> Any:
-        return self._failed.fail()
-
-    def __array__(self, *_: Any, **__: Any) -> Any:
-        return self._failed.fail()
-
-    def __getitem__(self, _: Any) -> Any:
-        return self._failed.fail()
 
 
 def _whole(array: Any, other: Any, promotes: bool) -> Any:

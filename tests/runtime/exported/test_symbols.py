@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from tests.faults.exported import EXPRESSIONS
+from tools.faults.exported import EXPRESSIONS
 from torch_compat.errors import Corrupt, HarnessError, Raised, Unsupported
 from torch_compat.runtime.exported.symbols import parse
 

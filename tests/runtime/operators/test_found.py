@@ -1,4 +1,4 @@
-"""What generated calls and programs found (tests/runtime/__main__.py), as torch 2.13.0 answers, for machines without it."""
+"""What generated calls and programs found (tools/differential/__main__.py), as torch 2.13.0 answers, for machines without it."""
 
 from __future__ import annotations
 

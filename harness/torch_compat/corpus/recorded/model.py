@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 
 __all__ = [
-    "SEAL_DIGITS",
     "SUFFIX",
     "VERSION",
     "Cell",
@@ -41,7 +40,6 @@ __all__ = [
 
 SUFFIX: Final = ".txt"
 VERSION: Final = 3
-SEAL_DIGITS: Final = 16
 
 Cell = tuple[str, str]
 

@@ -7,6 +7,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from torch_compat.errors import NothingSelected, UsageError
+from torch_compat.judging.gathering import gather, uncollected
+from torch_compat.judging.judge import examine
 from torch_compat.judging.operator_changes import operator_changes
 from torch_compat.judging.timelines import State, seen
 from torch_compat.policy.timeline import histories
@@ -16,7 +18,7 @@ from torch_compat.report.release.changes_beside_archives import change_parts, de
 from torch_compat.report.release.items import Section, Span, merged
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from torch_compat.judging.evidence import Evidence
     from torch_compat.judging.findings import Named
@@ -24,8 +26,9 @@ if TYPE_CHECKING:
     from torch_compat.judging.operator_changes import PairCounts
     from torch_compat.report.release.archives import Missing
     from torch_compat.report.release.items import ReleaseItem
+    from torch_compat.workspace import Root
 
-__all__ = ["NotAsked", "ReleaseReport", "Running", "line_before", "release_report", "reported_releases"]
+__all__ = ["NotAsked", "ReleaseReport", "Running", "line_before", "release_report", "report_of", "reported_releases"]
 
 
 @dataclass(frozen=True)
@@ -128,6 +131,28 @@ def _checked(evidence: Evidence, release: str) -> None:
         raise NothingSelected(
             f"nothing is recorded of torch {release}, so it is not known what begins with it", hint=known, code="not-recorded"
         )
+
+
+def report_of(
+    place: Root, release: str, since: str | None = None, step: Callable[[int, int], None] = lambda _done, _total: None
+) -> ReleaseReport:
+    """The report of a release, out of what a tree has recorded.
+
+    Parameters:
+        since: the release that it is compared with; the newest recorded one of the line before unless given.
+        step: is told how far judging is.
+
+    Raises:
+        NothingSelected: nothing is recorded of one of both releases.
+        UsageError: there is no such release.
+    """
+    policy = place.policy()
+    newer = policy.calendar.resolve(release).version
+    older = policy.calendar.resolve(since).version if since else None
+    with uncollected():
+        evidence = gather(place, policy)
+        judged, named = examine(evidence, step)
+        return release_report(evidence, judged, named, newer, older)
 
 
 def release_report(

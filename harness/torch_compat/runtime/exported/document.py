@@ -59,7 +59,6 @@ if TYPE_CHECKING:
 __all__ = ["Document", "Graph", "Many", "Name", "Node", "SymInt", "names_of", "read_document"]
 
 MOST_NESTED = 64  # graphs inside of arguments
-MOST_LISTS = 8  # lists inside of lists of an argument
 POSITIONAL = 1  # ArgumentKind
 # ScalarType, MemoryFormat and Layout of the export schema, as the numbers of c10 by which operators know them
 SCALAR_TYPES = {row.export: name for name, row in DTYPES.items() if row.export is not None}

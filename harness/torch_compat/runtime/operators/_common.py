@@ -274,18 +274,6 @@ def wide(array: Array) -> Array:
     return array.astype(FLOAT32) if array.dtype in HALVES else array
 
 
-def same_dtype(where: str, *arrays: Array) -> None:
-    """Refuse operands of unlike types.
-
-    Raises:
-        Raised: they are of unlike types.
-    """
-    first = arrays[0].dtype
-    for other in arrays[1:]:
-        if other.dtype != first:
-            raise fail(f"{where}expected scalar type {words(first)} but found {words(other.dtype)}")
-
-
 # ------------------------------------------------------------------------------------------------------- shapes and places
 
 

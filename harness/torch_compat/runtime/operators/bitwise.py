@@ -25,7 +25,8 @@ from torch_compat.runtime.tensor import Tensor
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-Operand = Any  # a tensor or a Python number: told apart at run time
+    from torch_compat.runtime.operators._operands import Operand
+
 Pair = tuple[Array, Array]
 OWN_TYPE = 1  # the era whose results have the dtype of the first tensor
 

@@ -25,7 +25,7 @@ from torch_compat.runtime.tensor import Tensor
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-Operand = Any  # a tensor or a Python number: told apart at run time
+    from torch_compat.runtime.operators._operands import Operand
 
 
 def _strict(self: Operand, other: Operand) -> tuple[Array, Array]:

@@ -10,7 +10,7 @@ from torch_compat.errors import Unsupported
 from torch_compat.runtime import dtypes
 from torch_compat.runtime.operators._common import FLOAT64, INT64, Array, cast, fail, words
 from torch_compat.runtime.operators._products import looped
-from torch_compat.runtime.operators.reductions import norm_of
+from torch_compat.runtime.operators.norms import norm_of
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
 from torch_compat.runtime.values import raised

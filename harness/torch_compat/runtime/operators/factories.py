@@ -1,7 +1,6 @@
-"""Tensors made of nothing: filled, ranges, identities, and copies in shape.
+"""Tensors made of nothing: filled, identities, parts of matrices, windows, drawn at random, and copies in shape.
 
-Types of results: up to 1.3 a range without dtype is of floats; up to 1.5 a filled tensor too, 1.6 refuses whole fills, 1.7 takes the
-fill's own kind. Since 2.14 the length of an int64 range is that of the floating point range.
+Up to 1.5 a filled tensor without dtype is of floats, 1.6 refuses whole fills, 1.7 takes the fill's own kind.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ import numpy as np
 
 from torch_compat.arrays import extent
 from torch_compat.errors import Unsupported
-from torch_compat.releases.release import Release
 from torch_compat.runtime import dtypes
 from torch_compat.runtime.limits import meter
 from torch_compat.runtime.operators._common import (
@@ -35,7 +33,6 @@ from torch_compat.runtime.operators._common import (
     random,
     to_size,
     unaliased,
-    wrapped_int,
 )
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
@@ -51,7 +48,13 @@ STEPS_NEEDED = "1.11.0"
 _IGNORED = frozenset({"names", "layout", "pin_memory", "memory_format", "requires_grad"})
 
 
-def _options(options: dict[str, Any]) -> None:
+def check_options(options: dict[str, Any]) -> None:
+    """Refuse what a factory takes beside its own arguments, where it cannot be done here.
+
+    Raises:
+        Raised: it needs another device or layout.
+        Unsupported: no overload takes it.
+    """
     on_cpu(options.pop("device", None))
     if options.get("pin_memory"):
         raise fail(
@@ -64,18 +67,13 @@ def _options(options: dict[str, Any]) -> None:
             raise fail("the reference reader makes strided tensors only")
 
 
-def _out(array: Array, out: Tensor | None) -> Tensor:
+def to_out(array: Array, out: Tensor | None) -> Tensor:
+    """What is made, in ``out`` where there is one."""
     return Tensor(array) if out is None else into(out, array)
 
 
-def _filled(array: Array, out: Tensor | None) -> Tensor:
-    """As many elements as ``out`` has go there in its own shape."""
-    if out is not None and out.array.size == array.size:
-        array = array.reshape(out.array.shape)
-    return _out(array, out)
-
-
-def _default() -> np.dtype[Any]:
+def default_type() -> np.dtype[Any]:
+    """The type of floats that are made without one."""
     return dtypes.default_dtype().array
 
 
@@ -86,16 +84,16 @@ def _kind(dtype: Any, otherwise: np.dtype[Any], out: Tensor | None) -> np.dtype[
 
 def _filler(name: str, value: int) -> None:
     def call(size: Any, *, dtype: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
-        _options(options)
-        return _out(np.full(to_size(size), value, _kind(dtype, _default(), out)), out)
+        check_options(options)
+        return to_out(np.full(to_size(size), value, _kind(dtype, default_type(), out)), out)
 
     def like(self: Tensor, *, dtype: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
-        _options(options)
-        return _out(np.full(self.array.shape, value, _kind(dtype, self.array.dtype, out)), out)
+        check_options(options)
+        return to_out(np.full(self.array.shape, value, _kind(dtype, self.array.dtype, out)), out)
 
     def new(self: Tensor, size: Any, *, dtype: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
-        _options(options)
-        return _out(np.full(to_size(size), value, _kind(dtype, self.array.dtype, out)), out)
+        check_options(options)
+        return to_out(np.full(to_size(size), value, _kind(dtype, self.array.dtype, out)), out)
 
     operator(f"aten::{name}", gradient=False)(call)
     operator(f"aten::{name}_like", gradient=False)(like)
@@ -110,8 +108,8 @@ _filler("empty", 0)  # nobody may rely on what is in it
 @operator("aten::empty_strided", gradient=False)
 def empty_strided(size: list[int], stride: list[int], *, dtype: Any = None, **options: Any) -> Tensor:
     """With strides of its own."""
-    _options(options)
-    kind = any_dtype(dtype, _default())
+    check_options(options)
+    kind = any_dtype(dtype, default_type())
     shape = to_size(size)
     if len(shape) != len(stride):
         raise fail(f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides ({len(stride)})")
@@ -127,7 +125,7 @@ def empty_strided(size: list[int], stride: list[int], *, dtype: Any = None, **op
 def _fulls() -> None:
     def version(since: str, kind_of: Callable[[Scalar], np.dtype[Any]], element: Element = checked_filler) -> None:
         def call(size: Any, fill_value: Any, *, dtype: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
-            _options(options)
+            check_options(options)
             fill = fill_value.item() if fill_value.__class__ is Tensor else fill_value
             named = dtypes.as_dtype(dtype)
             kind = out.array.dtype if out is not None else kind_of(fill) if named is None else named.array
@@ -138,7 +136,7 @@ def _fulls() -> None:
         operator("aten::full", since=since, gradient=False)(call)
 
     def float_always(fill: Scalar) -> np.dtype[Any]:
-        return dtypes.of_scalar(fill).array if fill.__class__ is complex else _default()
+        return dtypes.of_scalar(fill).array if fill.__class__ is complex else default_type()
 
     def refuse(fill: Scalar) -> np.dtype[Any]:
         if fill.__class__ in {bool, int}:
@@ -161,23 +159,23 @@ _fulls()
 def _fulls_of_others() -> None:
     def version(since: str, element: Element) -> None:
         def like(self: Tensor, fill_value: Scalar, *, dtype: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
-            _options(options)
+            check_options(options)
             kind = _kind(dtype, self.array.dtype, out)
-            return _out(np.full(self.array.shape, element(fill_value, kind, self.array.size), kind), out)
+            return to_out(np.full(self.array.shape, element(fill_value, kind, self.array.size), kind), out)
 
         def new(
             self: Tensor, size: Any, fill_value: Scalar, *, dtype: Any = None, out: Tensor | None = None, **options: Any
         ) -> Tensor:
-            _options(options)
+            check_options(options)
             kind = _kind(dtype, self.array.dtype, out)
             shape = to_size(size)
-            return _out(np.full(shape, element(fill_value, kind, math.prod(shape)), kind), out)
+            return to_out(np.full(shape, element(fill_value, kind, math.prod(shape)), kind), out)
 
         def scalar(s: Scalar, *, dtype: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
             if options.get("pin_memory"):
                 raise fail("pin_memory=True requires a CUDA or other accelerator backend")
-            _options(options)
-            return _out(element(s, _kind(dtype, _default(), out), 1), out)
+            check_options(options)
+            return to_out(element(s, _kind(dtype, default_type(), out), 1), out)
 
         operator("aten::full_like", since=since, gradient=False)(like)
         operator("aten::new_full", since=since, gradient=False)(new)
@@ -199,13 +197,13 @@ def eye_1_0(n: int, m: int | None = None, *, dtype: Any = None, out: Tensor | No
 @operator("aten::eye", gradient=False, since="1.8.0")
 def eye(n: int, m: int | None = None, *, dtype: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
     """Ones on the diagonal."""
-    _options(options)
+    check_options(options)
     if n < 0:
         raise fail(f"n must be greater or equal to 0, got {n}")
     if m is not None and m < 0:
         raise fail(f"m must be greater or equal to 0, got {m}")
     meter.array(n * (n if m is None else m))
-    array = np.eye(n, m, dtype=any_dtype(dtype, _default()) if out is None else out.array.dtype)
+    array = np.eye(n, m, dtype=any_dtype(dtype, default_type()) if out is None else out.array.dtype)
     return Tensor(array) if out is None else into(out, array)
 
 
@@ -232,7 +230,7 @@ def _tensors() -> None:
             elif float in kinds:
                 kind = floats()
             elif not kinds:
-                kind = _default()
+                kind = default_type()
             else:
                 kind = INT64 if int in kinds else bools
             if data.__class__ is float:
@@ -255,8 +253,8 @@ def _tensors() -> None:
 
     version("1.0.0", double, np.dtype(np.uint8))
     version("1.2.0", double, BOOL)
-    version("1.6.0", _default, BOOL)
-    version("1.7.0", _default, BOOL, reads_nothing=True)
+    version("1.6.0", default_type, BOOL)
+    version("1.7.0", default_type, BOOL, reads_nothing=True)
 
 
 _tensors()
@@ -298,254 +296,6 @@ def _leaves(data: Any, budget: Budget) -> list[Any]:
     return [data]
 
 
-# --------------------------------------------------------------------------------------------------------------- arange
-
-
-def _directed(start: Any, end: Any, step: Any) -> None:
-    if not step:
-        raise fail("step must be nonzero")
-    if (step > 0 and end < start) or (step < 0 and end > start):
-        raise fail("upper bound and lower bound inconsistent with step sign")
-
-
-def _length(start: Any, end: Any, step: Any, kind: np.dtype[Any], *, cut: bool, strict: bool) -> int:
-    if not (math.isfinite(start) and math.isfinite(end)):
-        raise fail(f"unsupported range: {float(start)} -> {float(end)}")
-    if strict:
-        _directed(start, end, step)
-    if cut and kind == INT64:
-        start, end, step = int(start), int(end), int(step)
-    _directed(start, end, step)
-    if all(one.__class__ is int for one in (start, end, step)):
-        return int(-((start - end) // step))
-    return math.ceil((float(end) - float(start)) / float(step))
-
-
-def _ranges() -> None:
-    def version(since: str, *, whole: bool, cut: bool, float_steps: bool = True, strict: bool = False) -> None:
-        def call(*args: Scalar, dtype: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
-            named = [options.pop(name) for name in ("start", "end", "step") if name in options]
-            _options(options)
-            bounds = [*args, *named]
-            start, end, step = (
-                (0, bounds[0], 1) if len(bounds) == 1 else (bounds[0], bounds[1], bounds[2] if len(bounds) > 2 else 1)
-            )
-            if not float_steps and len(bounds) > 2 and step.__class__ is float:
-                raise fail("invalid argument 3: step must be nonzero")  # its compiler tries the operator with zeros
-            if out is not None:
-                kind = out.array.dtype
-            elif dtype is not None:
-                kind = dtypes.as_dtype(dtype).array  # type: ignore[union-attr]
-            else:
-                kind = INT64 if whole and all(one.__class__ in {int, bool} for one in (start, end, step)) else _default()
-            if kind == BOOL or kind.kind == "c":
-                raise not_implemented("arange_cpu", kind)
-            count = _length(start.real, end.real, step.real, kind, cut=cut, strict=strict)
-            meter.array(count)
-            if kind.kind in "iu":
-                array = (wrapped_int(int(start.real)) + np.arange(count, dtype=INT64) * wrapped_int(int(step.real))).astype(kind)
-            else:
-                array = (float(start.real) + np.arange(count, dtype=FLOAT64) * float(step.real)).astype(kind)
-            return _filled(array, out)
-
-        operator("aten::arange", since=since, gradient=False)(call)
-
-    version("1.0.0", whole=False, cut=True, float_steps=False)
-    version("1.1.0", whole=False, cut=True)
-    version("1.4.0", whole=True, cut=True)
-    version("2.8.0", whole=True, cut=True, strict=True)
-    version("2.14.0", whole=True, cut=False)
-
-
-_ranges()
-
-
-@operator("aten::range", gradient=False)
-def range_(
-    start: Scalar, end: Scalar, step: Scalar = 1, *, dtype: Any = None, out: Tensor | None = None, **options: Any
-) -> Tensor:
-    """With its end."""
-    _options(options)
-    if not step:
-        raise fail("step must be nonzero")
-    if (end.real - start.real) * step.real < 0:
-        raise fail("upper bound and lower bound inconsistent with step sign")
-    kind = any_dtype(dtype, _default()) if out is None else out.array.dtype
-    if kind.kind in "iu":
-        start, end, step = (int(one.real) for one in (start, end, step))
-    count = math.floor((float(end.real) - float(start.real)) / float(step.real)) + 1
-    meter.array(count)
-    array = (float(start.real) + np.arange(count) * float(step.real)).astype(kind)
-    return Tensor(array) if out is None else into(out, array)
-
-
-# ------------------------------------------------------------------------------------------------- linspace, logspace
-
-
-def _exact(kind: np.dtype[Any]) -> Any:
-    """A wider type: a product and a sum in it, rounded once, are the fused instruction."""
-    return FLOAT64 if kind == FLOAT32 or kind.itemsize < 4 else np.longdouble
-
-
-def _steps(steps: Any, *, one: bool = True) -> int:
-    if steps.__class__ is Tensor:
-        steps = int(steps.array)
-    if steps is None:
-        return 100
-    if steps < 0:
-        raise fail("number of steps must be non-negative")
-    if steps == 1 and not one:
-        raise fail("invalid number of points")
-    meter.array(5 * steps)
-    return steps  # type: ignore[no-any-return]
-
-
-def _spaced(start: Scalar, end: Scalar, steps: int, kind: np.dtype[Any], *, era: int) -> Array:
-    """Points at equal distances. Eras: 0 up to 1.4, 1 for 1.5, 2 for 1.6 to 1.13, 3 since."""
-    if not steps:
-        return np.empty(0, kind)
-    if kind.kind == "c":
-        first, last = complex(start), complex(end)
-        return np.linspace(first, last, steps).astype(kind)
-    if kind.kind == "b":
-        raise not_implemented("linspace_cpu", kind)
-    whole = kind.kind in "iu"
-    unit = FLOAT64 if whole else kind
-    low = checked_scalar(start, kind).astype(unit)
-    if steps == 1:
-        return np.asarray(low).reshape(1).astype(kind)
-    high = checked_scalar(end, kind).astype(unit)
-    step = ((high - low) / np.asarray(steps - 1).astype(unit)).astype(unit)
-    wide = _exact(unit)
-    places = np.arange(steps).astype(wide)
-
-    def up(index: Any) -> Any:
-        return (low.astype(wide) + step.astype(wide) * index).astype(unit)
-
-    def down(index: Any) -> Any:
-        return (high.astype(wide) - step.astype(wide) * (steps - 1 - index)).astype(unit)
-
-    if era < 2:
-        if era and unit == FLOAT32 and np.isfinite(step):
-            return (low.astype(wide) + places * (high.astype(wide) - low.astype(wide)) / (steps - 1)).astype(kind)
-        return (low + places.astype(unit) * step).astype(kind)
-    return _in_vectors(up, down, steps, step, kind, chunked=era == 2)
-
-
-def _in_vectors(up: Any, down: Any, steps: int, step: Any, kind: np.dtype[Any], *, chunked: bool) -> Array:
-    """The first half counted from the start, the second from the end.
-
-    ``chunked``: two vectors at a time are computed from their first elements, in the form that these have (up to 1.13).
-    """
-    half = steps // 2
-    wide = _exact(np.dtype(step.dtype))
-    places = np.arange(steps).astype(wide)
-    values = np.where(np.arange(steps) < half, up(places), down(places)).astype(kind)
-    if chunked:
-        lanes = 32 // kind.itemsize
-        for first in range(0, steps - steps % (2 * lanes), lanes):
-            at = np.asarray(first).astype(wide)
-            base = (up(at) if first < half else down(at)).astype(kind)
-            values[first] = base
-            values[first + 1 : first + lanes] = (base.astype(wide) + np.arange(1, lanes).astype(wide) * step.astype(wide)).astype(
-                kind
-            )
-    return values
-
-
-def _need_steps(steps: int | None, since: str) -> None:
-    """From 1.11 on the schema has no default for the number of points."""
-    if steps is None and Release(since) >= Release(STEPS_NEEDED):
-        raise fail("Arguments for call are not valid: linspace and logspace need steps since 1.11")
-
-
-def _linspaces() -> None:
-    for since, era in (("1.0.0", -1), ("1.1.0", 0), ("1.5.0", 1), ("1.6.0", 2), (STEPS_NEEDED, 2), ("2.0.0", 3)):
-
-        def call(
-            start: Any,
-            end: Any,
-            steps: int | None = None,
-            *,
-            dtype: Any = None,
-            out: Tensor | None = None,
-            era: int = era,
-            since: str = since,
-            **options: Any,
-        ) -> Tensor:
-            _options(options)
-            _need_steps(steps, since)
-            kind = any_dtype(dtype, _default()) if out is None else out.array.dtype
-            if era <= 0 and kind.kind in "iu":
-                raise fail(f"_th_linspace is not implemented for type {kind}")
-            first, last = _number(start), _number(end)
-            # 1.0 refuses one point, unless both ends are the same.
-            array = _spaced(first, last, _steps(steps, one=era >= 0 or first == last), kind, era=max(era, 0))
-            return _filled(array, out)
-
-        operator("aten::linspace", since=since, gradient=False)(call)
-
-
-def _number(value: Any) -> Scalar:
-    return value.item() if value.__class__ is Tensor else value  # type: ignore[no-any-return]
-
-
-def _log_spaced(start: Scalar, end: Scalar, steps: int, base: float, kind: np.dtype[Any], *, era: int) -> Array:
-    """Powers at equal distances. Eras: 0 for 1.0, 1 up to 1.4, 2 for 1.5, 3 since 1.6 (the second half is counted from the end)."""
-    if not steps:
-        return np.empty(0, kind)
-    if kind.kind == "b" and steps > 1:
-        raise not_implemented("logspace_cpu", kind)
-    whole = kind.kind in "iub"
-    if era < 2 and whole and (not era or steps > 1):
-        raise not_implemented("logspace_cpu", kind)
-    unit = FLOAT64 if whole else kind
-    low, high = checked_scalar(start, unit), checked_scalar(end, unit)
-    exact = np.dtype(np.complex128) if kind.kind == "c" else FLOAT64
-    if steps == 1:  # the only exponent is not cut to a whole number
-        only = np.power(np.asarray(base, exact), low.astype(exact))
-        return filled_scalar(only.item(), kind, 1).reshape(1)
-    if whole:
-        low, high = (checked_scalar(one, kind).astype(unit) for one in (start, end))
-    places, count = np.arange(steps), np.asarray(steps - 1).astype(unit)
-    step = ((high - low) / count).astype(unit)
-    if era == 0:
-        exponents = low + places.astype(unit) * (high - low) / count
-    else:
-        exponents = low + places.astype(unit) * step
-        if era == 3:
-            exponents = np.where(places < steps // 2, exponents, high - step * (steps - 1 - places).astype(unit))
-    return cast(np.power(np.asarray(base, exact), exponents.astype(exact)), kind)
-
-
-def _logspaces() -> None:
-    for since, era in (("1.0.0", 0), ("1.1.0", 1), ("1.5.0", 2), ("1.6.0", 3), (STEPS_NEEDED, 3)):
-
-        def call(
-            start: Any,
-            end: Any,
-            steps: int | None = None,
-            base: float = 10.0,
-            *,
-            dtype: Any = None,
-            out: Tensor | None = None,
-            era: int = era,
-            since: str = since,
-            **options: Any,
-        ) -> Tensor:
-            _options(options)
-            _need_steps(steps, since)
-            kind = any_dtype(dtype, _default()) if out is None else out.array.dtype
-            array = _log_spaced(_number(start), _number(end), _steps(steps), base, kind, era=era)
-            return _filled(array, out)
-
-        operator("aten::logspace", since=since, gradient=False)(call)
-
-
-_linspaces()
-_logspaces()
-
-
 # ----------------------------------------------------------------------------------------------------- parts of matrices
 
 
@@ -582,10 +332,10 @@ def _triangle(name: str, keep: Any) -> None:
         return indices(row, col, offset, dtype=dtypes.default_dtype() if dtype is None else dtype, out=out, **options)
 
     def indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
-        _options(options)
+        check_options(options)
         meter.array(3 * max(row, 0) * max(col, 0))
         rows, columns = np.nonzero(keep(np.ones((row, col), BOOL), offset))
-        return _out(np.stack([rows, columns]).astype(any_dtype(dtype, INT64)), out)
+        return to_out(np.stack([rows, columns]).astype(any_dtype(dtype, INT64)), out)
 
     operator(f"aten::{name}")(call_1_0)
     operator(f"aten::{name}_")(in_place_1_0)
@@ -628,15 +378,15 @@ def _window(name: str, shape: Callable[[Array, int], Array]) -> None:
     def call(
         window_length: int, periodic: bool = True, *args: float, dtype: Any = None, out: Tensor | None = None, **options: Any
     ) -> Tensor:
-        _options(options)
-        kind = any_dtype(dtype, _default()) if out is None else out.array.dtype
+        check_options(options)
+        kind = any_dtype(dtype, default_type()) if out is None else out.array.dtype
         if window_length < 0:
             raise fail(f"{name}_window requires non-negative window_length, got window_length={window_length}")
         meter.array(4 * window_length)
         if window_length <= 1:
-            return _out(np.ones(window_length, kind), out)
+            return to_out(np.ones(window_length, kind), out)
         last = window_length if periodic else window_length - 1
-        return _out(shape(np.arange(window_length, dtype=FLOAT64), last, *args).astype(kind), out)
+        return to_out(shape(np.arange(window_length, dtype=FLOAT64), last, *args).astype(kind), out)
 
     def call_1_5(
         window_length: int, periodic: bool = True, *args: float, dtype: Any = None, out: Tensor | None = None, **options: Any
@@ -669,9 +419,6 @@ _window("kaiser", _kaiser)
 # --------------------------------------------------------------------------------------------------------------- random
 
 
-LONG = 4  # the number of torch.int64
-
-
 def _refused(name: str) -> None:
     def call(*_args: Any, **_keywords: Any) -> Tensor:
         raise random(f"aten::{name}")
@@ -689,11 +436,11 @@ for _name in (
 def _drawn(name: str) -> None:
     def call(size: list[int], *, dtype: Any = None, generator: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
         del generator
-        _options(options)
+        check_options(options)
         shape = to_size(size)
         if 0 not in shape:
             raise random(f"aten::{name}")
-        return _out(np.empty(shape, _kind(dtype, _default(), out)), out)
+        return to_out(np.empty(shape, _kind(dtype, default_type(), out)), out)
 
     operator(f"aten::{name}", gradient=False)(call)
 
@@ -716,7 +463,7 @@ def _integers(since: str, kind: int | None) -> None:
         **options: Any,
     ) -> Tensor:
         del generator
-        _options(options)
+        check_options(options)
         if size is None:
             low, high, size = 0, low, high
         if low >= high:
@@ -724,7 +471,7 @@ def _integers(since: str, kind: int | None) -> None:
         shape = to_size(size)
         if high - low > 1 and 0 not in shape:
             raise random("aten::randint")
-        return _out(np.full(shape, low, _kind(dtype, _default(), out)), out)
+        return to_out(np.full(shape, low, _kind(dtype, default_type(), out)), out)
 
     operator("aten::randint", of="any", gradient=False, since=since)(call)
 
@@ -738,17 +485,17 @@ def _order(since: str, otherwise: Callable[[], np.dtype[Any]]) -> None:
 
     def call(n: int, *, dtype: Any = None, generator: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
         del generator
-        _options(options)
+        check_options(options)
         if n < 0:
             raise fail(f"n must be non-negative, got{n}")
         if n > 1:
             raise random("aten::randperm")
-        return _out(np.zeros(n, _kind(dtype, otherwise(), out)), out)
+        return to_out(np.zeros(n, _kind(dtype, otherwise(), out)), out)
 
     operator("aten::randperm", of="any", gradient=False, since=since)(call)
 
 
-_order("1.0.0", _default)
+_order("1.0.0", default_type)
 _order("1.9.0", lambda: INT64)
 
 
@@ -763,7 +510,7 @@ def bernoulli(self: Tensor, p: Any = None, *, generator: Any = None, out: Tensor
         raise fail("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
     if not ((chances == 0) | (chances == 1)).all():
         raise random("aten::bernoulli")
-    return _out((chances == 1).astype(self.array.dtype), out)
+    return to_out((chances == 1).astype(self.array.dtype), out)
 
 
 @operator("aten::multinomial", gradient=False)
@@ -778,4 +525,4 @@ def multinomial(
         raise random("aten::multinomial")
     meter.array(num_samples * (weights.shape[0] if weights.ndim > 1 else 1))
     places = np.argmax(weights > 0, axis=-1)[..., None].astype(INT64)
-    return _out(np.broadcast_to(places, (*places.shape[:-1], num_samples)).copy(), out)
+    return to_out(np.broadcast_to(places, (*places.shape[:-1], num_samples)).copy(), out)

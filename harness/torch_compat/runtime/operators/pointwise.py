@@ -6,7 +6,7 @@ Integers become floats since 1.8 and are refused before.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,7 +28,8 @@ from torch_compat.runtime.operators._products import looped
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
 
-Operand = Any  # a tensor or a Python number: told apart at run time
+if TYPE_CHECKING:
+    from torch_compat.runtime.operators._operands import Operand
 
 
 def through_double(function: Any) -> Any:

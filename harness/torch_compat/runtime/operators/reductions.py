@@ -1,4 +1,4 @@
-"""Sums, means, extremes, truth of all or any, spread, norms, and running ones."""
+"""Sums, means, extremes, truth of all or any, and spread."""
 
 from __future__ import annotations
 
@@ -21,11 +21,9 @@ from torch_compat.runtime.operators._common import (
     any_dtype,
     axes,
     axis,
-    broadcast,
     cast,
     common,
     common_1_0,
-    dtypes_finfo,
     fail,
     floating,
     functional,
@@ -62,7 +60,8 @@ def exact_sum(array: Array, dims: tuple[int, ...], *, keepdims: bool = False, ca
     return np.asarray(array.sum(axis=dims, keepdims=keepdims, dtype=array.dtype))
 
 
-def _sum_type(array: Array, dtype: Any) -> np.dtype[Any]:
+def sum_type(array: Array, dtype: Any) -> np.dtype[Any]:
+    """The type of a sum: that which is asked for, else of integers the widest."""
     return any_dtype(dtype, INT64 if array.dtype.kind in "iub" else array.dtype)
 
 
@@ -74,21 +73,21 @@ def once(dim: Any, ndim: int) -> Any:
 @functional("sum", out_type=True)
 def sum_1_0(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Up to 1.6 a dimension may stand twice, and sums are no cascades."""
-    array = cast(self.array, _sum_type(self.array, dtype))
+    array = cast(self.array, sum_type(self.array, dtype))
     return Tensor(exact_sum(array, axes(once(dim, array.ndim), array.ndim), keepdims=keepdim, cascades=False))
 
 
 @functional("sum", out_type=True, since="1.7.0")
 def sum_(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Integers and bools sum to int64."""
-    array = cast(self.array, _sum_type(self.array, dtype))
+    array = cast(self.array, sum_type(self.array, dtype))
     return Tensor(exact_sum(array, axes(dim, array.ndim), keepdims=keepdim))
 
 
 @functional("nansum", out_type=True)
 def nansum(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Without what is no number."""
-    array = cast(self.array, _sum_type(self.array, dtype))
+    array = cast(self.array, sum_type(self.array, dtype))
     kept = np.where(np.isnan(array), np.zeros((), array.dtype), array) if array.dtype.kind not in "iub" else array
     return Tensor(exact_sum(kept, axes(dim, array.ndim), keepdims=keepdim))
 
@@ -159,7 +158,7 @@ def nanmean(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any
 @functional("prod", out_type=True)
 def prod(self: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Integers and bools multiply to int64."""
-    array = cast(self.array, _sum_type(self.array, dtype))
+    array = cast(self.array, sum_type(self.array, dtype))
     found = axes(dim, array.ndim)
     exact = array.astype(FLOAT64) if array.dtype == FLOAT32 or array.dtype in HALVES else array
     return Tensor(np.asarray(exact.prod(axis=found, keepdims=keepdim, dtype=exact.dtype)).astype(array.dtype))
@@ -441,116 +440,6 @@ _spreads("std_mean", root=True, with_mean=True)
 _spreads("var_mean", root=False, with_mean=True)
 
 
-# ---------------------------------------------------------------------------------------------------------------- norms
-
-
-def norm_of(array: Array, p: float, dims: tuple[int, ...], *, keepdims: bool) -> Array:
-    """The p-norm of vectors, in double precision."""
-    size = np.abs(array.astype(np.complex128) if array.dtype.kind == "c" else array.astype(FLOAT64))
-    if p == math.inf:
-        return np.asarray(size.max(axis=dims, keepdims=keepdims))
-    if p == -math.inf:
-        return np.asarray(size.min(axis=dims, keepdims=keepdims))
-    if p == 0:
-        return np.asarray((size != 0).sum(axis=dims, keepdims=keepdims).astype(FLOAT64))
-    if p == 1:
-        return np.asarray(size.sum(axis=dims, keepdims=keepdims))
-    if all(size.shape[one] == 1 for one in dims):
-        return np.asarray(size.sum(axis=dims, keepdims=keepdims))  # of one element, itself
-    total = np.asarray((size * size if p == 2 else size**p).sum(axis=dims, keepdims=keepdims))
-    if _real_type(array.dtype) != FLOAT64:  # what single precision cannot hold, torch has lost
-        single = total.astype(FLOAT32)
-        total = np.where(np.isfinite(single) & (single != 0), total, single)
-    return np.asarray(np.sqrt(total) if p == 2 else total ** (1 / p))
-
-
-def _real_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    return FLOAT32 if dtype == np.complex64 else FLOAT64 if dtype.kind == "c" else dtype
-
-
-@functional("norm")
-def norm_1_0(self: Tensor, p: Scalar | None = 2, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """Up to 1.6 a dimension may stand twice, and up to 1.7 the greatest of nothing but zeros is the least normal number."""
-    found = norm(self, p, once(dim, self.array.ndim), keepdim, dtype=dtype)
-    return _above_zero(found) if p is not None and float(p.real) == math.inf else found
-
-
-def _above_zero(found: Tensor) -> Tensor:
-    array = found.array
-    least = np.asarray(dtypes_finfo(array.dtype).smallest_normal, array.dtype)
-    return Tensor(np.asarray(np.where(array < least, least, array)))
-
-
-@functional("norm", since="1.7.0")
-def norm_1_7(self: Tensor, p: Scalar | None = 2, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """The greatest of nothing but zeros is the least normal number."""
-    found = norm(self, p, dim, keepdim, dtype=dtype)
-    return _above_zero(found) if p is not None and float(p.real) == math.inf else found
-
-
-@functional("norm", since="1.8.0")
-def norm(self: Tensor, p: Scalar | None = 2, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """Of vectors, over all dimensions unless told otherwise."""
-    array = cast(self.array, any_dtype(dtype, self.array.dtype))
-    if array.dtype.kind in "iub":
-        raise fail(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {words(array.dtype)}")
-    value = norm_of(array, 2.0 if p is None else float(p.real), axes(dim, array.ndim), keepdims=keepdim)
-    return Tensor(value.astype(_real_type(array.dtype)))
-
-
-@functional("linalg_vector_norm")
-def linalg_vector_norm(self: Tensor, ord: Scalar = 2, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:  # noqa: A002
-    """As :func:`norm`."""
-    return norm(self, ord, dim, keepdim, dtype=dtype)
-
-
-@functional("frobenius_norm")
-def frobenius_norm_1_0(self: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """Up to 1.6 a dimension may stand twice."""
-    return frobenius_norm(self, once(dim, self.array.ndim), keepdim)
-
-
-@functional("frobenius_norm", since="1.7.0")
-def frobenius_norm(self: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """The 2-norm."""
-    return norm(self, 2, dim, keepdim)
-
-
-@functional("dist", out=False)
-def dist_1_0(self: Tensor, other: Tensor, p: Scalar = 2) -> Tensor:
-    """Up to 1.7 as :func:`norm_1_7`."""
-    found = dist(self, other, p)
-    return _above_zero(found) if float(p.real) == math.inf else found
-
-
-@functional("dist", out=False, since="1.8.0")
-def dist(self: Tensor, other: Tensor, p: Scalar = 2) -> Tensor:
-    """The norm of the difference."""
-    if BOOL in {self.array.dtype, other.array.dtype}:
-        raise fail("Subtraction, the `-` operator, with a bool tensor is not supported.")
-    x, y = common(self, other)
-    broadcast(x, y)
-    return norm(Tensor(x - y), p)
-
-
-@functional("renorm", inplace=True)
-def renorm(self: Tensor, p: Scalar, dim: int, maxnorm: Scalar) -> Tensor:
-    """Slices whose norm is above a limit are scaled down to it."""
-    array = self.array
-    at = axis(dim, array.ndim)
-    if not float(p.real) > 0:
-        raise fail("renorm: non-positive-norm not supported")
-    if array.ndim < 2:
-        raise fail(f"renorm: input needs at least 2 dimensions, got {array.ndim} dimensions")
-    others = tuple(one for one in range(array.ndim) if one != at)
-    size = norm_of(array, float(p.real), others, keepdims=True)
-    limit = float(maxnorm.real)
-    if limit < 0:
-        raise fail(f"renorm: expected maxnorm to be >= 0 but got {limit:g}")
-    factor = np.where(size > limit, limit / (size + 1e-7), 1.0)
-    return Tensor((array * factor.astype(_real_type(array.dtype))).astype(array.dtype))
-
-
 @functional("logsumexp")
 def logsumexp(self: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
     """``log(sum(exp(x)))``, stable."""
@@ -578,71 +467,6 @@ def logsumexp(self: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
 functional("special_logsumexp")(logsumexp)
 
 
-# -------------------------------------------------------------------------------------------------------------- running
-
-
-def _running(name: str, accumulate: Any) -> None:
-    def call(self: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
-        array = cast(self.array, _sum_type(self.array, dtype))
-        at = axis(dim, array.ndim)
-        if not array.ndim:
-            return Tensor(array.copy())
-        exact = array.astype(FLOAT64) if array.dtype == FLOAT32 or array.dtype in HALVES else array
-        return Tensor(accumulate(exact, axis=at, dtype=exact.dtype).astype(array.dtype))
-
-    functional(name, out_type=True)(call)
-    operator(f"aten::{name}_")(lambda self, dim, *, dtype=None: _store(self, call(self, dim, dtype=dtype)))
-
-
-def _store(self: Tensor, value: Tensor) -> Tensor:
-    self.array[...] = cast(value.array, self.array.dtype)
-    return self
-
-
-_running("cumsum", np.cumsum)
-_running("cumprod", np.cumprod)
-
-
-@functional("logcumsumexp")
-def logcumsumexp(self: Tensor, dim: int) -> Tensor:
-    """The logarithm of running sums of exponentials."""
-    array = self.array
-    if array.dtype.kind in "iub":
-        raise not_implemented("logcumsumexp_out_cpu", array.dtype)
-    if not array.ndim:
-        return Tensor(array.copy())
-    if array.dtype.kind == "c":
-        return Tensor(np.log(np.cumsum(np.exp(array.astype(np.complex128)), axis=axis(dim, array.ndim))).astype(array.dtype))
-    return Tensor(np.logaddexp.accumulate(array.astype(FLOAT64), axis=axis(dim, array.ndim)).astype(array.dtype))
-
-
-def _running_extreme(name: str, *, largest: bool) -> None:
-    def call(self: Tensor, dim: int) -> tuple[Tensor, Tensor]:
-        array = self.array
-        at = axis(dim, array.ndim)
-        if not array.ndim:
-            return Tensor(array.copy()), Tensor(np.zeros((), INT64))
-        moved = np.moveaxis(array, at, 0)
-        values, places = np.empty_like(moved), np.zeros(moved.shape, INT64)
-        for step in range(looped(moved.shape[0])):
-            if not step:
-                values[0] = moved[0]
-                continue
-            row, best = moved[step], values[step - 1]
-            better = row >= best if largest else row <= best
-            if array.dtype.kind not in "iub":
-                better = (better & ~np.isnan(best)) | np.isnan(row)
-            values[step] = np.where(better, row, best)
-            places[step] = np.where(better, step, places[step - 1])
-        return Tensor(np.moveaxis(values, 0, at)), Tensor(np.moveaxis(places, 0, at))
-
-    functional(name)(call)
-
-
-_running_extreme("cummax", largest=True)
-_running_extreme("cummin", largest=False)
-
-
 # ----------------------------------------------------------------------------------------------------- products of means
 
 
@@ -660,7 +484,7 @@ def trace(self: Tensor) -> Tensor:
     if self.array.ndim != 2:
         raise fail(f"trace: expected a matrix, but got tensor with dim {self.array.ndim}")
     diagonal = arrays.diagonal(self.array)
-    return Tensor(exact_sum(cast(diagonal, _sum_type(diagonal, None)), (0,)))
+    return Tensor(exact_sum(cast(diagonal, sum_type(diagonal, None)), (0,)))
 
 
 @operator("aten::sum_to_size")
@@ -668,12 +492,12 @@ def sum_to_size(self: Tensor, size: list[int]) -> Tensor:
     """Summed where it was broadcast."""
     array = self.array
     if not size:
-        return Tensor(exact_sum(cast(array, _sum_type(array, None)), tuple(range(array.ndim)), keepdims=False).reshape(()))
+        return Tensor(exact_sum(cast(array, sum_type(array, None)), tuple(range(array.ndim)), keepdims=False).reshape(()))
     lead = array.ndim - len(size)
     if lead < 0 or any(one not in {1, have} for one, have in zip(size, array.shape[lead:], strict=True)):
         raise fail(f"size {{{list(size)}}} is not expandable to size {{{list(array.shape)}}}.")
     dims = (*range(lead), *(lead + at for at, one in enumerate(size) if one == 1 and array.shape[lead + at] != 1))
-    return Tensor(exact_sum(cast(array, _sum_type(array, None)), dims, keepdims=True).reshape(tuple(size))) if dims else self
+    return Tensor(exact_sum(cast(array, sum_type(array, None)), dims, keepdims=True).reshape(tuple(size))) if dims else self
 
 
 @functional("diff", out=True)
@@ -739,7 +563,7 @@ def _trapz(y: Tensor, x: Tensor | None, dx: Scalar, dim: int) -> Tensor:
     kind = array.dtype
     wide = np.dtype(np.complex128) if array.dtype.kind == "c" else FLOAT64
     if x is None:  # from the sum of all: an infinity at an end gives NaN
-        every = exact_sum(cast(array, _sum_type(array, None)), (at,)).astype(wide)
+        every = exact_sum(cast(array, sum_type(array, None)), (at,)).astype(wide)
         ends = cast(np.take(array, 0, axis=at) + np.take(array, -1, axis=at), wide)
         total = np.asarray((every - ends * 0.5) * dx)
     else:
@@ -759,4 +583,4 @@ def _trapz(y: Tensor, x: Tensor | None, dx: Scalar, dim: int) -> Tensor:
     return Tensor(cast(total, FLOAT32 if kind.kind in "iub" else kind))
 
 
-__all__ = ["exact_sum", "norm_of", "spread", "sum_"]
+__all__ = ["exact_sum", "spread", "sum_"]

@@ -1,12 +1,10 @@
-"""Numbers of TorchScript: integers of 64 bits that wrap, floats, complex numbers, and conversions between them and tensors."""
+"""Numbers of TorchScript: integers of 64 bits that wrap, floats, complex numbers; arithmetic, comparisons and functions of them."""
 
 from __future__ import annotations
 
 import cmath
 import functools
 import math
-import re
-import sys
 from typing import TYPE_CHECKING, Any
 
 from torch_compat.errors import Unsupported
@@ -20,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 HALF = 1 << 63
-LONGEST_NUMBER = 64  # digits, beyond which an integer is not looked at
 FULL = (1 << 64) - 1
 
 
@@ -32,10 +29,10 @@ def wrapped(value: Any) -> Any:
 
 
 NUMBERS: frozenset[Any] = frozenset({int, float, bool, complex})
-_NOTHING: Any = object()
 
 
-def _number(value: Any) -> Any:
+def number_of(value: Any) -> Any:
+    """A dtype as its number; other values as they are."""
     return value.code if value.__class__ is Dtype else value
 
 
@@ -304,7 +301,7 @@ def ge(a: Any, b: Any) -> bool:
 @operator("aten::eq", of="any")
 def eq_any(a: Any, b: Any) -> bool:
     """A == b of devices, enumerations, tuples, None."""
-    return equal(_number(a), _number(b))
+    return equal(number_of(a), number_of(b))
 
 
 @operator("aten::eq", since="1.6.0", of="list")
@@ -326,247 +323,12 @@ def _one_list(a: Any, b: Any) -> bool:
 @operator("aten::ne", of="any")
 def ne_any(a: Any, b: Any) -> bool:
     """A != b of devices, enumerations, tuples, None."""
-    return not equal(_number(a), _number(b))
+    return not equal(number_of(a), number_of(b))
 
 
-def scalar_of(value: Any) -> Any:
-    """The number in a value: a tensor of one element, or a number.
-
-    Raises:
-        Raised: the tensor has another number of elements.
-    """
-    if value.__class__ is Tensor:
-        if value.array.size != 1:
-            raise raised("RuntimeError", f"a Tensor with {value.array.size} elements cannot be converted to Scalar")
-        return value.item()
-    return value
-
-
-def _real_part(value: Any, kind: str = "double") -> Any:
-    if value.__class__ is not complex:
-        return value
-    if value.imag:
-        raise raised("RuntimeError", f"value cannot be converted to type {kind} without overflow")
-    return value.real
-
-
-def to_int(value: Any) -> int:
-    """As C converts: a fraction is cut off; what does not fit becomes the lowest integer."""
-    value = _real_part(scalar_of(value), "int64_t")
-    if value.__class__ is float:
-        if not math.isfinite(value) or not -float(HALF) <= value < float(HALF):
-            return -HALF
-        return int(value)
-    if value.__class__ is str:
-        return int(_read(value, _INTEGER, "stoll", "invalid literal for int() with base 10", _int64))
-    return int(_number(value))
-
-
-_INTEGER = re.compile(r"[ \t\n\v\f\r]*([+-]?[0-9]+)")
-_FLOAT = re.compile(
-    r"[ \t\n\v\f\r]*([+-]?(?:0x(?:[0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)(?:p[+-]?[0-9]+)?|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?"
-    r"|inf(?:inity)?|nan(?:\([0-9a-z_]*\))?))",
-    re.IGNORECASE,
-)
-
-
-def _read(text: str, form: re.Pattern[str], function: str, refused: str, convert: Callable[[str], Any]) -> Any:
-    """A text as a function of C++ reads it: white space in front, and nothing behind.
-
-    Raises:
-        Raised: it does not begin with a number, or the number is out of range (the function says so); or something is behind it.
-    """
-    found = form.match(text)
-    value = None if found is None else convert(found[1])
-    if found is None or value is None:
-        raise raised("RuntimeError", function)
-    if found.end() != len(text):
-        raise raised("RuntimeError", f"{refused}: '{text}'")
-    return value
-
-
-def _int64(text: str) -> int | None:
-    value = int(text) if len(text) < LONGEST_NUMBER else HALF
-    return value if -HALF <= value < HALF else None
-
-
-def _double(text: str) -> float | None:
-    """None where a number is too large, or so small that digits are lost."""
-    low = text.lower()
-    if "n" in low and "x" not in low:
-        return float(low.partition("(")[0])
-    try:
-        value = float.fromhex(low) if "x" in low else float(low)
-    except OverflowError:
-        return None
-    lost = abs(value) < sys.float_info.min and any(
-        digit in "123456789abcdf" for digit in re.split("[ep]", low.replace("0x", ""))[0]
-    )
-    return None if math.isinf(value) or lost else value
-
-
-def to_float(value: Any) -> float:
-    """A number, a tensor of one element, or a text as a float."""
-    value = _real_part(scalar_of(value))
-    if value.__class__ is str:
-        return float(_read(value, _FLOAT, "stod", "could not convert string to float", _double))
-    return float(value)
-
-
-@operator("aten::Int", of="any")
-def aten_int(a: Any) -> int:
-    """int(a)."""
-    if (
-        a.__class__ is Tensor
-        and a.array.dtype.kind in "fc"
-        and a.array.size == 1
-        and not -float(HALF) <= a.array.item().real < float(HALF)
-    ):
-        raise raised("RuntimeError", "value cannot be converted to type int64_t without overflow")
-    return to_int(a)
-
-
-@operator("aten::Float", of="any")
-def aten_float_1_0(a: Any) -> float:
-    """Up to 1.5 of texts only those of infinities become numbers."""
-    if a.__class__ is str and a not in {"inf", "-inf"}:
-        raise raised("RuntimeError", f"Only 'inf' or '-inf' can be cast to a float, but got '{a}'")
-    return to_float(a)
-
-
-@operator("aten::Float", since="1.6.0", of="any")
-def aten_float(a: Any) -> float:
-    """float(a)."""
-    return to_float(a)
-
-
-def _implicit(a: Any, *, whole: bool = False) -> Any:
-    """A tensor where a number is asked for: it has no dimensions, and holds an integer where one is asked for."""
-    if a.__class__ is Tensor:
-        if a.array.ndim:
-            raise raised("RuntimeError", "Cannot input a tensor of dimension other than 0 as a scalar argument")
-        if whole and a.array.dtype.kind not in "iu":
-            raise raised("RuntimeError", f"Cannot input a tensor of type {a.dtype} as an integral argument")
-    return a
-
-
-@operator("aten::IntImplicit", of="any")
-def int_implicit(a: Any) -> int:
-    """A tensor as an integer argument."""
-    return to_int(_implicit(a, whole=True))
-
-
-@operator("aten::FloatImplicit", of="any")
-def float_implicit(a: Any) -> float:
-    """A tensor as a float argument."""
-    return to_float(_implicit(a))
-
-
-@operator("aten::ScalarImplicit", of="any")
-def scalar_implicit_1_0(a: Any) -> Any:
-    """A tensor as a number argument; 1 of True."""
-    found = scalar_implicit(a)
-    return int(found) if found.__class__ is bool else found
-
-
-@operator("aten::ScalarImplicit", of="any", since="1.9.0")
-def scalar_implicit(a: Any) -> Any:
-    """A tensor as a number argument."""
-    return scalar_of(_implicit(a))
-
-
-@operator("aten::Bool", of="any")
-def aten_bool(a: Any) -> bool:
-    """bool(a)."""
-    return bool(scalar_of(a))
-
-
-@operator("aten::ComplexImplicit", of="any")
-def complex_implicit(a: Any) -> complex:
-    """A tensor as a complex argument."""
-    return complex(scalar_of(_implicit(a)))
-
-
-@operator("aten::Complex", of="any")
-def aten_complex(a: Any, b: Any = _NOTHING) -> complex:
-    """complex(a, b)."""
-    first, second = scalar_of(a), scalar_of(b)
-    if first.__class__ is str:
-        return complex(first)
-    if b is _NOTHING:
-        return complex(first)
-    if first.__class__ is complex or second.__class__ is complex:
-        first, second = (_real_part(one) for one in (first, second))
-    first = _int32(first) if a.__class__ is int else first  # as C++ has it, of int where 64 bits are meant
-    second = _int32(second) if b.__class__ is int else second
-    return complex(float(first), float(second))
-
-
-def _int32(value: int) -> int:
+def int32(value: int) -> int:
+    """An integer as 32 bits hold it."""
     return ((int(value) + (1 << 31)) & ((1 << 32) - 1)) - (1 << 31)
-
-
-@operator("aten::_local_scalar_dense", of="any")
-def first_item_1_0(a: Any) -> Any:
-    """The first number of a tensor; 1 of True."""
-    found = first_item(a)
-    return int(found) if found.__class__ is bool else found
-
-
-@operator("aten::_local_scalar_dense", of="any", since="1.9.0")
-def first_item(a: Any) -> Any:
-    """The first number of a tensor."""
-    if a.__class__ is Tensor and a.array.size > 1:
-        return Tensor(a.array.reshape(-1)[:1]).item()
-    return scalar_of(a)
-
-
-@operator("aten::item", of="any")
-def item_1_0(a: Any) -> Any:
-    """The number of a tensor of one element; 1 of True."""
-    found = scalar_of(a)
-    return int(found) if found.__class__ is bool else found
-
-
-@operator("aten::item", of="any", since="1.9.0")
-def item(a: Any) -> Any:
-    """The same, of the kind that the tensor has."""
-    return scalar_of(a)
-
-
-@operator("aten::floor", of="scalar")
-def floor(a: Any) -> Any:
-    """Rounded down; an integer in every release that has it for numbers."""
-    if a.__class__ is int:
-        return to_int(float(a))  # by way of a double
-    return _whole(a, math.floor)
-
-
-def _whole(a: Any, function: Any) -> Any:
-    if a.__class__ is float and not -float(HALF) <= a < float(HALF):
-        raise raised("RuntimeError", f"Cannot convert float {a:f} to integer")
-    return function(a)
-
-
-@operator("aten::ceil", of="scalar")
-def ceil(a: Any) -> Any:
-    """Rounded up."""
-    return _whole(a, math.ceil)
-
-
-@operator("aten::round", of="scalar")
-def round_away(a: Any) -> float:
-    """Rounded to the nearest whole number, halves away from zero, up to 1.6."""
-    if not math.isfinite(a):
-        return float(a)
-    whole = math.floor(abs(a))
-    return math.copysign(whole + 1 if abs(a) - whole >= 0.5 else whole, a)
-
-
-@operator("aten::round", of="scalar", since="1.7.0")
-def round_(a: Any) -> float:
-    """Rounded to the nearest whole number, halves to the even one."""
-    return math.copysign(round(a), a) if math.isfinite(a) else float(a)  # also of what is rounded to zero
 
 
 @operator("prim::abs", of="tensor")
@@ -712,7 +474,7 @@ def frexp(a: float) -> tuple[float, int]:
 def ldexp(x: float, i: int) -> float:
     """X * 2 ** i."""
     try:
-        return math.ldexp(x, _int32(i))
+        return math.ldexp(x, int32(i))
     except OverflowError:
         return math.copysign(math.inf, x)
 
@@ -756,7 +518,7 @@ def divmod_(a: Any, b: Any) -> tuple[Any, Any]:
         rest += b
     if a.__class__ is not b.__class__:
         whole = math.floor(a / b)
-        return float(_int32(whole)), a - whole * b
+        return float(int32(whole)), a - whole * b
     return (a - rest) / b, rest
 
 

@@ -1,0 +1,138 @@
+"""Builds wherever a release can be named: the part of a policy's calendar that no index has."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pydantic import PrivateAttr
+
+from torch_compat.errors import UsageError
+from torch_compat.policy.model import CalendarRelease
+from torch_compat.readers.builds import KINDS, Build, python_build
+from torch_compat.readers.environments import Environments
+from torch_compat.readers.wheels import INDEX, nightly_build, wheel_build
+from torch_compat.releases.calendar import Calendar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from torch_compat.policy import Policy
+    from torch_compat.readers.environments import Environment
+
+__all__ = ["FORMS", "BuildRelease", "build_of", "built", "is_build_name", "resolved", "with_build"]
+
+FORMS: Final = "torch-X.Y.Z, python:PATH, wheel:FILE or nightly:DATE"
+
+
+class BuildRelease(CalendarRelease):
+    """A build as a release of the calendar: of the day that it states, and of the version that it is or will become."""
+
+    _build: Build = PrivateAttr()
+
+    @classmethod
+    def of(cls, build: Build, date: dt.date) -> BuildRelease:
+        """A build as a release of this day. Its version is none that the policy's files may name, so it is not held to their pattern."""
+        version = build.release.public
+        release = cls.model_construct(version=version, date=date, pythons=("3.11",), python=None, install="whole", numpy="")
+        release._build = build  # noqa: SLF001 - its own
+        return release
+
+    @property
+    def build(self) -> Build:
+        """What stands for it."""
+        return self._build
+
+    @property
+    def name(self) -> str:
+        """What readers and commands call it: 'torch-2.16.0.dev20261120+cpu'."""
+        return self._build.reader
+
+
+def built(release: CalendarRelease) -> Environment:
+    """The environment of a release, or of a build.
+
+    Raises:
+        EnvironmentUnavailable: it was not built here.
+    """
+    if isinstance(release, BuildRelease):
+        return release.build.environment
+    return Environments().need(release.version)
+
+
+def is_build_name(name: str) -> bool:
+    """Whether a name means a build, well-formed or not, and no release."""
+    return ":" in name
+
+
+def build_of(name: str, policy: Policy, say: Callable[[str], None], index: str | None = None) -> Build:
+    """The build that a name means; the environment of a wheel is made where it is missing.
+
+    Parameters:
+        say: is told each step of making an environment.
+        index: the URL of the index of nightlies; that of the environment unless given, else that of the policy.
+
+    Raises:
+        UsageError: the name has no such form, or there is no such program.
+        BuildError: it cannot be used.
+        EnvironmentUnavailable: its wheel or its environment cannot be had here.
+    """
+    kind, _, rest = name.partition(":")
+    if kind not in KINDS or not rest:
+        raise UsageError(f"{name!r} is not a build", hint=f"expected {FORMS}", code="no-build")
+    today = dt.datetime.now(dt.UTC).date()
+    if kind == "python":
+        return python_build(Path(rest), name=name, today=today)
+
+    def progress(step: str) -> None:
+        say(f"{name}: {step}")
+
+    if kind == "wheel":
+        return wheel_build(Path(rest), policy.calendar, today=today, name=name, progress=progress)
+    index = index or os.environ.get(INDEX) or policy.nightly_index
+    return nightly_build(rest, policy.calendar, today=today, index=index, progress=progress)
+
+
+def with_build(policy: Policy, build: Build) -> tuple[Policy, BuildRelease]:
+    """A policy whose calendar holds a build, too, and the build as a release of it.
+
+    A build of a release that the calendar has is of that release's day: a promise is made of releases.
+    """
+    version = build.release.public
+    known = version in policy.calendar
+    date = policy.calendar[version].date if known else build.day
+    release = BuildRelease.of(build, date)
+    if known:
+        return policy, release
+    return replace(policy, calendar=Calendar([*policy.calendar, release])), release
+
+
+def resolved(policy: Policy, names: Iterable[str], say: Callable[[str], None]) -> tuple[Policy, list[CalendarRelease]]:
+    """The releases and builds that names mean, each once, with a policy whose calendar holds them all.
+
+    Parameters:
+        say: is told each step of making an environment.
+
+    Raises:
+        UsageError: the calendar has no such release, there is no such program, or two builds are one reader.
+        BuildError: a build cannot be used.
+    """
+    found: dict[str, CalendarRelease] = {}
+    for name in dict.fromkeys(names):
+        if not is_build_name(name):
+            release = policy.calendar.resolve(name)
+            found[release.name] = release
+            continue
+        policy, mine = with_build(policy, build_of(name, policy, say))
+        twin = found.get(mine.name)
+        if isinstance(twin, BuildRelease) and twin.build.digest != mine.build.digest:
+            raise UsageError(
+                f"{name} and {twin.build.name} are two builds with the same version, {mine.build.release}",
+                hint="use one at a time",
+                code="twin-builds",
+            )
+        found[mine.name] = mine
+    return policy, list(found.values())

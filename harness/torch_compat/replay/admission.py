@@ -1,0 +1,401 @@
+"""The steps by which a release joins the corpus, each of which knows whether its result is there.
+
+No step remembers what an earlier run did: each looks at the tree. So a run that was killed is completed by the same command, and what it
+then writes is what it would have written. Beside the tree, ``reports/latest`` holds the digests of all files from before the first run,
+so that the last one can tell what changed, and which environments were built only for this.
+
+Admitting a release takes a few lines, which can be run again after they were stopped::
+
+    admission = Admission(find_root(Path("path/to/tree")), "2.16.0")
+    ended = admission.run_all()
+    if not any(one.status for one in ended.values()):
+        admission.end()
+
+``torch-compat admit`` also tells what each step will do, and prints what came of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import hashlib
+import json
+import sys
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from torch_compat.corpus.grid import asked_writers
+from torch_compat.corpus.surveys import surveyed_releases
+from torch_compat.errors import EnvironmentUnavailable, HarnessError, NothingSelected
+from torch_compat.judging.counting import LOCK_FILE
+from torch_compat.judging.gathering import gather, uncollected
+from torch_compat.judging.judgement import Verdict
+from torch_compat.places import read_whole
+from torch_compat.policy.calendar_files import add_release, drop_planned, planned_releases, written_calendar
+from torch_compat.readers.build_release import built
+from torch_compat.readers.commands import run_command
+from torch_compat.readers.environments import NEEDED_BYTES, Environments
+from torch_compat.readers.index import calendar_entry, offered_release
+from torch_compat.readers.isolation import warn_unless_isolated
+from torch_compat.readers.torch_release import TorchRelease
+from torch_compat.replay.generating import GENERATED, PREDICTIONS, predict, predictions_current, regenerate
+from torch_compat.replay.produce import produce
+from torch_compat.replay.progress import Silent
+from torch_compat.replay.recording import Asked, is_missing, observe_reader, record_survey
+from torch_compat.replay.trust import trusted
+from torch_compat.report.documents import NOTES, RELEASES
+from torch_compat.writes import changing, put, remove
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from torch_compat.judging.evidence import Evidence
+    from torch_compat.policy import CalendarRelease
+    from torch_compat.releases.calendar import Calendar
+    from torch_compat.replay.progress import ProgressSink
+    from torch_compat.replay.recording import ObservedRelease
+    from torch_compat.workspace import Root
+
+__all__ = ["STEPS", "Admission", "Ended"]
+
+STEPS: Final = ("calendar", "environment", "produce", "observe", "survey", "readers", "documents", "predictions")
+KEPT: Final = ("fixtures", "policies", "reports", "README.md")
+"""What a release changes in a tree, apart from reports/latest."""
+STATE_VERSION: Final = 1
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a step ended.
+
+    Attributes:
+        state: ``there`` (its result was there already), ``done``, ``incomplete``, ``left`` (its turn did not come), or ``to-do`` (where
+            nothing is done but told).
+        says: what came of it, for people, a line each.
+        status: an exit status of DESIGN's: 0, 1, 2, 3 or 4.
+        left: what somebody has to do before the step is whole.
+    """
+
+    state: str
+    says: tuple[str, ...] = ()
+    status: int = 0
+    left: tuple[str, ...] = ()
+
+
+@dataclass
+class Admission:
+    """A release on its way into a tree.
+
+    Attributes:
+        version: ``2.16.0``.
+        uploaded: the day of its upload, where the index does not tell; None to ask.
+        keep: whether environments that are built only to ask other readers stay.
+        trust: whether archives outside the frozen corpus may be run where releases are not isolated.
+        say: is told each step of the work, a line each.
+        progress: makes what is told how far a step is.
+        read: is given what each release read.
+    """
+
+    place: Root
+    version: str
+    uploaded: dt.date | None = None
+    keep: bool = False
+    trust: bool = False
+    say: Callable[[str], None] = lambda _: None
+    progress: Callable[[], ProgressSink] = Silent
+    read: Callable[[ObservedRelease], object] = lambda _: None
+    environments: Environments = field(default_factory=Environments)
+    _evidence: Evidence | None = None
+
+    # ------------------------------------------------------------------------------------------------------------ the steps
+
+    def does(self, step: str) -> str:
+        """What a step will do, in one sentence."""
+        name = f"torch-{self.version}"
+        return {
+            "calendar": f"look up {name} in the package index, add it to policies/torch, and remove it from the planned releases",
+            "environment": f"build the environment of {name}",
+            "produce": f"run every recipe that {name} has not run yet, and freeze the fixtures in fixtures/{name}",
+            "observe": f"load every fixture twice with {name}, and run every probe and every deprecation",
+            "survey": f"record the operators, names and limits that {name} reports",
+            "readers": f"load the fixtures of {name}, and everything else that is not recorded, with every other reader, one after another",
+            "documents": "regenerate " + ", ".join([LOCK_FILE, *(one.path for one in GENERATED), RELEASES, NOTES]),
+            "predictions": f"recount {PREDICTIONS}, and the behaviors of {LOCK_FILE} (takes some minutes)",
+        }[step]
+
+    def is_there(self, step: str) -> bool:
+        """Whether the result of a step is in the tree. What is generated in seconds is not looked at, but made and compared."""
+        if step == "calendar":
+            planned = (self.version in planned_releases(self._policies), self.version in self._calendar)
+            return planned == (False, True)
+        if step == "documents" or self.version not in self._calendar:
+            return False
+        if step == "environment":
+            needed = not all(self.is_there(later) for later in ("produce", "observe", "survey"))
+            return not needed or self.environments.get(self.version) is not None
+        if step == "survey":
+            return self.version in surveyed_releases(self.place.fixtures)
+        evidence = self._gathered()
+        scope = evidence.policy.corpus
+        if step == "predictions":
+            return predictions_current(self.place, evidence)
+        if step == "produce":
+            return self.version not in scope.writers or not self._unwritten(evidence)
+        if step == "observe":
+            return self.version not in scope.readers or not is_missing(evidence, self._release)
+        return not self.readers_to_ask()
+
+    def run(self, step: str) -> Ended:
+        """Do a step whose result is not there. An error that says what is wrong ends the step, not the program."""
+        work: Callable[[], Ended] = getattr(self, f"_do_{step}")
+        try:
+            with contextlib.redirect_stdout(sys.stderr):  # what other commands print as data is progress here
+                return work()
+        except HarnessError as error:
+            return Ended("incomplete", (str(error),), error.exit_status, (f"{step}: {error.hint or error.message}",))
+        finally:
+            self._evidence = None
+
+    def run_all(
+        self, steps: Sequence[str] = STEPS, starting: Callable[[str, int, bool], object] = lambda *_: None
+    ) -> dict[str, Ended]:
+        """Do steps one after the other, up to the first that cannot be done; how each ended.
+
+        Parameters:
+            starting: is told the step that comes now, its number, and whether its result is there.
+        """
+        self.begin()  # first: it completes what a run that was killed left
+        ended: dict[str, Ended] = {}
+        for number, step in enumerate(steps, 1):
+            if any(one.state == "incomplete" for one in ended.values()):
+                ended[step] = Ended("left", (), 4, (f"{step}: {self.does(step)}",))
+                continue
+            there = self.is_there(step)
+            starting(step, number, there)
+            ended[step] = Ended("there") if there else self.run(step)
+            for line in ended[step].says:
+                self.say(line)
+        return ended
+
+    def _do_calendar(self) -> Ended:
+        calendar = self._calendar
+        texts: dict[Path, str] = {}
+        says = []
+        if self.version not in calendar:
+            self.say("querying the package index (takes a minute or two)")
+            found, day = offered_release(calendar, self.version, dt.datetime.now(dt.UTC).date(), run_command)
+            day = self.uploaded or day
+            if day is None:
+                raise EnvironmentUnavailable(
+                    f"neither pip nor the package index provides the upload date of torch {self.version}",
+                    hint="use --uploaded YYYY-MM-DD",
+                    code="no-upload-day",
+                )
+            says.append(f"{self.version}, uploaded on {day}, for Python {', '.join(found.pythons)}")
+            texts = add_release(self._policies, calendar_entry(calendar, found, day))
+        with changing(self.place.path):
+            for path, text in (drop_planned(self._policies, self.version) | texts).items():
+                put(path, text, encoding="utf-8")
+                says.append(path.relative_to(self.place.path).as_posix())
+        self.place.policy()  # what does not fit together is said now, before anything is built
+        return Ended("done", tuple(says))
+
+    def _do_environment(self) -> Ended:
+        self._build(self._release)
+        return Ended("done", (f"{self._size(self.version)} in {self.environments.root}; it is kept",))
+
+    def _do_produce(self) -> Ended:
+        evidence = self._gathered()
+        recipes = self._unwritten(evidence)
+        today = dt.datetime.now(dt.UTC).date()
+        with TorchRelease(built(self._release)) as writer, self.progress() as progress:
+            warn_unless_isolated(progress.say)
+            bar = progress.task(f"torch-{self.version}: producing")
+            done = iter(range(len(recipes)))
+            produced = produce(evidence.corpus, writer, recipes, today, lambda _: bar(next(done), len(recipes)))
+        written = sum(hasattr(entry, "golden") for entry in produced.added)
+        refused = len(produced.added) - written
+        return Ended("done", (f"{written} fixtures written; {refused} recipes cannot be written by this release",))
+
+    def _do_observe(self) -> Ended:
+        return Ended("done", self._ask(self._release))
+
+    def _do_survey(self) -> Ended:
+        readers = self._gathered().recorded.values()
+        known = next((reader for reader in readers if reader.release == self.version), None)
+        if known is None:
+            raise NothingSelected(
+                f"there are no recorded observations by torch-{self.version}, so it cannot be surveyed",
+                hint="run the step observe first",
+            )
+        with self.progress() as progress:
+            record_survey(self.place, built(self._release), known, progress.say)
+        return Ended("done")
+
+    def _do_readers(self) -> Ended:
+        asked = self.readers_to_ask()
+        says: list[str] = []
+        left: list[str] = []
+        statuses = [0]
+        for number, release in enumerate(asked, 1):
+            self.say(f"reader {number} of {len(asked)}: {release.name}")
+            try:
+                self._build(release)
+                says += self._ask(release)
+            except HarnessError as error:
+                statuses.append(error.exit_status)
+                says.append(f"{release.name}: {error}")
+                left.append(f"readers: {release.name} has not loaded the fixtures of torch-{self.version}: {error.message}")
+            if not self.keep and release.version in self._state["built"]:
+                self.say(f"{release.name}: environment removed, {self.environments.remove(release.version) / 1e9:.2f} GB freed")
+                self._remember(removed=release.version)
+            self._evidence = None
+        return Ended("incomplete" if left else "done", tuple(says), max(statuses), tuple(left))
+
+    def _do_documents(self) -> Ended:
+        changed, judged = regenerate(self.place, self.say)
+        report = judged.report
+        failing = sum(finding.verdict is Verdict.FAIL for finding in report.findings)
+        left = []
+        if failing:
+            left.append(f"documents: {failing} findings fail; fix or waive them (torch-compat judge --full)")
+        if report.not_checked:
+            left.append("documents: a required check was not done (torch-compat judge --full)")
+        says = tuple(changed) or ("all files are current",)
+        return Ended("done" if changed else "there", says, report.exit_status, tuple(left))
+
+    def _do_predictions(self) -> Ended:
+        with self.progress() as progress:
+            wrong, unused = predict(self.place, progress.task("the reference reader"))
+        left = [f"predictions: {one} explains nothing; remove it from the policy" for one in unused]
+        if wrong:
+            left.append(f"predictions: {len(wrong)} cells are predicted wrongly (nox -s predictions)")
+        says = (f"{PREDICTIONS} was not written", *left[: len(unused)]) if unused else (PREDICTIONS, LOCK_FILE)
+        return Ended("incomplete" if unused else "done", (*says, *wrong[:6]), int(bool(left)), tuple(left))
+
+    # --------------------------------------------------------------------------------------------------------- what they need
+
+    @property
+    def _policies(self) -> Path:
+        return self.place.inside("policies/torch")
+
+    @property
+    def _calendar(self) -> Calendar[CalendarRelease]:
+        return written_calendar(self._policies)
+
+    @property
+    def _release(self) -> CalendarRelease:
+        return self._calendar[self.version]
+
+    def _gathered(self) -> Evidence:
+        """What is recorded, read once between two changes of it."""
+        if self._evidence is None:
+            with uncollected():
+                self._evidence = gather(self.place, self.place.policy(), as_of=None)
+        return self._evidence
+
+    def _unwritten(self, evidence: Evidence) -> list[Any]:
+        """The recipes of this release's grid of which the manifest says neither what it wrote nor why not."""
+        known = {entry.recipe for entry in evidence.corpus.entries if entry.release == self.version}
+        left = [recipe for recipe in evidence.corpus.recipes if recipe.name not in known]
+        return [recipe for recipe in left if self.version in asked_writers(evidence.policy, recipe)]
+
+    def readers_to_ask(self) -> list[CalendarRelease]:
+        """The other readers of the policy of which something is not recorded, oldest first."""
+        evidence = self._gathered()
+        others = [evidence.policy.calendar[name] for name in evidence.policy.corpus.readers if name != self.version]
+        produced = self.version in self._calendar and self.is_there("produce")
+        return [one for one in others if not produced or is_missing(evidence, one)]
+
+    def _ask(self, release: CalendarRelease) -> tuple[str, ...]:
+        """Let a release read whatever is not recorded of it, and record that."""
+        evidence = self._gathered()
+        asked = Asked(
+            fixtures=list(evidence.corpus.fixtures.values()),
+            missing=True,
+            record=True,
+            whole=True,
+            trust=trusted(self.place.fixtures, everything=self.trust),
+        )
+        with self.progress() as progress:
+            reading = observe_reader(self.place, evidence, release, asked, progress)
+        self.read(reading)
+        cells = sum(len(one.cells) for one in reading.evidence.recorded.values() if one.release == release.version)
+        return (f"{release.name}: {cells} cells recorded",)
+
+    # ---------------------------------------------------------------------------------------------------------- environments
+
+    def environments_to_build(self) -> list[str]:
+        """The releases whose environments are not there and will be needed, in the order in which they are built."""
+        own = [] if self.is_there("environment") else [self.version]
+        return own + [one.version for one in self.readers_to_ask() if self.environments.get(one.version) is None]
+
+    def largest_here(self) -> int | None:
+        """The bytes of the largest environment that is built here; None where none is. Nobody knows a size before it is downloaded."""
+        return max((int(one.description["size"]) for one in self.environments.all()), default=None)
+
+    @property
+    def needed(self) -> int:
+        """The bytes that have to be free while an environment is built."""
+        return NEEDED_BYTES["stub"]
+
+    def _build(self, release: CalendarRelease) -> None:
+        if self.environments.get(release.version) is None:
+            if release.version != self.version:
+                self._remember(built=release.version)  # first: a run that is killed leaves no stranger
+            self.environments.build(release, progress=lambda step: self.say(f"{release.name}: {step}"))
+
+    def _size(self, version: str) -> str:
+        environment = self.environments.get(version)
+        return f"{environment.description['size'] / 1e9:.2f} GB" if environment else "nothing"
+
+    # ------------------------------------------------------------------------------------------------------------ what changed
+
+    def begin(self) -> None:
+        """Put down what the tree holds, unless an earlier run did that has not come to its end."""
+        self._remember()
+
+    def changed(self) -> list[str]:
+        """The files that are not what they were before the first run."""
+        before, now = self._state["before"], _digests(self.place)
+        return sorted(path for path in before.keys() | now.keys() if before.get(path) != now.get(path))
+
+    def end(self) -> None:
+        """Forget what was put down: everything is done."""
+        with changing(self.place.path):
+            remove(self._path)
+
+    @property
+    def _path(self) -> Path:
+        return self.place.inside(f"reports/latest/admit-torch-{self.version}.json")
+
+    @property
+    def _state(self) -> dict[str, Any]:
+        try:
+            state = json.loads(read_whole(self._path))
+        except (OSError, ValueError):
+            state = None
+        if isinstance(state, dict) and state.get("schema_version") == STATE_VERSION:
+            return state
+        return {"schema_version": STATE_VERSION, "before": _digests(self.place), "built": []}
+
+    def _remember(self, *, built: str = "", removed: str = "") -> None:
+        """Put down what the tree holds, unless an earlier run did, and which environment is built only for this or was removed."""
+        with changing(self.place.path):
+            state = self._state
+            names = [name for name in (*state["built"], built) if name not in {"", removed}]
+            put(self._path, json.dumps({**state, "built": names}, indent=1, sort_keys=True) + "\n")
+
+
+def _digests(place: Root) -> dict[str, str]:
+    """A digest of every file that a release can change, by its path."""
+    return {path.relative_to(place.path).as_posix(): hashlib.sha256(read_whole(path)).hexdigest() for path in _files(place)}
+
+
+def _files(place: Root) -> Iterator[Path]:
+    for name in KEPT:
+        path = place.path / name
+        for found in (path, *path.rglob("*")):
+            if found.is_file() and not {"latest", "__pycache__"} & set(found.relative_to(place.path).parts):
+                yield found

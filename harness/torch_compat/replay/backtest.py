@@ -1,0 +1,129 @@
+"""What ``torch-compat candidate`` would have said of each release on the day before it, from recorded observations.
+
+It takes a few lines::
+
+    place = find_root(Path("path/to/tree"))
+    evidence = gather(place)
+    for version in backtested(evidence):
+        print(version, len(backtest(evidence, place.path, version).facts))
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from torch_compat.judging.cell import Outcome
+from torch_compat.judging.operator_check import KnownOperators, check_operators
+from torch_compat.operators.call_signature import bare
+from torch_compat.releases.release import Release
+from torch_compat.replay.candidate import Said, classified, only_with_cuda
+from torch_compat.replay.candidate_items import Items, ReleasePair
+from torch_compat.replay.day_before import day_before
+from torch_compat.report.backtest import Backtested, Fact, facts_of
+
+if TYPE_CHECKING:
+    from torch_compat.corpus.manifest import Fixture
+    from torch_compat.judging.evidence import Evidence
+    from torch_compat.judging.operator_check import CheckedOperators
+    from torch_compat.replay.day_before import DayBefore
+    from torch_compat.report.candidate import CandidateItem
+
+__all__ = ["backtest"]
+
+KEPT = frozenset({Outcome.SAME, Outcome.CLOSE})
+
+
+def backtest(evidence: Evidence, root: Path, version: str) -> Backtested:
+    """What candidate would have said of a release, and what the releases since have made of it.
+
+    Parameters:
+        evidence: all that is recorded.
+        root: the tree that it was read from.
+        version: a release that is recorded.
+
+    Raises:
+        CorpusError: something of the release or a later one is left in what was known before.
+    """
+    with tempfile.TemporaryDirectory(prefix="torch-compat-backtest-") as scratch:
+        return _of_day(evidence, day_before(evidence, root, version, Path(scratch)))
+
+
+def _of_day(evidence: Evidence, day: DayBefore) -> Backtested:
+    version = day.release.version
+    asked = ReleasePair(evidence=day.evidence, release=day.release, base=day.base, today=day.release.date)
+    operators = _operators(evidence, day)
+    said = Said(day.own, {}, day.fresh, day.older, operators)
+    found = classified(asked, said, Items(asked, day.own))
+    facts = facts_of(found.new)
+    return Backtested(
+        release=version,
+        day=day.release.date.isoformat(),
+        base=day.base.name,
+        name=day.fresh.name,
+        cells=len(day.fresh.cells),
+        facts=facts,
+        mended=len(found.mended),
+        known=sum(one.state == "known" for part in found.parts for one in part.moved),
+        reworded=sum(one.state == "reworded" for part in found.parts for one in part.moved),
+        unasked=sum(len(part.unasked) for part in found.parts) + (len(operators.unknown) if operators is not None else 0),
+        gone={fact.id: _gone_with(evidence, version, fact) for fact in facts},
+        unnamed=tuple(_unnamed(evidence, day, found.new)),
+    )
+
+
+def _operators(evidence: Evidence, day: DayBefore) -> CheckedOperators | None:
+    """The operators of a release beside those of the newest one before it; None where one of both is not recorded."""
+    recorded = evidence.operators.schemas if evidence.operators is not None else None
+    version, base = day.release.version, day.base.release
+    if recorded is None or version not in recorded.releases or base not in day.operators[0].releases:
+        return None
+    known = KnownOperators(*day.operators)
+    bit = recorded.bit(version)
+    texts = frozenset(text for text, _, bits in recorded.facts() if bits & bit)
+    new = known.set_of(base)._replace(
+        name=day.release.name, release=None, schemas=texts, incomplete=recorded.why_incomplete(version)
+    )
+    policy = day.evidence.policy
+    checked = check_operators(
+        known.set_of(base), new, waivers=policy.operator_waivers, became=policy.became, as_of=day.release.date, known=known
+    )
+    gap = only_with_cuda(known.schemas)
+    return checked._replace(broken=tuple(one for one in checked.broken if one.new is not None or one.operator not in gap))
+
+
+def _gone_with(evidence: Evidence, version: str, fact: Fact) -> str:
+    """The first later release that gives the witness of a fact as it was written; "" where none does, or where it is no cell."""
+    name, _, options_id = fact.witness.partition(" (")
+    fixture = evidence.corpus.fixtures.get(name)
+    options = {one.id: one for one in evidence.policy.options}.get(options_id.rstrip(")") or "default")
+    if fixture is None or options is None or fact.what not in {"computes", "loads"}:
+        return ""
+    readers = [one for one in evidence.recorded.values() if Release(one.release) > Release(version)]
+    for reader in sorted(readers, key=lambda one: Release(one.release)):
+        cell = evidence.valid(reader, fixture, options)
+        if (
+            cell is not None
+            and evidence.outcome(fixture, cell, others=evidence.wordings.others(fixture, cell, reader.release)) in KEPT
+        ):
+            return reader.release
+    return ""
+
+
+def _unnamed(evidence: Evidence, day: DayBefore, new: tuple[CandidateItem, ...]) -> list[str]:
+    """The changes that are known of the release today, and whose operators no item reaches."""
+    before, line = Release(day.base.release), Release(day.release.version)
+    reached: set[str] = set()
+    for item in new:
+        fixture: Fixture | None = day.evidence.corpus.fixtures.get(item.witness.partition(" (")[0])
+        if fixture is None:
+            fixture = day.own.fixtures.get(item.witness)
+        if fixture is not None:
+            names = {operator.partition(".")[0] for operator in fixture.operators}
+            reached |= set(map(bare, names))
+    return sorted(
+        one.id
+        for one in evidence.policy.changes
+        if before < Release(one.since) <= line and one.kind != "accepted" and not reached.intersection(one.operators)
+    )

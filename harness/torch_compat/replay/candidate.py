@@ -1,0 +1,512 @@
+"""Asking a build, and making one report of what it wrote, read and said: ``torch-compat candidate`` without its output."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import itertools
+from dataclasses import replace
+from random import Random
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from torch_compat.corpus.corpus import Corpus, load_corpus
+from torch_compat.corpus.manifest import SYNTHETIC, Fixture
+from torch_compat.corpus.recorded import read_recorded, write_recorded
+from torch_compat.errors import BuildError, EnvironmentUnavailable, ReaderError, UsageError
+from torch_compat.judging.compared import (
+    Compared,
+    compare_cells,
+    compare_deprecations,
+    compare_probes,
+)
+from torch_compat.judging.judge import judge_reader
+from torch_compat.judging.judgement import Verdict
+from torch_compat.judging.operator_check import CheckedOperators, SchemaSet, check_operators, read_set
+from torch_compat.operators.breaks import operator_of
+from torch_compat.operators.history import History
+from torch_compat.readers.builds import unchanged
+from torch_compat.readers.environments import Environment, Environments
+from torch_compat.readers.torch_release import TorchRelease
+from torch_compat.releases.release import PREFIX, Release
+from torch_compat.replay.candidate_items import Asking, Candidate, Items, Programs, ReleasePair
+from torch_compat.replay.dump import dump_operators
+from torch_compat.replay.observe import Observing, observe
+from torch_compat.replay.plan import plan
+from torch_compat.replay.produce import produce
+from torch_compat.report.candidate import CandidateItem, CandidateReport
+from torch_compat.writes import changing, put
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from torch_compat.corpus.observations import ObservedReader
+    from torch_compat.judging.evidence import Evidence
+    from torch_compat.policy import CalendarRelease
+    from torch_compat.readers.builds import Build
+    from torch_compat.replay.trees import BuildTree
+
+__all__ = [
+    "Against",
+    "Classified",
+    "Said",
+    "asked_now",
+    "base_of",
+    "blaming",
+    "classified",
+    "examined",
+    "only_with_cuda",
+    "recorded",
+    "sample_of",
+    "shard_of",
+]
+
+SHARE: Final = 0.1
+"""Of the fixtures that are not in every sample: with the others, one process of a release reads them in some ten minutes."""
+OLDEST: Final = 2
+"""So many of the oldest releases have all their fixtures in every sample."""
+OPERATORS: Final = "operators.txt"
+GRAVITY: Final = {"breaks": 0, "needs": 1, "waived": 2, "allowed": 3}
+
+
+def base_of(evidence: Evidence, release: CalendarRelease, against: str | None) -> ObservedReader:
+    """The reader that a build is compared with: the newest recorded release that is no newer, unless one is named.
+
+    Raises:
+        UsageError: there is none, or nothing is recorded of the one that is named.
+    """
+    recorded = evidence.recorded.values()
+    if against is not None:
+        wanted = evidence.policy.calendar.resolve(against).version
+        found = [reader for reader in recorded if reader.release == wanted]
+        if not found:
+            names = ", ".join(sorted((one.release for one in recorded), key=Release)[-3:])
+            raise UsageError(
+                f"there are no records of torch-{wanted}", hint=f"the newest recorded releases: {names}", code="not-recorded"
+            )
+        return found[0]
+    older = [reader for reader in recorded if reader.release in evidence.rank and Release(reader.release) <= release.parsed]
+    if not older:
+        raise UsageError(f"no release that is older than {release.name} is recorded", hint="use --against torch-X.Y.Z")
+    return max(older, key=lambda reader: Release(reader.release))
+
+
+def sample_of(corpus: Corpus, seed: int, *, everything: bool) -> list[Fixture]:
+    """The fixtures that are read: all; or of every recipe the oldest and the newest, all of the oldest writers, and some by the seed."""
+    sound = [fixture for _, fixture in sorted(corpus.fixtures.items()) if corpus.damage_of(fixture) is None]
+    if everything:
+        return sound
+    by_recipe: dict[str, list[Fixture]] = {}
+    for fixture in sound:
+        if fixture.release != SYNTHETIC:
+            by_recipe.setdefault(fixture.recipe, []).append(fixture)
+    writers = sorted({fixture.release for fixture in sound if fixture.release != SYNTHETIC}, key=Release)
+    always = {fixture.id for fixture in sound if fixture.release in {SYNTHETIC, *writers[:OLDEST]}}
+    for fixtures in by_recipe.values():
+        fixtures.sort(key=lambda fixture: Release(fixture.release).key)
+        always |= {fixtures[0].id, fixtures[-1].id}
+    rest = [fixture.id for fixture in sound if fixture.id not in always]
+    drawn = always | {*Random(seed).sample(rest, round(len(rest) * SHARE))}  # noqa: S311 - to be repeated, not to be secret
+    return [fixture for fixture in sound if fixture.id in drawn]
+
+
+def shard_of(corpus: Corpus, part: int, parts: int) -> frozenset[str]:
+    """The recipes of one of several parts of a corpus, synthetic ones among them. Every recipe is in exactly one."""
+    names = {recipe.name for recipe in corpus.recipes} | {fixture.recipe for fixture in corpus.fixtures.values()}
+    return frozenset(sorted(names)[part - 1 :: parts])
+
+
+class Against(NamedTuple):
+    """What a build is compared with.
+
+    Attributes:
+        reader: what it did with archives.
+        environment: what it runs in; None where it is not built here.
+        operators: its operators: the version of a recorded release, or a file of them.
+        wrote: what it wrote, where it is a build; what a release wrote is in the corpus.
+    """
+
+    reader: ObservedReader
+    environment: Environment | None
+    operators: str
+    wrote: Corpus | None = None
+
+
+def recorded(base: ObservedReader) -> Against:
+    """A recorded release as what a build is compared with."""
+    return Against(base, Environments().get(base.release), base.release)
+
+
+def asked_now(asked: Asking, beside: str) -> Against:
+    """Let the build that another one is compared with write, read and list its operators. What its tree holds of it is not asked again.
+
+    Parameters:
+        beside: the name of the other one as a reader. Two builds of one version are two readers.
+
+    Raises:
+        BuildError: it changed meanwhile; nothing is kept.
+        ReaderError: its worker does not start, or does not answer.
+        EnvironmentUnavailable, UsageError: its operators cannot be listed.
+    """
+    build = asked.release.build
+    _written(asked)
+    own = _only(load_corpus(asked.tree.fixtures), asked.recipes)
+    known = read_recorded(asked.tree.observations).readers.get(asked.release.name)
+    read = _observed(asked, own, known=known)
+    with changing(asked.tree.path):
+        if asked.whole:
+            put(asked.tree.path / OPERATORS, dump_operators(build.environment), "utf-8")
+        unchanged(build)
+        write_recorded(asked.tree.observations, [read.fresh])
+    reader = replace(read.fresh, cells={**read.fresh.cells, **read.mine.cells})
+    if reader.name == beside:
+        reader = replace(reader, name=f"{beside}{'.' if asked.release.build.release.local else '+'}against")
+    return Against(reader, build.environment, str(asked.tree.path / OPERATORS), own)
+
+
+def compared(asked: Asking, against: Against, earlier: Sequence[BuildTree]) -> Candidate:
+    """A build beside what it is compared with. What a build wrote takes the place of what the corpus has of its release."""
+    evidence = asked.evidence
+    if against.wrote is not None:
+        mine = {manifest.release for manifest in against.wrote.manifests}
+        rest = tuple(manifest for manifest in evidence.corpus.manifests if manifest.release not in mine)
+        evidence = replace(
+            evidence,
+            corpus=replace(evidence.corpus, manifests=(*rest, *against.wrote.manifests)),
+            recorded={**evidence.recorded, against.reader.name: against.reader},
+        )
+    return Candidate(
+        evidence=evidence, release=asked.release, base=against.reader, today=asked.today, wrote=against.wrote, tree=asked.tree,
+        seed=asked.seed, everything=asked.everything, trust=asked.trust, progress=asked.progress, recipes=asked.recipes,
+        shard=asked.shard, environment=against.environment, operators=against.operators, earlier=earlier,
+    )  # fmt: skip
+
+
+def examined(asking: Asking, against: Against, earlier: Sequence[BuildTree] = ()) -> CandidateReport:
+    """Let a build write, read and speak, and compare all of it with a release, or with another build.
+
+    Parameters:
+        earlier: the trees of earlier builds.
+
+    Raises:
+        BuildError: it changed meanwhile; nothing is kept.
+        ReaderError: its worker does not start, or does not answer.
+    """
+    asked = compared(asking, against, earlier)
+    build = asked.release.build
+    not_asked: list[tuple[str, str, bool, int]] = []
+    notes: list[str] = []
+    corpus = asking.evidence.corpus
+    if corpus.damage:
+        not_asked.append((f"files of the corpus ({corpus.damage[0].subject})", corpus.damage[0].detail, True, len(corpus.damage)))
+    failures = _written(asked)
+    own = _only(load_corpus(asked.tree.fixtures), asked.recipes)
+    fresh, mine, chosen, in_all = _observed(asking, own, against.wrote)
+    operators, schemas = _operators(asked, not_asked)
+    older = _read_by_base(asked, own, not_asked)
+    unchanged(build)
+    with changing(asked.tree.path):
+        beside = older is not None and older.name != fresh.name and mine is fresh  # else the corpus has archives of these names
+        write_recorded(asked.tree.observations, [fresh, older] if older is not None and beside else [fresh])
+        if schemas:
+            put(asked.tree.path / OPERATORS, schemas, "utf-8")
+    said = Said(own, failures, fresh, older, operators, mine)
+    own_cells = sum(cell[0] in own.fixtures for cell in mine.cells)
+    found = classified(asked, said, Items(asked, own, asked.earlier, Programs(asked)))
+    for part, what in zip(found.parts, ("cells", "deprecations", "probes"), strict=True):
+        if part.unasked:
+            why = f"{asked.base.name} is not recorded with {part.unasked[0]} as it is now"
+            not_asked.append((what, why, True, len(part.unasked)))
+        if part.unended:
+            why = f"{part.unended[0]} came to no end with {fresh.name} or {asked.base.name} alone: ask again on a quiet machine"
+            not_asked.append((what, why, True, len(part.unended)))
+    if against.wrote is None and build.release.local != Release(asked.base.name.removeprefix(PREFIX)).local != "":
+        notes.append(f"{asked.base.name} is recorded, and this build is another variant of torch ({build.variant})")
+    if asked.recipes is not None:
+        rest = len(corpus.recipes) - len(_recipes(asked))
+        why = "--recipe leaves them out" if asked.shard is None else "the other shards write and read them"
+        not_asked.append(("recipes", why, False, rest))
+    elif len(chosen) < len(corpus.fixtures):
+        not_asked.append(("fixtures", "outside the sample: --all reads them", False, len(corpus.fixtures) - len(chosen)))
+    return CandidateReport(
+        build=build.as_json(),
+        against={
+            "name": asked.base.name, "release": asked.base.release, "source": "recorded" if against.wrote is None else "now",
+            "observed": asked.base.observed,
+            "age_days": (asked.today - dt.date.fromisoformat(asked.base.observed)).days,
+        },
+        asked={
+            "cells": len(fresh.cells) - (own_cells if mine is fresh else 0), "cells_in_all": in_all, "all": asked.everything, "seed": asked.seed,
+            "own_cells": own_cells, "recipes": len(_recipes(asked)), "deprecations": len(fresh.deprecations), "probes": len(fresh.probes),
+            "operators": len(operators.new.schemas) if operators else 0, "observed": asked.today.isoformat(),
+        },
+        new=found.new,
+        mended=found.mended,
+        known=_known(found.parts),
+        reworded=sum(one.state == "reworded" for part in found.parts for one in part.moved),
+        not_asked=tuple(not_asked),
+        notes=tuple(notes),
+        tree=str(asked.tree.path),
+    )  # fmt: skip
+
+
+@contextlib.contextmanager
+def blaming(build: Build) -> Iterator[None]:
+    """A worker that dies or says nothing is the build's matter here: the harness is not at fault.
+
+    Raises:
+        BuildError: it did.
+    """
+    try:
+        yield
+    except EnvironmentUnavailable:
+        raise
+    except ReaderError as error:
+        raise BuildError(error.message, where=build.name, hint=error.hint, code=error.code) from error
+
+
+class Said(NamedTuple):
+    """What a release said when it was asked.
+
+    Attributes:
+        own: what it wrote.
+        failures: recipes of which nothing came, and why.
+        fresh: what it did with archives of the corpus, and with its own.
+        older: what the release that it is compared with did with its archives; None where that was not asked.
+        operators: its operators beside those of that release; None where they are not known.
+        mine: what it did with its own archives, where the corpus has archives of the same names; else that stands in ``fresh``.
+    """
+
+    own: Corpus
+    failures: dict[str, str]
+    fresh: ObservedReader
+    older: ObservedReader | None
+    operators: CheckedOperators | None
+    mine: ObservedReader | None = None
+
+
+class Read(NamedTuple):
+    """What a build did with archives.
+
+    Attributes:
+        fresh: with those of the corpus, and with its own unless the corpus has archives of the same names.
+        mine: with its own; the same object as ``fresh`` where that has them.
+        chosen: the fixtures of the corpus that it read.
+        in_all: how many cells there are in all.
+    """
+
+    fresh: ObservedReader
+    mine: ObservedReader
+    chosen: list[Fixture]
+    in_all: int
+
+
+class Classified(NamedTuple):
+    """What is new and what is mended, with the comparisons of cells, deprecations and probes that show it."""
+
+    new: tuple[CandidateItem, ...]
+    mended: tuple[CandidateItem, ...]
+    parts: tuple[Compared, Compared, Compared]
+
+
+def classified(asked: ReleasePair, said: Said, make: Items) -> Classified:
+    """Say what of everything that a release said is new against the other one, by gravity, and what is mended."""
+    evidence = _with(asked, said)
+    judged, others = judge_reader(evidence, said.fresh.name)
+    parts = (
+        compare_cells(asked.evidence, asked.base, said.fresh, judged),
+        compare_deprecations(asked.base, said.fresh, others),
+        compare_probes(asked.base, said.fresh),
+    )
+    mine = said.fresh
+    if said.mine is not None and said.mine is not said.fresh:
+        mine = said.mine
+        evidence = _with_own(asked, said, mine)
+        judged, others = judge_reader(evidence, mine.name)
+    stated = {subject: one for subject, one in others if one.verdict is Verdict.FAIL and subject in said.own.fixtures}
+    new = [*make.moved(parts, "new"), *make.written(said.own, said.failures, stated), *make.operators(said.operators)]
+    new += make.own(evidence, mine, judged) + make.older(evidence, said.older)
+    mended = [*make.moved(parts, "mended"), *make.mended_writes(said.own)]
+    return Classified(
+        tuple(sorted(new, key=lambda one: (GRAVITY[one.policy], -one.count, one.id))),
+        tuple(sorted(mended, key=lambda one: (-one.count, one.id))),
+        parts,
+    )
+
+
+def _only(own: Corpus, recipes: frozenset[str] | None) -> Corpus:
+    """What a build wrote of some recipes: its tree may hold what an earlier run of the same build wrote of others."""
+    if recipes is None:
+        return own
+    return replace(
+        own,
+        manifests=tuple(
+            replace(
+                manifest,
+                fixtures=tuple(one for one in manifest.fixtures if one.recipe in recipes),
+                not_writable=tuple(one for one in manifest.not_writable if one.recipe in recipes),
+            )
+            for manifest in own.manifests
+        ),
+    )
+
+
+def _recipes(asked: Asking) -> list[Any]:
+    return [one for one in asked.evidence.corpus.recipes if asked.recipes is None or one.name in asked.recipes]
+
+
+# ------------------------------------------------------------------------------------------------------------------ asking
+
+
+def _written(asked: Asking) -> dict[str, str]:
+    """Let the build write every recipe into its tree; the recipes of which nothing came, and why."""
+    failures: dict[str, str] = {}
+    recipes = _recipes(asked)
+    target = Corpus(asked.tree.fixtures, tuple(recipes), (), (), ())
+    bar = asked.progress.task(f"{asked.release.name}: writing")
+    done = itertools.count(1)
+    with TorchRelease(asked.release.build.environment, trust=asked.trust) as writer:
+        made = produce(target, writer, recipes, asked.today, lambda _: bar(next(done), len(recipes)), failures)
+    asked.progress.say(f"{asked.release.name}: wrote {len(made.added) + len(made.reproduced)} of {len(recipes)} recipes")
+    for name, fields in made.differing:
+        failures[name.partition("/")[2]] = f"two runs wrote different archives: {', '.join(fields)}"
+    return failures
+
+
+def _observed(asked: Asking, own: Corpus, others: Corpus | None = None, *, known: ObservedReader | None = None) -> Read:
+    """Let the build read a sample of the corpus, and its own archives.
+
+    Parameters:
+        others: what the build that it is compared with wrote, all of which it reads.
+        known: what is known of it already.
+    """
+    evidence, release = asked.evidence, asked.release
+    corpus = evidence.corpus
+    chosen = sample_of(corpus, asked.seed, everything=asked.everything)
+    if asked.recipes is not None:
+        chosen = [fixture for fixture in chosen if fixture.recipe in asked.recipes]
+    in_all = len(plan(evidence.policy, corpus, release, corpus.fixtures.values()))
+    known_names = {manifest.release for manifest in corpus.manifests}
+    tasks = plan(evidence.policy, corpus, release, chosen)
+    if others is not None:
+        theirs = {manifest.release for manifest in others.manifests}
+        known_names |= theirs
+        tasks = [task for task in tasks if task.fixture.release not in theirs]
+        tasks += plan(evidence.policy, others, release, others.fixtures.values())
+        in_all += len(plan(evidence.policy, others, release, others.fixtures.values()))
+    mine = plan(evidence.policy, own, release, own.fixtures.values())
+    apart = release.version in known_names
+    bar = asked.progress.task(f"{release.name}: reading")
+    fresh = observe(
+        release.build.environment,
+        tasks if apart else [*tasks, *mine],
+        corpus.probes if asked.whole else (),
+        today=asked.today,
+        deprecations=corpus.deprecations if asked.whole else (),
+        known=known,
+        state=Observing(progress=lambda state: bar(state.done, state.total)),
+        trust=asked.trust,
+    )
+    asked.progress.say(f"{fresh.name}: {len(fresh.cells)} cells observed")
+    if not apart:
+        return Read(fresh, fresh, chosen, in_all)
+    bar = asked.progress.task(f"{release.name}: reading what it wrote")
+    state = Observing(progress=lambda state: bar(state.done, state.total))
+    found = observe(release.build.environment, mine, (), today=asked.today, state=state, trust=asked.trust)
+    return Read(fresh, found, chosen, in_all)
+
+
+def _operators(asked: Candidate, not_asked: list[tuple[str, str, bool, int]]) -> tuple[CheckedOperators | None, str]:
+    policy = asked.evidence.policy
+    if not asked.whole:
+        not_asked.append(("operators, probes and deprecations", "the first shard asks them", False, 1))
+        return None, ""
+    try:
+        text = dump_operators(asked.release.build.environment)
+        path = asked.tree.path / OPERATORS
+        with changing(asked.tree.path):
+            put(path, text, "utf-8")
+        new = read_set(str(path))
+        old = replace_name(read_set(asked.operators), asked.base.name) if asked.wrote is not None else read_set(asked.operators)
+        checked = check_operators(
+            old, replace_name(new, asked.release.name), waivers=policy.operator_waivers, became=policy.became, as_of=asked.today
+        )
+    except (EnvironmentUnavailable, UsageError) as error:
+        not_asked.append(("operators", error.message + (f": {error.hint}" if error.hint else ""), True, 1))
+        return None, ""
+    gap = frozenset() if asked.release.build.variant.startswith("cuda") else only_with_cuda(History.load())
+    elsewhere = [one for one in checked.broken if one.new is None and one.operator in gap]
+    if elsewhere:
+        checked = checked._replace(broken=tuple(one for one in checked.broken if one not in elsewhere))
+        why = f"only builds with CUDA have {elsewhere[0].operator}, and this one is for {asked.release.build.variant}"
+        not_asked.append(("operators", why, False, len(elsewhere)))
+    if checked.unknown:
+        not_asked.append(("operators", f"{asked.base.name} is not completely known", False, len(checked.unknown)))
+    return checked, text
+
+
+def only_with_cuda(history: History) -> frozenset[str]:
+    """The operators that a recorded build without CUDA lacks, and that the releases on both sides of it have."""
+    found: set[str] = set()
+    for before, release, after in zip(history.releases, history.releases[1:], history.releases[2:], strict=False):
+        if history.why_incomplete(release) is not None:
+            older, own, newer = ({operator_of(text) for text in read_set(one).schemas} for one in (before, release, after))
+            found |= (older & newer) - own
+    return frozenset(found)
+
+
+def replace_name(one: SchemaSet, name: str) -> SchemaSet:
+    """The same schemas under the name of a build."""
+    return one._replace(name=name)
+
+
+def _read_by_base(asked: Candidate, own: Corpus, not_asked: list[tuple[str, str, bool, int]]) -> ObservedReader | None:
+    """Let the release read what the build wrote. Where it is not here, that is required within the window alone."""
+    policy, base = asked.evidence.policy, asked.base
+    if not own.fixtures:
+        return None
+    days = (asked.release.date - policy.calendar[base.release].date).days
+    within = days <= policy.forward_window_days
+    why = f"{days} days lie between them, {'within' if within else 'outside'} the window of {policy.forward_window_days}"
+    if asked.environment is None:
+        text = f"torch-{base.release} is not built here to read what the build wrote ({why})"
+        not_asked.append(("archives of the build", text, within, len(own.fixtures)))
+        return None
+    tasks = plan(policy, own, policy.calendar[base.release], own.fixtures.values())
+    bar = asked.progress.task(f"{base.name}: reading what the build wrote")
+    found = observe(
+        asked.environment, tasks, (), today=asked.today, state=Observing(progress=lambda state: bar(state.done, state.total)),
+        trust=asked.trust,
+    )  # fmt: skip
+    asked.progress.say(f"{base.name}: {len(found.cells)} cells observed of what the build wrote")
+    return found if asked.wrote is None else replace(found, name=base.name)
+
+
+def _with(asked: ReleasePair, said: Said) -> Evidence:
+    """The evidence with the build in it. What is recorded of a reader of this very name would hide what was observed now."""
+    evidence = asked.evidence
+    corpus = evidence.corpus
+    if said.mine is None or said.mine is said.fresh:
+        corpus = replace(corpus, manifests=(*corpus.manifests, *said.own.manifests))
+    recorded = {name: one for name, one in evidence.recorded.items() if name != said.fresh.name}
+    new = {one.name: one for one in (said.fresh, said.older) if one is not None}
+    return replace(evidence, corpus=corpus, recorded=recorded, fresh=new)
+
+
+def _with_own(asked: ReleasePair, said: Said, mine: ObservedReader) -> Evidence:
+    """The evidence with what a build wrote in the place of what the corpus has of its release."""
+    evidence = asked.evidence
+    rest = tuple(manifest for manifest in evidence.corpus.manifests if manifest.release != asked.release.version)
+    corpus = replace(evidence.corpus, manifests=(*rest, *said.own.manifests))
+    recorded = {name: one for name, one in evidence.recorded.items() if name != mine.name}
+    new = {one.name: one for one in (said.older, mine) if one is not None}
+    return replace(evidence, corpus=corpus, recorded=recorded, fresh=new)
+
+
+def _known(parts: Iterable[Compared]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for part in parts:
+        for one in part.moved:
+            if one.state == "known":
+                kind = one.group.partition(":")[2]
+                found[kind] = found.get(kind, 0) + 1
+    return found

@@ -1,0 +1,175 @@
+"""``torch-compat observe --recipe NAME --everywhere``: every release runs one recipe, and every release reads what was written.
+
+Releases are taken one after another, so that one environment is needed at a time: first each that has to writes its fixture, then each reads all of them. What is
+left is told by the tree itself, so a run that was stopped goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from torch_compat.corpus.corpus import load_corpus
+from torch_compat.corpus.grid import asked_writers
+from torch_compat.corpus.recipes import read_recipe
+from torch_compat.errors import UsageError
+from torch_compat.judging.gathering import gather, uncollected
+from torch_compat.readers.environments import GB, NEEDED_BYTES, Environments
+from torch_compat.readers.torch_release import TorchRelease
+from torch_compat.replay.produce import produce
+from torch_compat.replay.progress import Silent
+from torch_compat.replay.recording import Asked, is_unread, observe_reader
+from torch_compat.replay.trust import trusted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from torch_compat.corpus.recipes import Recipe
+    from torch_compat.judging.evidence import Evidence
+    from torch_compat.policy import CalendarRelease
+    from torch_compat.replay.progress import ProgressSink
+    from torch_compat.replay.recording import ObservedRelease
+    from torch_compat.workspace import Root
+
+__all__ = ["FREE_BYTES", "Everywhere", "Job"]
+
+FREE_BYTES: Final = 5 * GB
+"""What is downloaded without --yes."""
+WHEEL_BYTES: Final = GB
+"""At most so much is downloaded for one release without its CUDA libraries."""
+BUILD_SECONDS: Final = 60
+"""Of a build, where none was made here that tells."""
+ASK_SECONDS: Final = 15
+
+
+@dataclass(frozen=True)
+class Job:
+    """One thing that one release has to do.
+
+    Attributes:
+        what: ``write`` the fixture, or ``read`` all fixtures of the recipe.
+        release: which one.
+    """
+
+    what: Literal["write", "read"]
+    release: CalendarRelease
+
+    def commands(self, recipe: str) -> str:
+        """The same as a line of a shell, for a shard of CI."""
+        name = self.release.name
+        work = (
+            f"produce {name} --recipe {recipe}" if self.what == "write" else f"observe --reader {name} --recipe {recipe} --record"
+        )
+        return f"torch-compat readers build {name} && torch-compat {work} && torch-compat readers remove {name}"
+
+
+class Everywhere:
+    """The work for one recipe in a tree.
+
+    Parameters:
+        place: the tree.
+        name: of the recipe.
+        trust: whether archives outside the frozen corpus may be run where releases are not isolated.
+        say: is told each step, a line each.
+        progress: makes what is told how far a reader is.
+        read: is given what each release read.
+
+    Raises:
+        UsageError: there is no such recipe.
+        CorpusError: it is unfinished.
+    """
+
+    def __init__(
+        self,
+        place: Root,
+        name: str,
+        *,
+        trust: bool = False,
+        say: Callable[[str], None] = lambda _: None,
+        progress: Callable[[], ProgressSink] = Silent,
+        read: Callable[[ObservedRelease], object] = lambda _: None,
+    ) -> None:
+        path: Path = place.inside(f"fixtures/recipes/{name}.py")
+        if not path.is_file():
+            raise UsageError(f"there is no recipe {name!r} in fixtures/recipes", code="unknown-recipe")
+        self.recipe: Recipe = read_recipe(path)
+        self.place = place
+        self.trust = trust
+        self.say = say
+        self.progress = progress
+        self.read = read
+        self.environments = Environments()
+
+    def jobs(self) -> list[Job]:
+        """What is left, in order: all writers, then all readers of what has been written."""
+        evidence = self._gathered()
+        calendar, scope = evidence.policy.calendar, evidence.policy.corpus
+        written = {entry.id for entry in evidence.corpus.entries}
+        writers = [calendar[one] for one in asked_writers(evidence.policy, self.recipe)]
+        left = [Job("write", one) for one in writers if f"{one.name}/{self.recipe.name}" not in written]
+        readers = [calendar[one] for one in scope.readers]
+        return left + [Job("read", one) for one in readers if left or self._unread(evidence, one)]
+
+    def to_build(self, jobs: list[Job]) -> list[str]:
+        """The releases that are built for these jobs, once for each job."""
+        return [one.release.version for one in jobs if self.environments.get(one.release.version) is None]
+
+    def cost(self, jobs: list[Job]) -> tuple[int, list[str]]:
+        """What these jobs take: the bytes that are downloaded at most, and all of it in words."""
+        builds = self.to_build(jobs)
+        download = len(builds) * WHEEL_BYTES
+        known = [float(one.description["seconds"]) for one in self.environments.all() if "seconds" in one.description]
+        build = max(known, default=BUILD_SECONDS)
+        minutes = (len(builds) * build + len(jobs) * ASK_SECONDS) / 60
+        writes = sum(one.what == "write" for one in jobs)
+        return download, [
+            f"{writes} releases write {self.recipe.file}, {len(jobs) - writes} releases read it",
+            f"download: at most {download / GB:.0f} GB, {WHEEL_BYTES / GB:.0f} GB for each of {len(builds)} builds",
+            f"disk: {NEEDED_BYTES['stub'] / GB:.0f} GB, since one environment is there at a time"
+            if builds
+            else "disk: nothing more",
+            f"time: about {max(round(minutes), 1)} minutes",
+        ]
+
+    def run(self, jobs: list[Job]) -> int:
+        """Do the work, release by release; 1 where a fixture was not reproduced as recorded."""
+        status = 0
+        for at, job in enumerate(jobs, 1):
+            ours = self.environments.get(job.release.version) is None
+            self.say(f"{at} of {len(jobs)}: {job.release.name} {'writes' if job.what == 'write' else 'reads'}")
+            environment = self.environments.build(job.release, progress=lambda step: self.say(f"  {step}"))
+            try:
+                if job.what == "write":
+                    with TorchRelease(environment) as reader:
+                        today = dt.datetime.now(dt.UTC).date()
+                        corpus = load_corpus(self.place.fixtures)
+                        done = produce(corpus, reader, [self.recipe], today, lambda _name: None)
+                    status = max(status, int(bool(done.differing)))
+                else:
+                    self._read(job.release)
+            finally:
+                if ours:
+                    self.environments.remove(job.release.version)
+        return status
+
+    def _read(self, release: CalendarRelease) -> None:
+        """Record what a release makes of the fixtures. Nothing is recorded of them yet that it could be compared with."""
+        evidence = self._gathered()
+        mine = [one for one in evidence.corpus.fixtures.values() if one.recipe == self.recipe.name]
+        if not mine or not self._unread(evidence, release):
+            return
+        asked = Asked(fixtures=mine, record=True, trust=trusted(self.place.fixtures, everything=self.trust))
+        with self.progress() as progress:
+            reading = observe_reader(self.place, evidence, release, asked, progress)
+        self.read(reading)
+
+    def _unread(self, evidence: Evidence, release: CalendarRelease) -> bool:
+        """Whether a reader has not read a fixture of the recipe as it is."""
+        mine = (fixture for fixture in evidence.corpus.fixtures.values() if fixture.recipe == self.recipe.name)
+        return any(is_unread(evidence, release, fixture) for fixture in mine)
+
+    def _gathered(self) -> Evidence:
+        with uncollected():
+            return gather(self.place, self.place.policy(), as_of=None)

@@ -1,0 +1,377 @@
+"""Observing with one release, and recording what came of it: ``torch-compat observe`` without its output.
+
+Observing a release and recording it takes a few lines::
+
+    place = find_root(Path("path/to/tree"))
+    evidence = gather(place)
+    asked = Asked(fixtures=list(evidence.corpus.fixtures.values()), whole=True, record=True, trust=frozen_in(place.fixtures))
+    reading = observe_reader(place, evidence, evidence.policy.calendar["2.13.0"], asked)
+
+``reading.reader`` has the observations; :mod:`torch_compat.replay.reproduced` compares them with what was recorded.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from torch_compat.corpus.recorded import read_recorded, record, write_recorded
+from torch_compat.corpus.surveys import FILES, parse_survey, read_survey, survey_differences, surveyed_releases, write_surveys
+from torch_compat.errors import CorpusError, NothingSelected, UsageError
+from torch_compat.places import inside
+from torch_compat.readers.build_release import built
+from torch_compat.readers.isolation import trust_nothing, warn_unless_isolated
+from torch_compat.replay.observe import Observing, code_digest, observe
+from torch_compat.replay.plan import plan, probe_key, sampled
+from torch_compat.replay.progress import SILENT
+from torch_compat.replay.survey import survey
+from torch_compat.rules.fixtures_frozen import UNFINISHED
+from torch_compat.writes import changing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torch_compat.corpus.corpus import Corpus
+    from torch_compat.corpus.manifest import Fixture
+    from torch_compat.corpus.observations import Observation, ObservedReader
+    from torch_compat.judging.evidence import Evidence
+    from torch_compat.policy import CalendarRelease, Policy
+    from torch_compat.readers.environments import Environment
+    from torch_compat.readers.isolation import Trust
+    from torch_compat.readers.torch_release import TorchRelease
+    from torch_compat.replay.plan import Sample
+    from torch_compat.replay.progress import ProgressSink
+    from torch_compat.workspace import Root
+
+__all__ = [
+    "Asked",
+    "ObservedRelease",
+    "is_missing",
+    "is_unread",
+    "observe_deprecations",
+    "observe_reader",
+    "observe_release",
+    "record_survey",
+    "refuse_damage",
+]
+
+SHOWN_FILES: Final = 3
+"""Of those that recording changed: a release changes one, another build of an old one many."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What is asked of each reader.
+
+    Attributes:
+        fixtures: those that it reads.
+        options: only this set of load options, where one is named.
+        sample: only this share of the cells.
+        missing: only what is not recorded of it as it is now.
+        again: whether what the last run observed is observed again.
+        record: whether the results replace what is recorded.
+        survey: whether what the release reports of itself is recorded, too.
+        whole: whether the fixtures are all, so that probes and deprecations are asked, too.
+        trust: which archives it may be given where it is not isolated.
+    """
+
+    fixtures: list[Fixture]
+    options: str | None = None
+    sample: Sample | None = None
+    missing: bool = False
+    again: bool = False
+    record: bool = False
+    survey: bool = False
+    whole: bool = False
+    trust: Trust = trust_nothing
+
+
+class ObservedRelease(NamedTuple):
+    """What came of asking a release.
+
+    Attributes:
+        reader: what it did; where nothing was missing, what is recorded of it.
+        evidence: the evidence with what was recorded.
+        asked: whether it was asked anything.
+    """
+
+    reader: ObservedReader
+    evidence: Evidence
+    asked: bool = True
+
+
+def observe_reader(
+    place: Root,
+    evidence: Evidence,
+    release: CalendarRelease,
+    asked: Asked,
+    progress: ProgressSink = SILENT,
+    workers: tuple[TorchRelease, TorchRelease] | None = None,
+) -> ObservedRelease:
+    """Let one release read, and record what came of it where that is asked.
+
+    Parameters:
+        workers: processes of the release that have been started.
+
+    Raises:
+        CorpusError: an archive is not what it was.
+        EnvironmentUnavailable: the release is not built here.
+        NothingSelected: it has nothing to observe.
+    """
+    chosen, whole = asked.fixtures, asked.whole
+    deprecated = whole
+    if asked.missing:
+        known = _recorded_of(evidence, release)
+        if known is not None and _probes_recorded(evidence, known):
+            chosen = [fixture for fixture in chosen if is_unread(evidence, release, fixture)]
+            whole = len(chosen) == len(evidence.corpus.fixtures)
+            deprecated = whole or not _deprecations_recorded(evidence, known)
+            if not chosen and not deprecated:
+                return ObservedRelease(known, evidence, asked=False)
+    refuse_damage(evidence.corpus, chosen, record=asked.record)
+    fresh = observe_release(
+        place,
+        evidence.policy,
+        evidence.corpus,
+        release,
+        built(release),
+        chosen,
+        progress,
+        options=asked.options,
+        again=asked.again or asked.record,
+        whole=whole,
+        sample=asked.sample,
+        workers=workers,
+        deprecated=deprecated,
+        trust=asked.trust,
+    )
+    if not fresh.cells and not fresh.deprecations:
+        raise NothingSelected(
+            f"{release.name} has nothing to observe in this selection",
+            hint="check whether the release supports these load options",
+        )
+    if asked.record:
+        if asked.survey:
+            record_survey(place, built(release), fresh, progress.say)  # first: if it fails, nothing is half recorded
+        recorded = _record(place, evidence, fresh, whole, progress.say)
+        evidence = replace(evidence, recorded={**evidence.recorded, recorded.name: recorded})
+    return ObservedRelease(fresh, evidence)
+
+
+def observe_deprecations(
+    place: Root, evidence: Evidence, release: CalendarRelease, *, record: bool, progress: ProgressSink = SILENT
+) -> ObservedRelease:
+    """Let a release use the deprecated things of all probes, each twice.
+
+    Raises:
+        NothingSelected: the corpus has no such probe.
+        CorpusError: it is to be recorded, and the corpus is not whole.
+        UsageError: there is nothing recorded of this very reader that lines could be added to.
+    """
+    corpus = evidence.corpus
+    if not corpus.deprecations:
+        raise NothingSelected("there are no probes of deprecated features to run", where=str(place.fixtures / "deprecations"))
+    if record and corpus.damage:
+        found = corpus.damage[0]
+        raise CorpusError(found.detail, where=str(corpus.folder / found.subject), code=found.kind)
+    progress.task(f"{release.name}: deprecations")
+    warn_unless_isolated(progress.say)
+    today = dt.datetime.now(dt.UTC).date()
+    fresh = observe(built(release), [], (), today=today, deprecations=corpus.deprecations)
+    return ObservedRelease(fresh, _record_deprecations(place, evidence, fresh, progress.say) if record else evidence)
+
+
+def _record_deprecations(place: Root, evidence: Evidence, fresh: ObservedReader, say: Callable[[str], None]) -> Evidence:
+    """Put what came out beside everything else that is recorded of this reader; the evidence with it."""
+
+    def merged(now: ObservedReader | None) -> ObservedReader:
+        if now is None or now.identity != fresh.identity:
+            raise UsageError(
+                f"the recorded observations are from another build of {fresh.name}, so a part of them cannot be replaced",
+                where=str(place.recorded),
+                hint="record all fixtures: run without --deprecations",
+            )
+        return replace(now, observed=fresh.observed, deprecations=fresh.deprecations)
+
+    with changing(place.path):
+        recorded, changed = record(place.recorded, fresh, merged)
+    say(_recorded_text(place, f"{len(fresh.deprecations)} deprecations", changed))
+    return replace(evidence, recorded=recorded.readers)
+
+
+def _recorded_text(place: Root, what: str, changed: list[Path]) -> str:
+    """What was recorded, and which files of the tree are no longer what they were."""
+    names = ", ".join(path.relative_to(place.path).as_posix() for path in changed[:SHOWN_FILES])
+    more = f" and {len(changed) - SHOWN_FILES} more" if len(changed) > SHOWN_FILES else ""
+    return f"recorded {what} in {names}{more}" if changed else f"{what} are already recorded: no file changed"
+
+
+def is_unread(evidence: Evidence, release: CalendarRelease, fixture: Fixture) -> bool:
+    """Whether no recorded observation of a release is about this fixture as it is, under some of its load options."""
+    readers = [reader for reader in evidence.recorded.values() if reader.release == release.version]
+    return any(
+        all(evidence.valid(reader, fixture, options) is None for reader in readers)
+        for options in evidence.policy.option_sets(fixture.family, release)  # type: ignore[arg-type]
+    )
+
+
+def _probes_recorded(evidence: Evidence, reader: ObservedReader) -> bool:
+    """Whether every probe, as it is now, was asked: probes are only asked together with everything else."""
+    return all(
+        probe.name in reader.probes and reader.probes[probe.name].key == probe_key(probe, reader.identity_digest)
+        for probe in evidence.corpus.probes
+    )
+
+
+def _deprecations_recorded(evidence: Evidence, reader: ObservedReader) -> bool:
+    """Whether every deprecated thing was used by its probe as it is now, and nothing is recorded of others."""
+    asked = {probe.name: probe_key(probe, reader.identity_digest) for probe in evidence.corpus.deprecations}
+    return asked == {name: one.key for name, one in reader.deprecations.items()}
+
+
+def _recorded_of(evidence: Evidence, release: CalendarRelease) -> ObservedReader | None:
+    return next((one for one in evidence.recorded.values() if one.release == release.version), None)
+
+
+def is_missing(evidence: Evidence, release: CalendarRelease) -> bool:
+    """Whether ``--missing`` would observe anything: a cell, a probe or a deprecation is not recorded of a release as it is now."""
+    known = _recorded_of(evidence, release)
+    return (
+        known is None
+        or not _probes_recorded(evidence, known)
+        or not _deprecations_recorded(evidence, known)
+        or any(is_unread(evidence, release, fixture) for fixture in evidence.corpus.fixtures.values())
+    )
+
+
+def refuse_damage(corpus: Corpus, chosen: list[Fixture], *, record: bool) -> None:
+    """Observe no archive that is not what it was, and record nothing about a corpus that is not whole."""
+    found = [damage for fixture in chosen if (damage := corpus.damage_of(fixture))]
+    if record:
+        found.extend(damage for damage in corpus.damage if damage.kind != UNFINISHED)
+    if found:
+        raise CorpusError(
+            found[0].detail,
+            where=str(corpus.folder / found[0].subject),
+            hint="restore it from version control; `torch-compat judge` lists all damage in the corpus",
+            code=found[0].kind,
+        )
+
+
+def observe_release(
+    place: Root,
+    policy: Policy,
+    corpus: Corpus,
+    release: CalendarRelease,
+    environment: Environment,
+    fixtures: list[Fixture],
+    progress: ProgressSink = SILENT,
+    *,
+    options: str | None = None,
+    again: bool = False,
+    whole: bool = True,
+    sample: Sample | None = None,
+    workers: tuple[TorchRelease, TorchRelease] | None = None,
+    deprecated: bool | None = None,
+    trust: Trust = trust_nothing,
+) -> ObservedReader:
+    """Observe with one release. What the last run observed under the same key is taken from reports/latest.
+
+    Parameters:
+        deprecated: whether deprecated things are used, too; None where that depends on whether everything else is observed.
+        trust: which fixtures it may be given where it is not isolated.
+    """
+    warn_unless_isolated(progress.say)
+    tasks = plan(policy, corpus, release, fixtures, options)
+    if sample is not None:
+        everything, tasks = tasks, sampled(tasks, release.name, sample)
+        progress.say(f"{release.name}: a sample of {len(tasks)} of {len(everything)} cells, with seed {sample.seed}")
+    cache = inside(
+        place.latest, f"observations/{code_digest()}"
+    )  # what other code made of the same readers is not what this makes
+    earlier = None if again else _last_run(cache, release.version)
+    bar = progress.task(f"{release.name}: starting")
+    state = Observing(progress=lambda state: bar(state.done, state.total))
+    today = dt.datetime.now(dt.UTC).date()
+    observed = observe(
+        environment,
+        tasks,
+        corpus.probes if whole else (),
+        today=today,
+        deprecations=corpus.deprecations if deprecated or (deprecated is None and whole) else (),
+        known=earlier,
+        state=state,
+        workers=workers,
+        trust=trust,
+    )
+    new = state.total // 2
+    progress.say(f"{observed.name}: {new} cells observed, {len(observed.cells) - new} reused from the last run")
+    if whole:
+        with changing(place.path):
+            write_recorded(inside(cache, observed.name), [observed])
+    return observed
+
+
+def _last_run(cache: Path, version: str) -> ObservedReader | None:
+    """What a build of this release did in the last run; None where there is nothing of it that can be read."""
+    for folder in sorted(cache.glob(f"torch-{version}*")):
+        for reader in read_recorded(inside(cache, folder.name)).readers.values():
+            if reader.release == version:
+                return reader
+    return None
+
+
+def _record(place: Root, evidence: Evidence, fresh: ObservedReader, whole: bool, say: Callable[[str], None]) -> ObservedReader:
+    """Write down what came out, beside what is recorded and was not asked for; all that is recorded of this reader then."""
+    before = evidence.recorded.get(fresh.name)
+
+    def merged(now: ObservedReader | None) -> ObservedReader:
+        """What came out, beside what is recorded now: another run may have recorded something while this one observed."""
+        if now is None or now.identity != fresh.identity:
+            if whole:
+                return fresh
+            raise UsageError(
+                f"the recorded observations are from another build of {fresh.name}, so a part of them cannot be replaced",
+                where=str(place.recorded),
+                hint="record all fixtures: run without --fixture and --options",
+            )
+        cells = {cell: one for cell, one in now.cells.items() if _is_kept(evidence, before, cell, one, whole=whole)}
+        return replace(
+            fresh if whole else now,
+            observed=fresh.observed,
+            cells={**cells, **fresh.cells},
+            deprecations=fresh.deprecations if whole else fresh.deprecations or now.deprecations,  # all are asked, or none
+        )
+
+    with changing(place.path):
+        recorded, changed = record(place.recorded, fresh, merged)
+    say(_recorded_text(place, f"{len(fresh.cells)} cells", changed))
+    return recorded.readers[fresh.name]
+
+
+def _is_kept(evidence: Evidence, before: ObservedReader | None, cell: tuple[str, str], one: Observation, *, whole: bool) -> bool:
+    """Whether a recorded cell that this run did not ask for stays: another run has recorded it meanwhile, or it was not this one's matter."""
+    known = None if before is None else before.cells.get(cell)
+    if known is None or known.key != one.key:
+        return True
+    return not whole and cell[0] in evidence.corpus.fixtures
+
+
+def record_survey(place: Root, environment: Environment, fresh: ObservedReader, say: Callable[[str], None]) -> None:
+    """While the environment stands: everything that later work wants to know of this release."""
+    found = parse_survey(
+        fresh.release, fresh.identity, dt.date.fromisoformat(fresh.observed), survey(environment, place.fixtures)
+    )
+    with changing(place.path):
+        if fresh.release in surveyed_releases(place.fixtures):
+            differences = survey_differences(read_survey(place.fixtures, fresh.release), found)
+            if not differences:
+                return
+            for line in differences:
+                say(f"survey of {fresh.release}: {line}")
+        write_surveys(place.fixtures, [found])
+    folders = sorted({Path(file).parent.as_posix() for file, _ in FILES.values()})
+    places = " and ".join((place.fixtures / folder).relative_to(place.path).as_posix() for folder in folders)
+    say(f"recorded the survey of {fresh.release} in {places}")

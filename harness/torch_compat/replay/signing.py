@@ -1,0 +1,249 @@
+"""Signing for a release on recorded evidence, verifying, attaching a signature and withdrawing: ``torch-compat signoff`` without its output."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from torch_compat.corpus.corpus import load_corpus
+from torch_compat.errors import EnvironmentUnavailable, NothingSelected, UsageError
+from torch_compat.escapes import escaped
+from torch_compat.judging.gathering import gather, uncollected
+from torch_compat.judging.judge import examine
+from torch_compat.places import is_plain, read_whole
+from torch_compat.report.documents import hand_of
+from torch_compat.report.release.compatibility_notes import notes_md
+from torch_compat.report.release.report import release_report
+from torch_compat.report.release.signoff import (
+    FOLDER,
+    NOTES_FILE,
+    SIGNATURE,
+    STATEMENT,
+    WITHDRAWN,
+    Blocker,
+    amended,
+    blockers,
+    changes_since,
+    evidence_files,
+    read_statement,
+    signoffs_of,
+    statement,
+    statement_text,
+)
+from torch_compat.writes import changing, put
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from torch_compat.workspace import Root
+
+__all__ = ["NAMESPACE", "Signed", "Verified", "attach", "sign", "verify", "withdraw"]
+
+NAMESPACE: Final = "torch-compat"
+"""The name space of signatures: ssh-keygen -Y sign -n torch-compat."""
+
+
+class Signed(NamedTuple):
+    """What came of signing.
+
+    Attributes:
+        folder: where the sign-off lies, below ``reports/signoffs``; "" where it is refused.
+        document: what was signed.
+        taken: what was accepted, and why.
+        left: what is in its way and was not accepted.
+        evidence: the digest of what was judged.
+    """
+
+    folder: str
+    document: Mapping[str, Any]
+    taken: tuple[tuple[Blocker, str], ...]
+    left: tuple[Blocker, ...]
+    evidence: str
+
+
+class Verified(NamedTuple):
+    """What has become of a sign-off.
+
+    Attributes:
+        folder: where it lies.
+        document: what was signed; None where it is lost.
+        changed: everything that has changed since, in words.
+        withdrawn: who withdrew it, when and why, as it is written; "" where nobody did.
+        signature: an exit status, and what is to be said of the signature.
+    """
+
+    folder: str
+    document: Mapping[str, Any] | None
+    changed: tuple[str, ...] = ()
+    withdrawn: str = ""
+    signature: tuple[int, str] = (0, "")
+
+    @property
+    def exit_status(self) -> int:
+        """1 if something has changed or it is withdrawn, else that of the signature."""
+        return 1 if self.document is None or self.changed or self.withdrawn else self.signature[0]
+
+
+def sign(
+    place: Root,
+    version: str,
+    by: str,
+    day: str,
+    accepted: Mapping[str, str],
+    counting: Callable[[str], AbstractContextManager[Callable[[int, int], None]]],
+) -> Signed:
+    """Sign for a release, unless something is in the way that is not accepted.
+
+    Parameters:
+        accepted: reasons, by the ids of what is accepted.
+        counting: begins a part of the work, and gives what is told how far it is.
+
+    Raises:
+        UsageError: it is signed already, or something cannot be accepted.
+        WriteError: the sign-off cannot be written.
+    """
+    older = signoffs_of(place.path, version)
+    if older and not _file(place, older[-1], WITHDRAWN).is_file():
+        raise UsageError(
+            f"{version} is already signed, in {FOLDER}/{older[-1]}", hint="use --verify, or --withdraw it first", code="signed"
+        )
+    with changing(place.path):
+        with uncollected():
+            evidence = gather(place, place.policy(), as_of=None)
+            with counting("judging") as step:
+                report, judgements = examine(evidence, step)
+            found = release_report(evidence, report, judgements, version)
+        held = blockers(report, found)
+        taken = _accepted(held, accepted)
+        left = [one for one in held if one not in {blocker for blocker, _ in taken}]
+        if left:
+            return Signed("", {}, tuple(taken), tuple(left), report.evidence)
+        hand = hand_of(place, found)
+        with counting("writing the notes") as step:
+            notes = notes_md(found, hand, step)
+        document = statement(
+            report, found, evidence_files(place.path), notes, by=by, date=day, accepted=taken, amends=amended(place.path, version)
+        )
+        folder = version if not older else f"{version}-{len(older) + 1}"
+        put(_file(place, folder, STATEMENT), statement_text(document), encoding="ascii")
+        put(_file(place, folder, NOTES_FILE), notes, encoding="utf-8")
+    return Signed(folder, document, tuple(taken), (), report.evidence)
+
+
+def _accepted(held: list[Blocker], accepted: Mapping[str, str]) -> list[tuple[Blocker, str]]:
+    known = {one.id: one for one in held if one.acceptable}
+    taken = []
+    for name, why in accepted.items():
+        if name not in known:
+            nearest = get_close_matches(name, known, n=1, cutoff=0.3)
+            hint = f"nearest: {nearest[0]}" if nearest else "nothing has to be accepted" if not known else None
+            raise UsageError(f"{escaped(name)} cannot be accepted", hint=hint, code="unknown-id")
+        taken.append((known[name], why))
+    return taken
+
+
+def _file(place: Root, folder: str, name: str) -> Path:
+    return place.inside(f"{FOLDER}/{folder}/{name}")
+
+
+def _newest(place: Root, version: str) -> str:
+    found = signoffs_of(place.path, version)
+    if not found:
+        raise NothingSelected(f"{version} is not signed", hint=f"torch-compat signoff {version} --by NAME", code="not-signed")
+    return found[-1]
+
+
+def verify(place: Root, version: str, signers: Path | None) -> Verified:
+    """Compare the newest sign-off of a release with what the tree holds now.
+
+    Parameters:
+        signers: the allowed signers file for ssh-keygen.
+
+    Raises:
+        NothingSelected: it is not signed.
+        EnvironmentUnavailable: ssh-keygen is needed and not installed.
+    """
+    name = _newest(place, version)
+    folder = place.inside(f"{FOLDER}/{name}")
+    names = sorted(one.name for one in folder.iterdir())
+    files = {one: read_whole(_file(place, name, one)) for one in names if is_plain(one)}
+    if STATEMENT not in files:
+        return Verified(name, None)
+    document = read_statement(files[STATEMENT], f"{FOLDER}/{name}/{STATEMENT}")
+    changed = changes_since(document, evidence_files(place.path), files)
+    changed += [f"added: {escaped(one)} to the sign-off" for one in names if not is_plain(one)]
+    changed += [f"{one.kind}: {escaped(f'{one.subject}: {one.detail}')}" for one in load_corpus(place.fixtures).damage]
+    withdrawn = escaped(files[WITHDRAWN].decode("utf-8", "replace").strip()) or "without a word" if WITHDRAWN in files else ""
+    return Verified(name, document, tuple(changed), withdrawn, _signature(_file(place, name, SIGNATURE), files, signers))
+
+
+def _signature(path: Path, files: dict[str, bytes], signers: Path | None) -> tuple[int, str]:
+    """An exit status, and what is to be said of the signature."""
+    if SIGNATURE not in files:
+        return (1, "no signature is attached, and signers were given") if signers is not None else (0, "no signature is attached")
+    if signers is None:
+        return 4, "a signature is attached and was not verified: give --signers FILE"
+    tool = shutil.which("ssh-keygen")
+    if tool is None:
+        raise EnvironmentUnavailable("ssh-keygen is not installed, so the signature cannot be verified", code="no-ssh-keygen")
+    if not signers.is_file():
+        raise UsageError("there is no such file", where=str(signers))
+    found = subprocess.run(
+        [tool, "-Y", "find-principals", "-f", signers, "-s", path], capture_output=True, text=True, errors="replace", check=False
+    )
+    who = found.stdout.splitlines()[0].strip() if found.returncode == 0 and found.stdout.strip() else ""
+    if not who:
+        return 1, "the signature is of nobody in the file of signers"
+    done = subprocess.run(
+        [tool, "-Y", "verify", "-f", signers, "-I", who, "-n", NAMESPACE, "-s", path],
+        input=files[STATEMENT],
+        capture_output=True,
+        check=False,
+    )
+    if done.returncode:
+        return 1, f"the signature of {escaped(who)} does not fit {STATEMENT}"
+    return 0, f"the signature is of {escaped(who)}"
+
+
+def attach(place: Root, version: str, signature: Path) -> str:
+    """Add a detached signature to the newest sign-off of a release; the folder of that.
+
+    Raises:
+        NothingSelected: it is not signed.
+        UsageError: the file is no signature.
+        WriteError: it cannot be written.
+    """
+    name = _newest(place, version)
+    if not signature.is_file():
+        raise UsageError("there is no such file", where=str(signature))
+    data = read_whole(signature, 1 << 16)
+    if not data.startswith(b"-----BEGIN SSH SIGNATURE-----"):
+        raise UsageError(
+            "is not a signature made by ssh-keygen",
+            where=str(signature),
+            hint=f"ssh-keygen -Y sign -f KEY -n {NAMESPACE} {STATEMENT}",
+        )
+    with changing(place.path):
+        put(_file(place, name, SIGNATURE), data)
+    return name
+
+
+def withdraw(place: Root, version: str, by: str, day: str, because: str) -> str:
+    """Mark the newest sign-off of a release as withdrawn; the folder of that.
+
+    Raises:
+        NothingSelected: it is not signed.
+        UsageError: it is withdrawn already.
+        WriteError: it cannot be written.
+    """
+    name = _newest(place, version)
+    if _file(place, name, WITHDRAWN).is_file():
+        raise UsageError(f"{FOLDER}/{name} is already withdrawn", code="withdrawn")
+    with changing(place.path):
+        put(_file(place, name, WITHDRAWN), json.dumps({"by": by, "date": day, "because": because}, sort_keys=True) + "\n")
+    return name

@@ -1,0 +1,136 @@
+"""What a check of operators found, as text and as JSON: each break, what to do about it, and the waiver that would cover all of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final
+
+from torch_compat.judging.operator_check import advice
+from torch_compat.operators.differences import in_words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torch_compat.judging.operator_check import CheckedOperators
+    from torch_compat.operators.breaks import Break
+    from torch_compat.operators.differences import Difference
+
+__all__ = ["check_document", "check_lines"]
+
+LABEL: Final = 8
+
+
+def check_document(checked: CheckedOperators) -> dict[str, Any]:
+    """For JSON."""
+    return {
+        "old": checked.old.name,
+        "new": checked.new.name,
+        "exit_status": checked.exit_status,
+        "broken": [{**_row(one), "do": advice(one)} for one in checked.broken],
+        "waived": [{**_row(one), "waiver": waiver} for one, waiver in checked.waived],
+        "summary": checked.summary(),
+        "upgraded": [{**_row(one), "upgrader": one.upgrader} for one in checked.upgraded],
+        "named": [_row(one) for one in checked.named],
+        "left_aside": [{"operator": operator, "import": module} for operator, module in checked.aside],
+        "unknown": [_row(one) for one in checked.unknown],
+        "waivers": [{"waiver": waiver, "problem": problem} for waiver, problem in checked.problems],
+        "incomplete": [{"set": name, "why": why} for name, why in checked.incomplete],
+        "draft": _draft(checked),
+    }
+
+
+def _row(one: Break) -> dict[str, Any]:
+    return {
+        "operator": one.operator,
+        "side": one.side,
+        "old": one.old,
+        "new": one.new,
+        "what": one.what,
+        "change": list(one.change),
+        "reason": one.reason,
+        "taken_by": one.taken_by,
+    }
+
+
+def check_lines(checked: CheckedOperators) -> Iterator[str]:
+    """What a check found, for people: the numbers, each break, what to do about it, and the waiver that would cover all of them."""
+    yield from _summary(checked)
+    for one in checked.broken:
+        yield f"{one.operator} breaks {one.side}"
+        yield f"    {'old':<{LABEL}}{one.old}"
+        if one.new is not None:
+            yield f"    {'new':<{LABEL}}{one.new}"
+        yield f"    {'why':<{LABEL}}{one.reason}"
+        yield f"    {'change':<{LABEL}}{in_words(one.change)}"
+        if one.taken_by is not None:
+            yield f"    {'but':<{LABEL}}TorchScript code does not name overloads, and {one.taken_by} accepts the same calls"
+        yield f"    {'do':<{LABEL}}{advice(one)}"
+    draft = _draft(checked)
+    if draft is not None:
+        yield "If no program can have been saved with these operators, waive the breaks with policies/torch/operator_waivers/<id>.toml:"
+        yield draft
+    for waiver, problem in checked.problems:
+        yield f"waiver {waiver} {problem}"
+    for one in checked.unknown:
+        yield f"{one.operator}: unknown: {one.reason}"
+    for name, why in checked.incomplete:
+        yield f"{name} is not completely known: {why}"
+    for side in (checked.old, checked.new):
+        if side.methods:
+            yield f"{side.name}: skipped {side.methods} methods of classes, which are not operators"
+
+
+def _summary(checked: CheckedOperators) -> Iterator[str]:
+    """The numbers, in a few lines."""
+    said = {
+        "broken": len(checked.broken),
+        "waived": len(checked.waived),
+        "with an upgrader": len(checked.upgraded),
+        "unknown": len(checked.unknown),
+    }
+    old, new = checked.old, checked.new
+    texts = ", ".join(f"{count} {what}" for what, count in said.items())
+    yield f"{old.name} ({len(old.schemas)} schemas) to {new.name} ({len(new.schemas)}): {texts}"
+    numbers = checked.summary()
+    ahead = "forward not asked (--forward)" if not checked.forward else f"{numbers['broken_forward']} forward"
+    yield f"    broken: {numbers['broken_backward']} backward, {ahead}"
+    yield f"    operators: {checked.counts.removed} removed, {checked.counts.changed} changed, {checked.counts.added} added"
+    if checked.named:
+        yield f"    {len(checked.named)} overloads only gained a name, which no archive of the older side states: no breaks"
+    for module, count in sorted(Counter(module for _, module in checked.aside).items()):
+        yield f"    left out, not imported: {count} of {module}"
+
+
+def _draft(checked: CheckedOperators) -> str | None:
+    """The waivers that would cover what is broken, but for what only a person can say."""
+    texts = []
+    for side in ("backward", "forward"):
+        groups: dict[tuple[Difference, ...], set[str]] = {}
+        for one in checked.broken:
+            if one.side == side:
+                groups.setdefault(one.change, set()).add(one.operator)
+        if not groups:
+            continue
+        since = (
+            f'"{checked.new.release}"'
+            if checked.new.release
+            else "<replace this: the release that will contain the change, in quotes>"
+        )
+        lines = [
+            "[operator_waiver]",
+            'id = "<replace this: the name of this file>"',
+            'title = "<replace this: what happened, in one line>"',
+            f'side = "{side}"',
+            f"since = {since}",
+            'reason = "<replace this: why this is accepted>"',
+            'evidence = "<replace this: what shows that no program is affected>"',
+            'owner = "<replace this: the person responsible>"',
+        ]
+        if checked.new.release is None:
+            lines.append("expires = <replace this: the first day on which the waiver no longer holds, such as 2027-01-31>")
+        for change, operators in sorted(groups.items(), key=lambda item: (-len(item[1]), item[0])):
+            names = "".join(f'    "{operator}",\n' for operator in sorted(operators))
+            stated = ", ".join(f'"{one}"' for one in change)
+            lines += ["", "[[operator_waiver.covers]]", f"change = [{stated}]", f"operators = [\n{names}]"]
+        texts.append("\n".join(lines))
+    return "\n\n".join(texts) or None

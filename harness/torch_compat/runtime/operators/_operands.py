@@ -1,0 +1,45 @@
+"""The operands of arithmetic: tensors and numbers, as releases have them beside each other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from torch_compat.runtime import dtypes
+from torch_compat.runtime.operators._common import (
+    FLOAT32,
+    HALVES,
+    Array,
+    as_array,
+    cast,
+    common,
+    fail,
+    words,
+)
+from torch_compat.runtime.tensor import Tensor
+
+Operand = Any  # a tensor or a Python number: told apart at run time
+
+
+SHORT = 2  # bytes
+
+
+def single(x: Array, other: Operand) -> Array | None:
+    """A number as float32 beside elements of 16 bits, which is not rounded to them since 2.1; None where this is no such case."""
+    if x.dtype.itemsize != SHORT or x.dtype not in HALVES:
+        return None
+    if other.__class__ is not Tensor:
+        return np.asarray(other, FLOAT32)
+    return other.array.astype(FLOAT32) if other.array.size == 1 else None
+
+
+def with_out(self: Operand, other: Operand, out: Tensor | None) -> tuple[Array, Array]:
+    """Until 1.5 the type of ``out`` takes part: operands become of it before they are divided."""
+    x, y = common(self, other)
+    if out is not None and out.array.dtype != x.dtype:
+        if dtypes.of_numpy(x.dtype).category > out.dtype.category:
+            raise fail(f"result type {words(x.dtype)} can't be cast to the desired output type {words(out.array.dtype)}")
+        together = dtypes.promote(dtypes.of_numpy(x.dtype), out.dtype)
+        return cast(as_array(self), together.array), cast(as_array(other), together.array)
+    return x, y

@@ -1,0 +1,436 @@
+"""Decompositions of matrices, what is solved and inverted by them, and norms of matrices."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from torch_compat.errors import Unsupported
+from torch_compat.runtime import dtypes
+from torch_compat.runtime.operators._common import (
+    BOOL,
+    Array,
+    axis,
+    broadcast,
+    fail,
+    functional,
+    words,
+)
+from torch_compat.runtime.operators._products import decomposed, exact, looped, multiplied
+from torch_compat.runtime.operators.norms import norm_of
+from torch_compat.runtime.registry import operator
+from torch_compat.runtime.tensor import Tensor
+from torch_compat.runtime.values import raised
+
+
+def _square(where: str, a: Array) -> None:
+    if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
+        raise fail(
+            f"{where}: A must be batches of square matrices, but they are {a.shape[-2] if a.ndim > 1 else 1} by {a.shape[-1] if a.ndim else 1} matrices"
+        )
+    _floating(where, a)
+
+
+def _floating(where: str, a: Array) -> None:
+    if a.dtype.kind not in "fc" or a.dtype.itemsize < 4:
+        raise fail(f"{where}: Expected a floating point or complex tensor as input. Got {words(a.dtype)}")
+
+
+def _matrix(where: str, a: Array) -> None:
+    if a.ndim < 2:
+        raise fail(f"{where}: The input tensor must have at least 2 dimensions.")
+
+
+def _factored(matrix: Array) -> tuple[Array, list[int], int]:
+    """LU with the largest pivot of each column, as LAPACK's getrf: both factors in one matrix, rows, and the first zero pivot."""
+    lu = matrix.copy()
+    n = lu.shape[0]
+    rows = list(range(n))
+    zero = 0
+    for k in range(looped(n, n * n)):
+        best = k + int(np.argmax(np.abs(lu[k:, k])))
+        if lu[best, k] == 0:
+            zero = zero or k + 1
+            continue
+        if best != k:
+            lu[[k, best]] = lu[[best, k]]
+            rows[k], rows[best] = rows[best], rows[k]
+        lu[k + 1 :, k] /= lu[k, k]
+        lu[k + 1 :, k + 1 :] -= np.outer(lu[k + 1 :, k], lu[k, k + 1 :])
+    return lu, rows, zero
+
+
+def _each(function: Any, a: Array) -> Array:
+    try:
+        return function(decomposed(a))
+    except np.linalg.LinAlgError as error:
+        raise raised(
+            "RuntimeError",
+            f"linalg: The diagonal element is zero, the inversion could not be completed because the input matrix is singular ({error}).",
+        ) from error
+
+
+@operator("aten::solve", "aten::gesv")
+def solve(self: Tensor, A: Tensor) -> tuple[Tensor, Tensor]:  # noqa: N803
+    """The solution of ``A X = self`` and the factors of A."""
+    b, a = self.array, A.array
+    _square("solve", a)
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    a, b = np.broadcast_to(a, batch + a.shape[-2:]), np.broadcast_to(b, batch + b.shape[-2:])
+    solution, factors = np.empty_like(b), np.empty_like(a)
+    looped(math.prod(batch))
+    for index in np.ndindex(*batch):
+        lu, rows, zero = _factored(exact(a[index]))
+        if zero:
+            raise fail(f"solve_cpu: U({zero},{zero}) is zero, singular U.")
+        lower = np.tril(lu, -1) + np.eye(lu.shape[0])
+        solution[index] = np.linalg.solve(np.triu(lu), np.linalg.solve(lower, exact(b[index])[rows]))
+        factors[index] = lu
+    return Tensor(solution), Tensor(factors)
+
+
+@operator("aten::linalg_solve")
+def linalg_solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:  # noqa: N803
+    """The solution of ``A X = B``."""
+    a, b = A.array, B.array
+    _square("linalg.solve", a)
+    vector = b.ndim == 1 or (b.ndim == a.ndim - 1 and b.shape == a.shape[:-1])
+    right = exact(b)[..., None] if vector else exact(b)
+    if not left:
+        found = np.swapaxes(_each(lambda x: np.linalg.solve(np.swapaxes(x, -1, -2), np.swapaxes(right, -1, -2)), a), -1, -2)
+    else:
+        found = _each(lambda x: np.linalg.solve(x, right), a)
+    return Tensor((found[..., 0] if vector else found).astype(a.dtype))
+
+
+def _symeig(self: Tensor, eigenvectors: bool, upper: bool, *, zeros: bool) -> tuple[Tensor, Tensor]:
+    a = self.array
+    _square("symeig", a)
+    values, vectors = np.linalg.eigh(decomposed(a), UPLO="U" if upper else "L")
+    nothing = np.zeros(a.shape if zeros else (0,), a.dtype)
+    return Tensor(values.astype(a.dtype)), Tensor(vectors.astype(a.dtype) if eigenvectors else nothing)
+
+
+# Up to 1.3 eigenvectors that nobody asked for are a matrix of zeros, later a tensor without elements.
+operator("aten::symeig")(lambda self, eigenvectors=False, upper=True: _symeig(self, eigenvectors, upper, zeros=True))
+operator("aten::symeig", since="1.4.0")(
+    lambda self, eigenvectors=False, upper=True: _symeig(self, eigenvectors, upper, zeros=False)
+)
+
+
+@operator("aten::linalg_eigh", "aten::_linalg_eigh")
+def linalg_eigh(self: Tensor, UPLO: str = "L", compute_v: bool = True) -> tuple[Tensor, Tensor]:  # noqa: N803
+    """Eigenvalues and vectors of symmetric matrices."""
+    _square("linalg.eigh", self.array)
+    decompose: Any = np.linalg.eigh
+    values, vectors = decompose(decomposed(self.array), UPLO=UPLO)
+    if not compute_v:
+        vectors = np.zeros(0)
+    return Tensor(values.astype(_real(self.array.dtype))), Tensor(vectors.astype(self.array.dtype))
+
+
+@operator("aten::linalg_eigvalsh")
+def linalg_eigvalsh(self: Tensor, UPLO: str = "L") -> Tensor:  # noqa: N803
+    """Eigenvalues of symmetric matrices."""
+    return linalg_eigh(self, UPLO)[0]
+
+
+@functional("inverse", "linalg_inv")
+def inverse(self: Tensor) -> Tensor:
+    """Of square matrices."""
+    _square("linalg.inv", self.array)
+    return Tensor(_each(np.linalg.inv, self.array).astype(self.array.dtype))
+
+
+@functional("det", "linalg_det")
+def det(self: Tensor) -> Tensor:
+    """Determinants."""
+    _square("linalg.det", self.array)
+    return Tensor(np.asarray(np.linalg.det(decomposed(self.array))).astype(self.array.dtype))
+
+
+@operator("aten::logdet")
+def logdet(self: Tensor) -> Tensor:
+    """Logarithms of determinants."""
+    _square("logdet", self.array)
+    return Tensor(np.log(np.asarray(np.linalg.det(decomposed(self.array)))).astype(self.array.dtype))
+
+
+@operator("aten::slogdet", "aten::linalg_slogdet")
+def slogdet(self: Tensor) -> tuple[Tensor, Tensor]:
+    """Signs and logarithms of determinants."""
+    _square("linalg.slogdet", self.array)
+    sign, size = np.linalg.slogdet(decomposed(self.array))
+    return Tensor(np.asarray(sign).astype(self.array.dtype)), Tensor(np.asarray(size).astype(_real(self.array.dtype)))
+
+
+@functional("cholesky")
+def cholesky(self: Tensor, upper: bool = False) -> Tensor:
+    """The triangular root of positive definite matrices; of nothing, whatever its shape is, nothing."""
+    if not self.array.size:
+        return Tensor(self.array.copy())
+    _square("cholesky", self.array)
+    try:
+        given = decomposed(self.array)  # of which one triangle is read
+        found = np.linalg.cholesky(np.swapaxes(given, -1, -2) if upper else given).astype(self.array.dtype)
+    except np.linalg.LinAlgError as error:
+        raise fail("cholesky: The factorization could not be completed because the input is not positive-definite.") from error
+    return Tensor(np.swapaxes(found, -1, -2) if upper else found)
+
+
+@functional("linalg_cholesky")
+def linalg_cholesky(self: Tensor, *, upper: bool = False) -> Tensor:
+    """As :func:`cholesky`, of square matrices only."""
+    _square("linalg.cholesky", self.array)
+    return cholesky(self, upper)
+
+
+@operator("aten::qr")
+def qr(self: Tensor, some: bool = True) -> tuple[Tensor, Tensor]:
+    """Orthogonal and triangular factors."""
+    _floating("qr", self.array)
+    _matrix("qr", self.array)
+    q, r = np.linalg.qr(decomposed(self.array), mode="reduced" if some else "complete")
+    return Tensor(q.astype(self.array.dtype)), Tensor(r.astype(self.array.dtype))
+
+
+@operator("aten::linalg_qr")
+def linalg_qr(A: Tensor, mode: str = "reduced") -> tuple[Tensor, Tensor]:  # noqa: N803
+    """As :func:`qr`; the second matrix alone where that is all that is wanted."""
+    q, r = qr(A, mode != "complete")
+    return (Tensor(np.zeros(0, A.array.dtype)) if mode == "r" else q), r
+
+
+def _finite(array: Array) -> Array:
+    """Matrices without infinities and NaN, with which LAPACK's singular values may never end.
+
+    Raises:
+        Raised: one has some.
+    """
+    if not np.isfinite(array).all():
+        raise fail("linalg.svd: The algorithm failed to converge because the input matrix contained non-finite values.")
+    return array
+
+
+@operator("aten::svd")
+def svd(self: Tensor, some: bool = True, compute_uv: bool = True) -> tuple[Tensor, Tensor, Tensor]:
+    """Singular vectors and values."""
+    del compute_uv
+    _floating("svd", self.array)
+    _matrix("svd", self.array)
+    u, s, vh = np.linalg.svd(_finite(decomposed(self.array)), full_matrices=not some)
+    kind = self.array.dtype
+    return Tensor(u.astype(kind)), Tensor(s.astype(kind)), Tensor(np.swapaxes(vh.conj(), -1, -2).astype(kind))
+
+
+@operator("aten::linalg_svd")
+def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> tuple[Tensor, Tensor, Tensor]:  # noqa: N803
+    """Singular vectors and values."""
+    del driver
+    _matrix("linalg.svd", A.array)
+    u, s, vh = np.linalg.svd(_finite(decomposed(A.array)), full_matrices=full_matrices)
+    return Tensor(u.astype(A.array.dtype)), Tensor(s.astype(A.array.dtype)), Tensor(vh.astype(A.array.dtype))
+
+
+@operator("aten::linalg_svdvals")
+def linalg_svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:  # noqa: N803
+    """Singular values."""
+    del driver
+    _matrix("linalg.svdvals", A.array)
+    found = np.linalg.svd(_finite(decomposed(A.array)), compute_uv=False)
+    return Tensor(found.astype(_real(A.array.dtype)))
+
+
+@operator("aten::pinverse", "aten::linalg_pinv")
+def pinverse(self: Tensor, rcond: Any = 1e-15, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Tensor:
+    """Moore and Penrose's inverse; what is smaller than both tolerances is nothing."""
+    _matrix("pinverse", self.array)
+    _floating("pinverse", self.array)
+    array = _finite(decomposed(self.array))
+    if atol is None and rtol is None:
+        cut = rcond.array if rcond.__class__ is Tensor else rcond
+    else:
+        given = [0.0 if one is None else one.array if one.__class__ is Tensor else one for one in (atol, rtol)]
+        if rtol is None and not np.any(np.asarray(given[0]) > 0):
+            given[1] = max(array.shape[-2:]) * np.finfo(self.array.dtype).eps
+        largest = np.linalg.norm(array, 2, (-2, -1))
+        with np.errstate(all="ignore"):
+            cut = np.maximum(np.asarray(given[0]) / largest, given[1])
+    whole = np.broadcast_to(array, (*np.broadcast_shapes(np.shape(cut), array.shape[:-2]), *array.shape[-2:]))
+    return Tensor(np.linalg.pinv(whole, cut, hermitian).astype(self.array.dtype))
+
+
+@operator("aten::matrix_power", "aten::linalg_matrix_power")
+def matrix_power(self: Tensor, n: int) -> Tensor:
+    """Whole powers of square matrices."""
+    array = self.array
+    if array.ndim < 2:
+        raise fail("linalg.matrix_power: The input tensor A must have at least 2 dimensions.")
+    if array.shape[-1] != array.shape[-2]:
+        if n == 1:
+            raise Unsupported(
+                "the reference reader knows no first power of a matrix that is not square", code="value"
+            )  # up to 1.8 it is a copy
+        rows, columns = array.shape[-2:]
+        raise fail(f"linalg.matrix_power: A must be batches of square matrices, but they are {rows} by {columns} matrices")
+    return Tensor(_each(lambda a: np.linalg.matrix_power(a, n), array).astype(array.dtype))
+
+
+_matrix_norm: Any = np.linalg.norm
+
+
+def _real(kind: np.dtype[Any]) -> np.dtype[Any]:
+    """The type of the parts of complex numbers; others as they are."""
+    return np.dtype(np.float32 if kind == np.complex64 else np.float64) if kind.kind == "c" else kind
+
+
+@functional("linalg_norm")
+def linalg_norm(self: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:  # noqa: A002
+    """Of vectors and matrices."""
+    array = self.array if dtype is None else self.array.astype(dtypes.as_dtype(dtype).array)  # type: ignore[union-attr]
+    dims = (
+        tuple(range(array.ndim))
+        if dim is None
+        else tuple(axis(one, array.ndim) for one in ([dim] if dim.__class__ is int else dim))
+    )
+    kind = _real(array.dtype)
+    if dim is not None and len(dims) not in {1, 2}:
+        raise fail(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dims)}")
+    if ord is None:
+        return Tensor(norm_of(array, 2.0, dims, keepdims=keepdim).astype(kind))
+    if len(dims) not in {1, 2}:
+        raise fail(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {array.ndim}D.")
+    if isinstance(ord, str) and len(dims) != 2:
+        raise fail(f"linalg.norm: Order {ord} is one of matrices, of two dimensions. Got {len(dims)}.")
+    if len(dims) == 2:
+        if not isinstance(ord, str) and abs(ord) not in {1, 2, math.inf}:
+            raise fail(f"linalg.matrix_norm: Order {ord} not supported.")
+        return Tensor(
+            np.asarray(_matrix_norm(decomposed(array), ord if isinstance(ord, str) else float(ord), dims, keepdim)).astype(kind)
+        )
+    if (ord < 0 or ord == math.inf) and array.ndim and not array.shape[dims[0]]:
+        raise fail(
+            f"linalg.vector_norm cannot compute the {ord} norm on the dimension {dims[0]} because this dimension is empty and the operation does not have an "
+            "identity"
+        )
+    return Tensor(norm_of(array, float(ord), dims, keepdims=keepdim).astype(kind))
+
+
+@operator("aten::nuclear_norm")
+def nuclear_norm_1_0(self: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """Up to 1.6 one dimension is kept in the place of two."""
+    dims, keepdim = (None, dim) if dim.__class__ is bool else (dim, keepdim)
+    found = nuclear_norm(self, dims)
+    return Tensor(found.array[..., None]) if keepdim else found
+
+
+@operator("aten::nuclear_norm", since="1.7.0")
+def nuclear_norm(self: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """The sum of singular values."""
+    if dim.__class__ is bool:  # of the form without dimensions
+        dim, keepdim = None, dim
+    dims = (-2, -1) if dim is None else tuple(dim)
+    return Tensor(np.asarray(np.linalg.norm(decomposed(self.array), "nuc", dims, keepdim)).astype(_real(self.array.dtype)))
+
+
+@operator("aten::triangular_solve")
+def triangular_solve(
+    self: Tensor,
+    A: Tensor,  # noqa: N803
+    upper: bool = True,
+    transpose: bool = False,
+    unitriangular: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """The solution of a triangular system."""
+    b = exact(self.array)
+    for name, one in (("b", self), ("A", A)):
+        if one.array.ndim < 2:
+            raise fail(
+                f"torch.triangular_solve: Expected {name} to have at least 2 dimensions, but it has {one.array.ndim} dimensions instead"
+            )
+    if A.array.shape[-1] != A.array.shape[-2]:
+        raise fail(
+            f"triangular_solve: A must be batches of square matrices, but they are {A.array.shape[-2]} by {A.array.shape[-1]} matrices"
+        )
+    if b.shape[-2] != A.array.shape[-1]:
+        raise fail(
+            f"Incompatible matrix sizes for triangular_solve: each A matrix is {A.array.shape[-1]} by {A.array.shape[-1]} but each b matrix is "
+            f"{b.shape[-2]} by {b.shape[-1]}"
+        )
+    _floating("triangular_solve", self.array)
+    batch = broadcast(np.empty(b.shape[:-2], BOOL), np.empty(A.array.shape[:-2], BOOL))
+    b = np.broadcast_to(b, (*batch, *b.shape[-2:]))
+    given = np.broadcast_to(A.array, (*batch, *A.array.shape[-2:]))  # the second result is as large as the first
+    a = decomposed(given)
+    triangle = np.triu(a) if upper else np.tril(a)
+    if unitriangular:
+        n = a.shape[-1]
+        triangle = triangle - triangle * np.eye(n) + np.eye(n)
+    if transpose:
+        triangle = np.swapaxes(triangle, -1, -2)
+    return Tensor(np.linalg.solve(triangle, b).astype(self.array.dtype)), Tensor(given.copy())
+
+
+@functional("cholesky_solve")
+def cholesky_solve(self: Tensor, input2: Tensor, upper: bool = False) -> Tensor:
+    """The solution of a system whose triangular root is given."""
+    _square("cholesky_solve", input2.array)
+    root = np.triu(decomposed(input2.array)) if upper else np.tril(decomposed(input2.array))
+    other = np.swapaxes(root.conj(), -1, -2)
+    whole = multiplied(other, root) if upper else multiplied(root, other)
+    return Tensor(np.linalg.solve(whole, exact(self.array)).astype(self.array.dtype))
+
+
+@functional("cholesky_inverse")
+def cholesky_inverse(self: Tensor, upper: bool = False) -> Tensor:
+    """The inverse of a matrix whose triangular root is given."""
+    _square("cholesky_inverse", self.array)
+    root = np.triu(decomposed(self.array)) if upper else np.tril(decomposed(self.array))
+    other = np.swapaxes(root.conj(), -1, -2)
+    return Tensor(_each(np.linalg.inv, multiplied(other, root) if upper else multiplied(root, other)).astype(self.array.dtype))
+
+
+@functional("linalg_eigvals")
+def linalg_eigvals(self: Tensor) -> Tensor:
+    """Eigenvalues of any matrix."""
+    _square("linalg.eig", self.array)
+    return Tensor(np.linalg.eigvals(_finite(decomposed(self.array))).astype(_complex_of(self.array.dtype)))
+
+
+@operator("aten::linalg_eig")
+def linalg_eig(self: Tensor) -> tuple[Tensor, Tensor]:
+    """Eigenvalues and vectors of any matrix."""
+    _square("linalg.eig", self.array)
+    kind = _complex_of(self.array.dtype)
+    values, vectors = np.linalg.eig(_finite(decomposed(self.array)))
+    return Tensor(values.astype(kind)), Tensor(vectors.astype(kind))
+
+
+def _complex_of(kind: np.dtype[Any]) -> np.dtype[Any]:
+    return np.dtype(np.complex64 if kind.itemsize <= 4 else np.complex128) if kind.kind != "c" else kind
+
+
+@operator("aten::norm_except_dim")
+def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:  # noqa: A002
+    """Norms over all dimensions but one, which stays; over all where that is -1."""
+    array = v.array
+    if not array.size:
+        raise Unsupported("the reference reader has no norm_except_dim of nothing", code="operator")
+    if dim == -1:
+        return Tensor(norm_of(array, float(pow), tuple(range(array.ndim)), keepdims=False).astype(_real(array.dtype)))
+    if not array.ndim:
+        raise raised("IndexError", f"Dimension specified as {dim} but tensor has no dimensions")
+    at = axis(dim, array.ndim)
+    others = tuple(one for one in range(array.ndim) if one != at)
+    return Tensor(norm_of(array, float(pow), others, keepdims=True).astype(_real(array.dtype)))
+
+
+@operator("aten::_weight_norm")
+def weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
+    """A weight by its direction and its length."""
+    length = exact(norm_except_dim(v, 2, dim).array)
+    if g.array.shape != length.shape:
+        raise Unsupported("the reference reader has no _weight_norm with lengths of another shape", code="operator")
+    return Tensor((exact(v.array) * (exact(g.array) / length)).astype(v.array.dtype))

@@ -1,0 +1,211 @@
+"""Elements chosen by masks: filled, read and written; the places of those that are not zero, and ``where``."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from torch_compat.runtime import dtypes
+from torch_compat.runtime.limits import meter
+from torch_compat.runtime.operators._common import (
+    BOOL,
+    INT64,
+    Array,
+    as_array,
+    broadcast,
+    cast,
+    checked_scalar,
+    common,
+    fail,
+    functional,
+    into,
+    words,
+    write,
+)
+from torch_compat.runtime.operators.casting import not_a_leaf
+from torch_compat.runtime.operators.views import of_view
+from torch_compat.runtime.registry import operator
+from torch_compat.runtime.tensor import Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def _mask(mask: Tensor, *, bytes_too: bool) -> Array:
+    array = mask.array
+    if array.dtype == BOOL:
+        return array
+    if not bytes_too or array.dtype.kind not in "iu":
+        raise fail(f"masked_fill_ only supports boolean masks, but got mask with dtype {array.dtype}")
+    return array != 0
+
+
+def _masked_fill(self: Tensor, mask: Tensor, value: Any, *, bytes_too: bool) -> Tensor:
+    if value.__class__ is Tensor:
+        if value.array.ndim:
+            raise fail(
+                f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.array.ndim} dimension(s)."
+            )
+        value = value.item()
+    array = self.array
+    chosen = _mask(mask, bytes_too=bytes_too)
+    broadcast(array, chosen)
+    return Tensor(np.where(chosen, checked_scalar(value, array.dtype), array))
+
+
+def _bytes_only(mask: Tensor) -> None:
+    """Up to 1.1 masks are of uint8."""
+    if mask.array.dtype != np.uint8:
+        raise fail(f"Expected object of scalar type Byte but got scalar type {words(mask.array.dtype)} for argument #2 'mask'")
+
+
+def _masked_fill_1_0(self: Tensor, mask: Tensor, value: Any) -> Tensor:
+    _bytes_only(mask)
+    return _masked_fill(self, mask, value, bytes_too=True)
+
+
+def _masked_fills(since: str, function: Any) -> None:
+    """Also in place, where one place may stand for several elements: each release takes such targets, with a warning or without."""
+    functional("masked_fill", out=False, since=since)(function)
+
+    def in_place(self: Tensor, mask: Tensor, value: Any) -> Tensor:
+        found = function(self, mask, value)
+        if found.array.shape == self.array.shape and 0 in self.array.strides:
+            not_a_leaf(self)
+            self.array[...] = found.array
+            return self
+        return write(self, found.array)
+
+    operator("aten::masked_fill_", since=since)(in_place)
+
+
+# Masks of bool are taken since 1.2, those of integers are refused since 2.1.
+_masked_fills("1.0.0", _masked_fill_1_0)
+_masked_fills("1.2.0", lambda self, mask, value: _masked_fill(self, mask, value, bytes_too=True))
+_masked_fills("2.1.0", lambda self, mask, value: _masked_fill(self, mask, value, bytes_too=False))
+
+
+def _masked_scatter(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """Where the mask is set, the source's elements in order."""
+    if source.array.dtype != self.array.dtype:
+        raise fail(
+            f"masked_scatter: expected self and source to have same dtypes but got {words(self.array.dtype)} and {words(source.array.dtype)}"
+        )
+    chosen = _mask(mask, bytes_too=True)
+    shape = broadcast(self.array, chosen)
+    array, chosen = np.broadcast_to(self.array, shape).copy(), np.broadcast_to(chosen, shape)
+    count = int(chosen.sum())
+    if source.array.size < count:
+        raise fail(
+            f"masked_scatter: expected self and source to have as many elements: {count} needed, {source.array.size} there"
+        )
+    array[chosen] = source.array.reshape(-1)[:count]
+    return Tensor(array)
+
+
+def _masked_scatter_1_0(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    _bytes_only(mask)
+    return _masked_scatter(self, mask, source)
+
+
+functional("masked_scatter", inplace=True, out=False)(_masked_scatter_1_0)
+functional("masked_scatter", inplace=True, out=False, since="1.2.0")(_masked_scatter)
+
+
+def _masked_select(self: Tensor, mask: Tensor, *, bytes_too: bool) -> Tensor:
+    chosen = mask.array
+    if chosen.dtype != BOOL:
+        if not bytes_too or chosen.dtype != np.uint8:
+            raise fail("masked_select: expected BoolTensor for mask")
+        chosen = chosen != 0
+    shape = broadcast(self.array, chosen)
+    meter.read(math.prod(shape))  # numpy writes both out
+    return Tensor(np.broadcast_to(self.array, shape)[np.broadcast_to(chosen, shape)].copy())
+
+
+def _masked_select_1_0(self: Tensor, mask: Tensor) -> Tensor:
+    _bytes_only(mask)
+    return _alone(self, mask, _masked_select(self, mask, bytes_too=True))
+
+
+def _alone(self: Tensor, mask: Tensor, found: Tensor) -> Tensor:
+    """Up to 1.4 one number that is chosen of one number has no dimensions."""
+    return Tensor(found.array.reshape(())) if not self.array.ndim and not mask.array.ndim and found.array.size else found
+
+
+functional("masked_select")(_masked_select_1_0)
+functional("masked_select", since="1.2.0")(lambda self, mask: _alone(self, mask, _masked_select(self, mask, bytes_too=True)))
+functional("masked_select", since="1.5.0")(lambda self, mask: _masked_select(self, mask, bytes_too=True))
+functional("masked_select", since="2.1.0")(lambda self, mask: _masked_select(self, mask, bytes_too=False))
+
+
+@functional("nonzero", gradient=False)
+def nonzero_1_0(self: Tensor) -> Tensor:
+    """Places of what is not zero, one in a row, row after row in memory."""
+    array = self.array
+    if not array.ndim:
+        return Tensor(np.zeros((int(array != 0), 0), INT64))
+    return Tensor(np.array(np.argwhere(array != 0), INT64, order="C"))  # a copy: numpy keeps the steps of a single column
+
+
+@functional("nonzero", since="1.10.0", gradient=False)
+def nonzero(self: Tensor) -> Tensor:
+    """The same, column after column in memory: the step to the next column is the number of rows, also where it is 0."""
+    found = nonzero_1_0(self).array
+    if found.size:
+        return Tensor(np.array(found.T, order="C").T)
+    return Tensor(np.zeros(0, INT64)).as_strided(found.shape, (1, found.shape[0]))
+
+
+def _columns(self: Tensor, places: Callable[[Tensor], Tensor]) -> list[Tensor]:
+    """Places of what is not zero, one tensor for each dimension: views of one."""
+    found = places(self if self.ndim else Tensor(self.array.reshape(1)))
+    return [of_view(found, found.array[:, at]) for at in range(found.array.shape[1])]
+
+
+operator("aten::nonzero_numpy", gradient=False)(lambda self: _columns(self, nonzero_1_0))
+operator("aten::nonzero_numpy", since="1.10.0", gradient=False)(lambda self: _columns(self, nonzero))
+
+
+@operator("aten::argwhere", gradient=False)
+def argwhere(self: Tensor) -> Tensor:
+    """Places of what is not zero, one in a row."""
+    return nonzero(self)
+
+
+def _where(condition: Tensor, self: Any, other: Any, *, promote: bool) -> Tensor:
+    chosen = condition.array
+    if chosen.dtype not in (BOOL, np.uint8):
+        raise fail(f"where expected condition to be a boolean tensor, but got a tensor with dtype {words(chosen.dtype)}")
+    if not promote and self.__class__ is Tensor and other.__class__ is Tensor and self.array.dtype != other.array.dtype:
+        raise fail(f"expected scalar type {words(self.array.dtype)} but found {words(other.array.dtype)}")
+    if self.__class__ is not Tensor and other.__class__ is not Tensor:
+        kind = dtypes.promote(dtypes.of_scalar(self), dtypes.of_scalar(other)).array
+        x, y = cast(as_array(self), kind), cast(as_array(other), kind)
+    else:
+        x, y = common(self, other)
+        for one in (self, other):
+            if one.__class__ is not Tensor:
+                checked_scalar(one, x.dtype)
+    broadcast(chosen, np.asarray(x), np.asarray(y))
+    return Tensor(np.where(chosen != 0, x, y))
+
+
+def _wheres() -> None:
+    def registered(since: str, places: Callable[[Tensor], Tensor], *, promote: bool) -> None:
+        @operator("aten::where", "aten::_s_where", since=since)
+        def where(condition: Tensor, self: Any = None, other: Any = None, *, out: Tensor | None = None) -> Any:
+            """Elements of the one or the other; of a condition alone, the places where it holds."""
+            if self is None and other is None:
+                return _columns(condition, places)
+            result = _where(condition, self, other, promote=promote)
+            return result if out is None else into(out, result.array)
+
+    registered("1.0.0", nonzero_1_0, promote=False)
+    registered("1.10.0", nonzero, promote=False)
+    registered("1.12.0", nonzero, promote=True)
+
+
+_wheres()

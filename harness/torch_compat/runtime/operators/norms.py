@@ -1,0 +1,135 @@
+"""Norms of vectors, and distances by them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from torch_compat.runtime.operators._common import (
+    BOOL,
+    FLOAT32,
+    FLOAT64,
+    Array,
+    Scalar,
+    any_dtype,
+    axes,
+    axis,
+    broadcast,
+    cast,
+    common,
+    dtypes_finfo,
+    fail,
+    functional,
+    words,
+)
+from torch_compat.runtime.operators.reductions import Dims, once
+from torch_compat.runtime.tensor import Tensor
+
+
+def norm_of(array: Array, p: float, dims: tuple[int, ...], *, keepdims: bool) -> Array:
+    """The p-norm of vectors, in double precision."""
+    size = np.abs(array.astype(np.complex128) if array.dtype.kind == "c" else array.astype(FLOAT64))
+    if p == math.inf:
+        return np.asarray(size.max(axis=dims, keepdims=keepdims))
+    if p == -math.inf:
+        return np.asarray(size.min(axis=dims, keepdims=keepdims))
+    if p == 0:
+        return np.asarray((size != 0).sum(axis=dims, keepdims=keepdims).astype(FLOAT64))
+    if p == 1:
+        return np.asarray(size.sum(axis=dims, keepdims=keepdims))
+    if all(size.shape[one] == 1 for one in dims):
+        return np.asarray(size.sum(axis=dims, keepdims=keepdims))  # of one element, itself
+    total = np.asarray((size * size if p == 2 else size**p).sum(axis=dims, keepdims=keepdims))
+    if _real_type(array.dtype) != FLOAT64:  # what single precision cannot hold, torch has lost
+        single = total.astype(FLOAT32)
+        total = np.where(np.isfinite(single) & (single != 0), total, single)
+    return np.asarray(np.sqrt(total) if p == 2 else total ** (1 / p))
+
+
+def _real_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    return FLOAT32 if dtype == np.complex64 else FLOAT64 if dtype.kind == "c" else dtype
+
+
+@functional("norm")
+def norm_1_0(self: Tensor, p: Scalar | None = 2, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """Up to 1.6 a dimension may stand twice, and up to 1.7 the greatest of nothing but zeros is the least normal number."""
+    found = norm(self, p, once(dim, self.array.ndim), keepdim, dtype=dtype)
+    return _above_zero(found) if p is not None and float(p.real) == math.inf else found
+
+
+def _above_zero(found: Tensor) -> Tensor:
+    array = found.array
+    least = np.asarray(dtypes_finfo(array.dtype).smallest_normal, array.dtype)
+    return Tensor(np.asarray(np.where(array < least, least, array)))
+
+
+@functional("norm", since="1.7.0")
+def norm_1_7(self: Tensor, p: Scalar | None = 2, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The greatest of nothing but zeros is the least normal number."""
+    found = norm(self, p, dim, keepdim, dtype=dtype)
+    return _above_zero(found) if p is not None and float(p.real) == math.inf else found
+
+
+@functional("norm", since="1.8.0")
+def norm(self: Tensor, p: Scalar | None = 2, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """Of vectors, over all dimensions unless told otherwise."""
+    array = cast(self.array, any_dtype(dtype, self.array.dtype))
+    if array.dtype.kind in "iub":
+        raise fail(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {words(array.dtype)}")
+    value = norm_of(array, 2.0 if p is None else float(p.real), axes(dim, array.ndim), keepdims=keepdim)
+    return Tensor(value.astype(_real_type(array.dtype)))
+
+
+@functional("linalg_vector_norm")
+def linalg_vector_norm(self: Tensor, ord: Scalar = 2, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:  # noqa: A002
+    """As :func:`norm`."""
+    return norm(self, ord, dim, keepdim, dtype=dtype)
+
+
+@functional("frobenius_norm")
+def frobenius_norm_1_0(self: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
+    """Up to 1.6 a dimension may stand twice."""
+    return frobenius_norm(self, once(dim, self.array.ndim), keepdim)
+
+
+@functional("frobenius_norm", since="1.7.0")
+def frobenius_norm(self: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
+    """The 2-norm."""
+    return norm(self, 2, dim, keepdim)
+
+
+@functional("dist", out=False)
+def dist_1_0(self: Tensor, other: Tensor, p: Scalar = 2) -> Tensor:
+    """Up to 1.7 as :func:`norm_1_7`."""
+    found = dist(self, other, p)
+    return _above_zero(found) if float(p.real) == math.inf else found
+
+
+@functional("dist", out=False, since="1.8.0")
+def dist(self: Tensor, other: Tensor, p: Scalar = 2) -> Tensor:
+    """The norm of the difference."""
+    if BOOL in {self.array.dtype, other.array.dtype}:
+        raise fail("Subtraction, the `-` operator, with a bool tensor is not supported.")
+    x, y = common(self, other)
+    broadcast(x, y)
+    return norm(Tensor(x - y), p)
+
+
+@functional("renorm", inplace=True)
+def renorm(self: Tensor, p: Scalar, dim: int, maxnorm: Scalar) -> Tensor:
+    """Slices whose norm is above a limit are scaled down to it."""
+    array = self.array
+    at = axis(dim, array.ndim)
+    if not float(p.real) > 0:
+        raise fail("renorm: non-positive-norm not supported")
+    if array.ndim < 2:
+        raise fail(f"renorm: input needs at least 2 dimensions, got {array.ndim} dimensions")
+    others = tuple(one for one in range(array.ndim) if one != at)
+    size = norm_of(array, float(p.real), others, keepdims=True)
+    limit = float(maxnorm.real)
+    if limit < 0:
+        raise fail(f"renorm: expected maxnorm to be >= 0 but got {limit:g}")
+    factor = np.where(size > limit, limit / (size + 1e-7), 1.0)
+    return Tensor((array * factor.astype(_real_type(array.dtype))).astype(array.dtype))

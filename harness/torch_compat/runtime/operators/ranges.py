@@ -1,0 +1,291 @@
+"""Tensors of evenly spaced numbers: ranges, linspace and logspace.
+
+Up to 1.3 a range without dtype is of floats. Since 2.14 the length of an int64 range is that of the floating point range.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from torch_compat.releases.release import Release
+from torch_compat.runtime import dtypes
+from torch_compat.runtime.limits import meter
+from torch_compat.runtime.operators._common import (
+    BOOL,
+    FLOAT32,
+    FLOAT64,
+    INT64,
+    Array,
+    Scalar,
+    any_dtype,
+    cast,
+    checked_scalar,
+    fail,
+    filled_scalar,
+    into,
+    not_implemented,
+    wrapped_int,
+)
+from torch_compat.runtime.operators.factories import STEPS_NEEDED, check_options, default_type, to_out
+from torch_compat.runtime.registry import operator
+from torch_compat.runtime.tensor import Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Element = Callable[[Scalar, np.dtype[Any], int], Array]
+
+
+def _filled(array: Array, out: Tensor | None) -> Tensor:
+    """As many elements as ``out`` has go there in its own shape."""
+    if out is not None and out.array.size == array.size:
+        array = array.reshape(out.array.shape)
+    return to_out(array, out)
+
+
+def _directed(start: Any, end: Any, step: Any) -> None:
+    if not step:
+        raise fail("step must be nonzero")
+    if (step > 0 and end < start) or (step < 0 and end > start):
+        raise fail("upper bound and lower bound inconsistent with step sign")
+
+
+def _length(start: Any, end: Any, step: Any, kind: np.dtype[Any], *, cut: bool, strict: bool) -> int:
+    if not (math.isfinite(start) and math.isfinite(end)):
+        raise fail(f"unsupported range: {float(start)} -> {float(end)}")
+    if strict:
+        _directed(start, end, step)
+    if cut and kind == INT64:
+        start, end, step = int(start), int(end), int(step)
+    _directed(start, end, step)
+    if all(one.__class__ is int for one in (start, end, step)):
+        return int(-((start - end) // step))
+    return math.ceil((float(end) - float(start)) / float(step))
+
+
+def _ranges() -> None:
+    def version(since: str, *, whole: bool, cut: bool, float_steps: bool = True, strict: bool = False) -> None:
+        def call(*args: Scalar, dtype: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
+            named = [options.pop(name) for name in ("start", "end", "step") if name in options]
+            check_options(options)
+            bounds = [*args, *named]
+            start, end, step = (
+                (0, bounds[0], 1) if len(bounds) == 1 else (bounds[0], bounds[1], bounds[2] if len(bounds) > 2 else 1)
+            )
+            if not float_steps and len(bounds) > 2 and step.__class__ is float:
+                raise fail("invalid argument 3: step must be nonzero")  # its compiler tries the operator with zeros
+            if out is not None:
+                kind = out.array.dtype
+            elif dtype is not None:
+                kind = dtypes.as_dtype(dtype).array  # type: ignore[union-attr]
+            else:
+                kind = INT64 if whole and all(one.__class__ in {int, bool} for one in (start, end, step)) else default_type()
+            if kind == BOOL or kind.kind == "c":
+                raise not_implemented("arange_cpu", kind)
+            count = _length(start.real, end.real, step.real, kind, cut=cut, strict=strict)
+            meter.array(count)
+            if kind.kind in "iu":
+                array = (wrapped_int(int(start.real)) + np.arange(count, dtype=INT64) * wrapped_int(int(step.real))).astype(kind)
+            else:
+                array = (float(start.real) + np.arange(count, dtype=FLOAT64) * float(step.real)).astype(kind)
+            return _filled(array, out)
+
+        operator("aten::arange", since=since, gradient=False)(call)
+
+    version("1.0.0", whole=False, cut=True, float_steps=False)
+    version("1.1.0", whole=False, cut=True)
+    version("1.4.0", whole=True, cut=True)
+    version("2.8.0", whole=True, cut=True, strict=True)
+    version("2.14.0", whole=True, cut=False)
+
+
+_ranges()
+
+
+@operator("aten::range", gradient=False)
+def range_(
+    start: Scalar, end: Scalar, step: Scalar = 1, *, dtype: Any = None, out: Tensor | None = None, **options: Any
+) -> Tensor:
+    """With its end."""
+    check_options(options)
+    if not step:
+        raise fail("step must be nonzero")
+    if (end.real - start.real) * step.real < 0:
+        raise fail("upper bound and lower bound inconsistent with step sign")
+    kind = any_dtype(dtype, default_type()) if out is None else out.array.dtype
+    if kind.kind in "iu":
+        start, end, step = (int(one.real) for one in (start, end, step))
+    count = math.floor((float(end.real) - float(start.real)) / float(step.real)) + 1
+    meter.array(count)
+    array = (float(start.real) + np.arange(count) * float(step.real)).astype(kind)
+    return Tensor(array) if out is None else into(out, array)
+
+
+# ------------------------------------------------------------------------------------------------- linspace, logspace
+
+
+def _exact(kind: np.dtype[Any]) -> Any:
+    """A wider type: a product and a sum in it, rounded once, are the fused instruction."""
+    return FLOAT64 if kind == FLOAT32 or kind.itemsize < 4 else np.longdouble
+
+
+def _steps(steps: Any, *, one: bool = True) -> int:
+    if steps.__class__ is Tensor:
+        steps = int(steps.array)
+    if steps is None:
+        return 100
+    if steps < 0:
+        raise fail("number of steps must be non-negative")
+    if steps == 1 and not one:
+        raise fail("invalid number of points")
+    meter.array(5 * steps)
+    return steps  # type: ignore[no-any-return]
+
+
+def _spaced(start: Scalar, end: Scalar, steps: int, kind: np.dtype[Any], *, era: int) -> Array:
+    """Points at equal distances. Eras: 0 up to 1.4, 1 for 1.5, 2 for 1.6 to 1.13, 3 since."""
+    if not steps:
+        return np.empty(0, kind)
+    if kind.kind == "c":
+        first, last = complex(start), complex(end)
+        return np.linspace(first, last, steps).astype(kind)
+    if kind.kind == "b":
+        raise not_implemented("linspace_cpu", kind)
+    whole = kind.kind in "iu"
+    unit = FLOAT64 if whole else kind
+    low = checked_scalar(start, kind).astype(unit)
+    if steps == 1:
+        return np.asarray(low).reshape(1).astype(kind)
+    high = checked_scalar(end, kind).astype(unit)
+    step = ((high - low) / np.asarray(steps - 1).astype(unit)).astype(unit)
+    wide = _exact(unit)
+    places = np.arange(steps).astype(wide)
+
+    def up(index: Any) -> Any:
+        return (low.astype(wide) + step.astype(wide) * index).astype(unit)
+
+    def down(index: Any) -> Any:
+        return (high.astype(wide) - step.astype(wide) * (steps - 1 - index)).astype(unit)
+
+    if era < 2:
+        if era and unit == FLOAT32 and np.isfinite(step):
+            return (low.astype(wide) + places * (high.astype(wide) - low.astype(wide)) / (steps - 1)).astype(kind)
+        return (low + places.astype(unit) * step).astype(kind)
+    return _in_vectors(up, down, steps, step, kind, chunked=era == 2)
+
+
+def _in_vectors(up: Any, down: Any, steps: int, step: Any, kind: np.dtype[Any], *, chunked: bool) -> Array:
+    """The first half counted from the start, the second from the end.
+
+    ``chunked``: two vectors at a time are computed from their first elements, in the form that these have (up to 1.13).
+    """
+    half = steps // 2
+    wide = _exact(np.dtype(step.dtype))
+    places = np.arange(steps).astype(wide)
+    values = np.where(np.arange(steps) < half, up(places), down(places)).astype(kind)
+    if chunked:
+        lanes = 32 // kind.itemsize
+        for first in range(0, steps - steps % (2 * lanes), lanes):
+            at = np.asarray(first).astype(wide)
+            base = (up(at) if first < half else down(at)).astype(kind)
+            values[first] = base
+            values[first + 1 : first + lanes] = (base.astype(wide) + np.arange(1, lanes).astype(wide) * step.astype(wide)).astype(
+                kind
+            )
+    return values
+
+
+def _need_steps(steps: int | None, since: str) -> None:
+    """From 1.11 on the schema has no default for the number of points."""
+    if steps is None and Release(since) >= Release(STEPS_NEEDED):
+        raise fail("Arguments for call are not valid: linspace and logspace need steps since 1.11")
+
+
+def _linspaces() -> None:
+    for since, era in (("1.0.0", -1), ("1.1.0", 0), ("1.5.0", 1), ("1.6.0", 2), (STEPS_NEEDED, 2), ("2.0.0", 3)):
+
+        def call(
+            start: Any,
+            end: Any,
+            steps: int | None = None,
+            *,
+            dtype: Any = None,
+            out: Tensor | None = None,
+            era: int = era,
+            since: str = since,
+            **options: Any,
+        ) -> Tensor:
+            check_options(options)
+            _need_steps(steps, since)
+            kind = any_dtype(dtype, default_type()) if out is None else out.array.dtype
+            if era <= 0 and kind.kind in "iu":
+                raise fail(f"_th_linspace is not implemented for type {kind}")
+            first, last = _number(start), _number(end)
+            # 1.0 refuses one point, unless both ends are the same.
+            array = _spaced(first, last, _steps(steps, one=era >= 0 or first == last), kind, era=max(era, 0))
+            return _filled(array, out)
+
+        operator("aten::linspace", since=since, gradient=False)(call)
+
+
+def _number(value: Any) -> Scalar:
+    return value.item() if value.__class__ is Tensor else value  # type: ignore[no-any-return]
+
+
+def _log_spaced(start: Scalar, end: Scalar, steps: int, base: float, kind: np.dtype[Any], *, era: int) -> Array:
+    """Powers at equal distances. Eras: 0 for 1.0, 1 up to 1.4, 2 for 1.5, 3 since 1.6 (the second half is counted from the end)."""
+    if not steps:
+        return np.empty(0, kind)
+    if kind.kind == "b" and steps > 1:
+        raise not_implemented("logspace_cpu", kind)
+    whole = kind.kind in "iub"
+    if era < 2 and whole and (not era or steps > 1):
+        raise not_implemented("logspace_cpu", kind)
+    unit = FLOAT64 if whole else kind
+    low, high = checked_scalar(start, unit), checked_scalar(end, unit)
+    exact = np.dtype(np.complex128) if kind.kind == "c" else FLOAT64
+    if steps == 1:  # the only exponent is not cut to a whole number
+        only = np.power(np.asarray(base, exact), low.astype(exact))
+        return filled_scalar(only.item(), kind, 1).reshape(1)
+    if whole:
+        low, high = (checked_scalar(one, kind).astype(unit) for one in (start, end))
+    places, count = np.arange(steps), np.asarray(steps - 1).astype(unit)
+    step = ((high - low) / count).astype(unit)
+    if era == 0:
+        exponents = low + places.astype(unit) * (high - low) / count
+    else:
+        exponents = low + places.astype(unit) * step
+        if era == 3:
+            exponents = np.where(places < steps // 2, exponents, high - step * (steps - 1 - places).astype(unit))
+    return cast(np.power(np.asarray(base, exact), exponents.astype(exact)), kind)
+
+
+def _logspaces() -> None:
+    for since, era in (("1.0.0", 0), ("1.1.0", 1), ("1.5.0", 2), ("1.6.0", 3), (STEPS_NEEDED, 3)):
+
+        def call(
+            start: Any,
+            end: Any,
+            steps: int | None = None,
+            base: float = 10.0,
+            *,
+            dtype: Any = None,
+            out: Tensor | None = None,
+            era: int = era,
+            since: str = since,
+            **options: Any,
+        ) -> Tensor:
+            check_options(options)
+            _need_steps(steps, since)
+            kind = any_dtype(dtype, default_type()) if out is None else out.array.dtype
+            array = _log_spaced(_number(start), _number(end), _steps(steps), base, kind, era=era)
+            return _filled(array, out)
+
+        operator("aten::logspace", since=since, gradient=False)(call)
+
+
+_linspaces()
+_logspaces()

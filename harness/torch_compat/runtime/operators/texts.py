@@ -1,0 +1,316 @@
+"""Texts of TorchScript: methods of strings, and conversions of numbers to texts and back.
+
+They are bytes, one character each (see :mod:`torch_compat.runtime.values`): lengths, indices and order are those of the bytes, and
+only ASCII letters have cases.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from torch_compat.runtime.limits import meter
+from torch_compat.runtime.registry import operator
+from torch_compat.runtime.values import bounded, raised
+
+if TYPE_CHECKING:
+    from torch_compat.errors import Raised
+
+
+# The bytes of the ends of lines of Unicode, each by itself.
+LINE_ENDS = frozenset("\n\r\v\f\x1c\x1d\x1e\x85\xe2\x80\xa8\xa9")
+
+
+def _bytewise(name: str) -> Any:
+    method = getattr(bytes, name)
+
+    def call(self: str, *args: Any) -> Any:
+        bounded(len(self))
+        found = method(self.encode("latin-1"), *(arg.encode("latin-1") if arg.__class__ is str else arg for arg in args))
+        return found.decode("latin-1") if found.__class__ is bytes else found
+
+    call.__doc__ = f"As Python's bytes.{name}."
+    return call
+
+
+for _name in ("upper", "lower", "capitalize", "title", "swapcase", "isupper", "islower", "isdigit", "isspace", "isalnum", "isalpha",
+              "istitle"):  # fmt: skip
+    operator(f"aten::{_name}", of="str")(_bytewise(_name))
+
+
+@operator("aten::zfill", of="str")
+def zfill(self: str, width: int) -> str:
+    """Filled up with zeros from the left, in front of a sign, too."""
+    bounded(width)
+    return self.rjust(width, "0")
+
+
+@operator("aten::expandtabs", of="str")
+def expandtabs(self: str, tabsize: int = 8) -> str:
+    """Blanks in place of tabulators."""
+    bounded(len(self) * max(1, tabsize))
+    return self.expandtabs(tabsize)
+
+
+@operator("aten::isdecimal", "aten::isnumeric", of="str")
+def isdecimal(self: str) -> bool:
+    """Whether all are digits."""
+    return bool(self) and all("0" <= one <= "9" for one in self)
+
+
+@operator("aten::isidentifier", of="str")
+def isidentifier(self: str) -> bool:
+    """Whether it begins with a letter and goes on with letters and digits of ASCII; underscores are none."""
+    return self.isascii() and self.isalnum() and not self[0].isdigit()
+
+
+def _slice(self: str, start: int, end: int) -> tuple[str, int]:
+    """What lies between start and end, as the operators cut it out: nothing where the end lies before."""
+    size = len(self)
+    start = max(0, size + start) if start < 0 else start
+    end = max(0, size + end + 1) if end < 0 else end
+    if end > start > size:
+        raise _beyond(start, size)
+    return self[start:end] if end > start else "", start
+
+
+def _beyond(start: int, size: int) -> Raised:
+    return raised("RuntimeError", f"basic_string::substr: __pos (which is {start}) > this->size() (which is {size})")
+
+
+@operator("aten::find", of="str")
+def find(self: str, substr: str, start: int = 0, end: int = -1) -> int:
+    """Where a text first occurs, or -1; -1 as end is the end."""
+    part, first = _slice(self, start, end)
+    found = part.find(substr)
+    return found + first if found >= 0 else -1
+
+
+@operator("aten::rfind", of="str")
+def rfind(self: str, substr: str, start: int = 0, end: int = -1) -> int:
+    """Where a text last occurs, or -1."""
+    part, first = _slice(self, start, end)
+    meter.work(len(part) * len(substr))
+    found = part.rfind(substr)
+    return found + first if found >= 0 else -1
+
+
+@operator("aten::rindex", of="str")
+def rindex(self: str, substr: str, start: int = 0, end: int = -1) -> int:
+    """Where a text last occurs."""
+    found = rfind(self, substr, start, end)
+    if found < 0:
+        raise raised("RuntimeError", "ValueError: substring not found")
+    return found
+
+
+@operator("aten::isprintable", of="str")
+def isprintable(self: str) -> bool:
+    """Whether all of it are letters, digits, punctuation and spaces of ASCII."""
+    return all(" " <= one <= "~" for one in self)
+
+
+@operator("aten::index", of="str")
+def index_str(self: str, substr: str, start: int = 0, end: int = -1) -> int:
+    """Where a text first occurs."""
+    found: int = find(self, substr, start, end)
+    if found < 0:
+        raise raised("RuntimeError", "ValueError: substring not found")
+    return found
+
+
+@operator("aten::count", of="str")
+def count_str(self: str, substr: str, start: int = 0, end: int = -1) -> int:
+    """How often a text occurs: where it begins before the end.
+
+    Raises:
+        Raised: the text is empty, of which torch counts without end.
+    """
+    size = len(self)
+    if start > size:
+        return 0
+    start = max(0, size + start) if start < 0 else start
+    end = max(0, size + end + 1) if end < 0 else end
+    if not substr:
+        if start < end:
+            raise raised("RuntimeError", "count() of an empty text never ends")
+        return 0
+    times, at = 0, self.find(substr, start)
+    while -1 < at < end:
+        times += 1
+        at = self.find(substr, at + len(substr))
+    return times
+
+
+def _part(self: str, start: int, end: int) -> str:
+    """The same for those that look at the ends: all to the end where the end lies before."""
+    size = len(self)
+    start = max(0, size + start) if start < 0 else start
+    end = max(0, size + end + 1) if end < 0 else end
+    if start > size:
+        raise _beyond(start, size)
+    return self[start:end] if end >= start else self[start:]
+
+
+@operator("aten::startswith", of="str")
+def startswith(self: str, substr: str, start: int = 0, end: int = -1) -> bool:
+    """Whether it begins so."""
+    return _part(self, start, end).startswith(substr)
+
+
+@operator("aten::endswith", of="str")
+def endswith(self: str, substr: str, start: int = 0, end: int = -1) -> bool:
+    """Whether it ends so."""
+    return _part(self, start, end).endswith(substr)
+
+
+@operator("aten::replace", of="str")
+def replace(self: str, old: str, new: str, max: int = -1) -> str:  # noqa: A002 - the schema\'s own
+    """Other text in place of a text."""
+    if not old:  # torch looks again and again at the same place
+        if max < 0:
+            raise raised("RuntimeError", "std::bad_alloc")
+        bounded(len(self) + len(new) * max)
+        return new * max + self
+    bounded(len(self) * (len(new) + 1))
+    return self.replace(old, new, max)
+
+
+@operator("aten::strip", of="str")
+def strip(self: str, chars: str = " \n\t\f\v") -> str:
+    """Without these characters at both ends."""
+    meter.work(len(self) * len(chars))
+    return self.strip(chars)
+
+
+@operator("aten::lstrip", of="str")
+def lstrip(self: str, chars: str = " \n\t\f\v") -> str:
+    """Without these characters at the start."""
+    meter.work(len(self) * len(chars))
+    return self.lstrip(chars)
+
+
+@operator("aten::rstrip", of="str")
+def rstrip(self: str, chars: str = " \n\t\f\v") -> str:
+    """Without these characters at the end."""
+    meter.work(len(self) * len(chars))
+    return self.rstrip(chars)
+
+
+@operator("aten::split", of="str")
+def split(self: str, separator: str | None = None, max: int = -1) -> list[str]:  # noqa: A002 - the schema\'s own
+    """Parts between separators."""
+    if separator == "":
+        raise raised("ValueError", "empty separator")
+    bounded(len(self))
+    return self.split(separator, max) if separator is not None else self.split()  # which cuts as often as it can
+
+
+@operator("aten::rsplit", of="str")
+def rsplit(self: str, separator: str = " ", max: int = -1) -> list[str]:  # noqa: A002 - the schema\'s own
+    """Parts between separators, from the end.
+
+    Raises:
+        Raised: the separator is empty, for which torch looks without end.
+    """
+    if not separator:
+        if not self:
+            return []
+        raise raised("ValueError", "empty separator")
+    bounded(len(self))
+    meter.work(len(self) * len(separator))
+    return self.rsplit(separator, max)
+
+
+@operator("aten::splitlines", of="str")
+def splitlines(self: str, keepends: bool = False) -> list[str]:
+    """Lines: every byte that ends one ends one, that of another character, too; ends that are kept are parts of their own."""
+    found: list[str] = []
+    bounded(len(self))
+    start = 0
+    for at, one in enumerate(self):
+        if one in LINE_ENDS:
+            found.append(self[start:at])
+            if keepends:
+                found.append(one)
+            start = at + 1
+    if start < len(self):
+        found.append(self[start:])
+    return found
+
+
+@operator("aten::partition", of="str")
+def partition(self: str, separator: str) -> tuple[str, str, str]:
+    """What is before, at and behind a separator; an empty one is found in front."""
+    if not separator:
+        return "", "", self
+    return self.partition(separator)
+
+
+@operator("aten::rpartition", of="str")
+def rpartition(self: str, separator: str) -> tuple[str, str, str]:
+    """The same from the end; an empty one is found at the end."""
+    if not separator:
+        return self, "", ""
+    return self.rpartition(separator)
+
+
+@operator("aten::join", of="str")
+def join(self: str, values: list[str]) -> str:
+    """Texts, with this one between them."""
+    bounded(sum(map(len, values)) + len(self) * len(values))
+    return self.join(values)
+
+
+@operator("aten::ljust", of="str")
+def ljust(self: str, width: int, fillchar: str = " ") -> str:
+    """Filled up at the end."""
+    bounded(width)
+    return self.ljust(width, fillchar)
+
+
+@operator("aten::rjust", of="str")
+def rjust(self: str, width: int, fillchar: str = " ") -> str:
+    """Filled up at the start."""
+    bounded(width)
+    return self.rjust(width, fillchar)
+
+
+@operator("aten::center", of="str")
+def center(self: str, width: int, fillchar: str = " ") -> str:
+    """Filled up at both ends."""
+    bounded(width)
+    return self.center(width, fillchar)
+
+
+@operator("aten::ord", of="str")
+def ord_(self: str) -> int:
+    """The byte."""
+    if len(self) != 1:
+        raise raised("RuntimeError", f"String for ord() must be 1 character, found {len(self)}")
+    return ord(self)
+
+
+@operator("aten::chr", of="any")
+def chr_(a: int) -> str:
+    """The character of a byte."""
+    if not 0 <= a < 256:
+        raise raised("RuntimeError", f"chr() arg not in range(0x110000), found {a}")
+    return chr(a)
+
+
+@operator("aten::hex", of="any")
+def hex_(a: int) -> str:
+    """hex(a)."""
+    return hex(a)
+
+
+@operator("aten::oct", of="any")
+def oct_(a: int) -> str:
+    """oct(a)."""
+    return oct(a)
+
+
+@operator("aten::bin", of="any")
+def bin_(a: int) -> str:
+    """bin(a)."""
+    return bin(a)

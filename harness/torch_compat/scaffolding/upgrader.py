@@ -1,0 +1,267 @@
+"""An upgrader to begin with: its table, recipe and test; and what is left to do for it, step by step."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from torch_compat.corpus.proofs import read_proof, stated_digest
+from torch_compat.corpus.recipes import UNFINISHED
+from torch_compat.errors import CorpusError, UsageError
+from torch_compat.operators.bodies import is_call_itself
+from torch_compat.operators.breaks import operator_of
+from torch_compat.operators.call_signature import shape
+from torch_compat.operators.history import History
+from torch_compat.places import MOST_OF_A_PROGRAM, read_whole
+from torch_compat.releases.release import Release
+from torch_compat.scaffolding.created import create
+from torch_compat.writes import changing, put
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from torch_compat.operators.call_signature import SignatureParameter
+    from torch_compat.policy import Policy
+    from torch_compat.policy.upgraders import Upgrader
+    from torch_compat.workspace import Root
+
+__all__ = ["UPGRADERS", "UpgraderStep", "new_upgrader", "upgrader_steps"]
+
+UPGRADERS: Final = "policies/torch/upgraders.toml"
+ANNOTATIONS: Final = {
+    "Tensor": "Tensor", "Scalar": "number", "int": "int", "SymInt": "int", "float": "float", "bool": "bool", "str": "str",
+    "ScalarType": "int", "Layout": "int", "Device": "Device", "MemoryFormat": "int", "Dimname": "str",
+}  # fmt: skip
+"""The types of TorchScript by those of schemas."""
+SCRIPTED: Final = Release("1.2.0")
+GIVEN: Final = {"Scalar": "2", "int": "1", "SymInt": "1", "float": "0.5", "bool": "True", "str": "'none'"}
+TABLE: Final = """
+[[upgrader]]
+id = "{id}"
+operator = "{operator}"
+bump = {bump}
+old_schema = "{schema}"
+body = '''
+def {id}({parameters}) -> {returns}:
+  return torch.{name}({arguments})'''
+old = "{old}"
+link = "proposed"
+"""
+RECIPE: Final = '''\
+"""{operator} before file format {bump}: {mark}one sentence on what the change is>"""
+import torch
+
+FAMILY = "torchscript"
+OPERATORS = ["{operator}"]
+SINCE = "{since}"
+WHY = "{why}"
+
+
+class Model(torch.nn.Module):
+    def forward(self, {inputs}):
+        return torch.ops.aten.{name}({arguments})
+
+
+def build():
+    return torch.jit.script(Model())
+
+
+def calls():
+    # {mark}inputs that show the change, such as these: both signs, ties, NaN, infinities, subnormals, strided, empty, 0-dim>
+    floats = torch.tensor([0.5, -0.0, float("nan"), float("inf"), 1e-40, -3e38])
+    return [
+        ("forward", ({first})),
+        ("forward", ({second})),
+    ]
+'''
+TEST: Final = '''\
+"""{operator} from before file format {bump} gives what it gave: {id}."""
+
+from pathlib import Path
+
+from torch_compat.testing import prove_upgrader
+
+UPGRADERS = Path(__file__).parents[2] / "{upgraders}"
+
+
+def test_{id}() -> None:
+    prove_upgrader(UPGRADERS, "{id}")
+'''
+
+
+class _Begun(NamedTuple):
+    """What a new upgrader begins with."""
+
+    id: str
+    recipe: str
+    table: str
+    files: dict[Path, str]
+
+
+class UpgraderStep(NamedTuple):
+    """One step on the way to a proven upgrader."""
+
+    done: bool
+    what: str
+    command: str
+
+
+def new_upgrader(place: Root, operator: str) -> tuple[Upgrader, list[str]]:
+    """The upgrader of an operator that no release has yet, which is begun where there is none; and the files that were written.
+
+    Parameters:
+        operator: with its overload: ``aten::foo.Bar``.
+
+    Raises:
+        UsageError: the release has no such operator, or an upgrader for it cannot be written in TorchScript.
+        WriteError: its files cannot be written.
+    """
+    policy = place.policy()
+    known = next((one for one in policy.upgraders if one.operator == operator and one.since is None), None)
+    if known is not None:
+        return known, []
+    made = _begun(place, policy, operator)
+    table = place.inside(UPGRADERS)
+    with changing(place.path):
+        create(place, made.files)
+        text = read_whole(table, MOST_OF_A_PROGRAM).decode("utf-8")
+        put(table, text.rstrip("\n") + "\n" + made.table, encoding="utf-8")
+    created = [UPGRADERS, *(path.relative_to(place.path).as_posix() for path in made.files)]
+    return next(one for one in place.policy().upgraders if one.id == made.id), created
+
+
+def _begun(place: Root, policy: Policy, operator: str) -> _Begun:
+    """The table, recipe and test of an upgrader for an operator as the newest recorded release has it."""
+    old = policy.corpus.readers[-1]
+    base = operator.partition(".")[0]
+    schemas = History(place.inside("fixtures/operators/schemas.txt"))
+    having = {operator_of(text): text for text in schemas.schemas(base, old)}
+    if operator not in having:
+        said = f"torch {old} has no operator {operator!r}"
+        raise UsageError(
+            said,
+            hint=f"it has {', '.join(having)}" if having else "name it with its overload: aten::add.Tensor",
+            code="unknown-operator",
+        )
+    text = having[operator]
+    arguments = shape(text).arguments
+    bump = max(one.version for one in policy.formats if one.kind == "file-format" and isinstance(one.version, int)) + 1
+    earlier = max((one.bump for one in policy.upgraders if one.operator == operator), default=0)
+    name = f"{re.sub('[.]', '_', operator.rpartition('::')[2])}_{earlier}_{bump - 1}"
+    recipe = f"upgrade_{name}".lower()
+    table = TABLE.format(
+        id=name, operator=operator, bump=bump, schema=text, parameters=_parameters(arguments), returns="Tensor",
+        name=base.rpartition("::")[2], arguments=_arguments(arguments), old=old,
+    )  # fmt: skip
+    table = table.replace("bump = ", f"first = {earlier}\nbump = ") if earlier else table
+    tensors = [one for one in arguments if one.type == "Tensor" and one.default is None]
+    names = ["x", "y", "z", "u", "v", "w"]
+    if not tensors or len(tensors) > len(names) or "Tensor" not in text.rpartition("->")[2]:
+        raise UsageError(f"{operator} takes and returns no tensor, so it cannot be proven", code="no-program")
+    texts = [names[tensors.index(one)] if one in tensors else _given(one, operator) for one in arguments if one.default is None]
+    texts = [
+        f"{one.name}={given}" if one.kwarg_only else given
+        for one, given in zip((one for one in arguments if one.default is None), texts, strict=True)
+    ]
+    since = _since(schemas, operator, policy)
+    scripted = Release(since) < SCRIPTED
+    why = "torch.jit.script accepts modules since 1.2" if scripted else f"{operator} is new in {since}"
+    since = str(SCRIPTED) if scripted else since
+    program = RECIPE.format(
+        operator=operator, bump=bump, mark=UNFINISHED, since=since, why=why, inputs=", ".join(names[: len(tensors)]),
+        name=base.rpartition("::")[2], arguments=", ".join(texts), first=_inputs("floats", len(tensors)), second=_inputs("floats[::2]", len(tensors)),
+    )  # fmt: skip
+    files = {
+        place.inside(f"fixtures/recipes/{recipe}.py"): program,
+        place.inside(f"tests/upgraders/test_{name}.py"): TEST.format(operator=operator, bump=bump, id=name, upgraders=UPGRADERS),
+    }
+    return _Begun(name, recipe, table, files)
+
+
+def _inputs(text: str, count: int) -> str:
+    return f"{', '.join([text] * count)}{',' if count == 1 else ''}"
+
+
+def _given(one: SignatureParameter, operator: str) -> str:
+    kind = one.type.partition("[")[0].removesuffix("?")
+    if one.type.endswith("?"):
+        return "None"
+    if kind not in GIVEN:
+        raise UsageError(f"{operator} takes {one.type} {one.name}, for which no recipe can be drafted", code="no-program")
+    return f"[{GIVEN[kind]}]" if "[" in one.type else GIVEN[kind]
+
+
+def _annotation(kind: str) -> str:
+    optional = kind.endswith("?")
+    bare = kind.removesuffix("?")
+    listed = re.fullmatch(r"(\w+)\[\d*\]", bare)
+    word = ANNOTATIONS.get(listed[1] if listed else bare)
+    if word is None:
+        raise UsageError(f"an argument of type {kind} is not supported in an upgrader", code="no-program")
+    text = f"List[{word}]" if listed else word
+    return f"Optional[{text}]" if optional else text
+
+
+def _parameters(arguments: tuple[SignatureParameter, ...]) -> str:
+    texts = []
+    starred = False
+    for one in arguments:
+        if one.kwarg_only and not starred:
+            texts.append("*")
+            starred = True
+        texts.append(f"{one.name}: {_annotation(one.type)}")
+    return ", ".join(texts)
+
+
+def _arguments(arguments: tuple[SignatureParameter, ...]) -> str:
+    return ", ".join(f"{one.name}={one.name}" if one.kwarg_only else one.name for one in arguments)
+
+
+def _since(schemas: History, operator: str, policy: Policy) -> str:
+    """The first release of the corpus that has the operator."""
+    writers = set(policy.corpus.writers)
+    base = operator.partition(".")[0]
+    return next(
+        release
+        for release in schemas.releases
+        if release in writers and any(operator_of(text) == operator for text in schemas.schemas(base, release))
+    )
+
+
+def upgrader_steps(place: Root, one: Upgrader) -> list[UpgraderStep]:
+    """What is to do for an upgrader, in order, and what of it is done."""
+    recipe = f"upgrade_{one.id}".lower()
+    program = place.inside(f"fixtures/recipes/{recipe}.py")
+    finished = program.is_file() and UNFINISHED not in read_whole(program, MOST_OF_A_PROGRAM).decode("utf-8")
+    itself = is_call_itself(one.body, one.operator)
+    digest = stated_digest(one.operator, one.first, one.bump, one.old_schema, one.body, one.old or "")
+    try:
+        proof = read_proof(place.inside(f"reports/proofs/{one.id}.jsonl"))
+        proven = proof.stated == digest and not proof.examples and not proof.calls.get("changed", 0)
+    except CorpusError:
+        proven = False
+    return [
+        UpgraderStep(
+            not itself,
+            f"write the body of {one.id} in {UPGRADERS}: what {one.operator} gave, in operators that do not change",
+            f"torch-compat prove {one.id}",
+        ),
+        UpgraderStep(
+            finished,
+            f"replace the placeholders in fixtures/recipes/{recipe}.py",
+            f"torch-compat produce torch-{one.old} --recipe {recipe}",
+        ),
+        UpgraderStep(proven, "record the proof", f"torch-compat prove {one.id} --record"),
+        UpgraderStep(False, "see that the proof would notice a wrong body", f"torch-compat prove {one.id} --mutate"),
+        UpgraderStep(False, "judge this change alone", f"torch-compat judge --upgrader {one.id}"),
+        UpgraderStep(
+            False,
+            "with a build of the change: let it load programs of the old release",
+            f"torch-compat prove {one.id} --record --reader torch-{one.old} --reader python:PATH",
+        ),
+        UpgraderStep(
+            False,
+            "before it is merged: let every release write and read the recipe",
+            f"torch-compat observe --recipe {recipe} --everywhere",
+        ),
+    ]

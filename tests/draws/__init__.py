@@ -1,1 +1,0 @@
-"""Drawn states and programs, written and loaded by real releases, against what `inspect` says of them."""

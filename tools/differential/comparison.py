@@ -1,0 +1,364 @@
+"""Every overload that the reference reader has, against a real release: what is compared, what is not and why, and how."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections import Counter
+from typing import Any
+
+import numpy as np
+from hypothesis import HealthCheck, Phase, given, seed, settings
+
+from tools.differential.arguments import Unwritable, calls, gentle, prepared, shown
+from tools.differential.calls import FAULT, NONE, Near, Release, call_ours, decode, difference
+from tools.differential.structured import spec_of
+from torch_compat.releases.release import Release as Version
+from torch_compat.runtime.limits import bound_memory
+from torch_compat.runtime.registration import OUTS
+from torch_compat.runtime.registry import known
+from torch_compat.runtime.tensor import Tensor
+
+__all__ = ["VERSION", "Disagreement", "Outcome", "compare", "exclusion", "groups", "overloads", "work"]
+
+VERSION = "2.13.0"
+
+# What is not compared, by pattern of the overload's full name; the first that matches counts.
+EXCLUDED: dict[str, str] = {
+    r"aten::(int_repr|q_scale|q_zero_point|quantize_per_tensor)\..*|aten::dequantize\.(tensors|tensors_out|list|any)|aten::fake_quantize_per_tensor_affine\.tensor_qparams": "quantized tensors, which no call from outside has; tests/runtime/operators/test_quantized.py has the figures of the releases",
+    r"aten::sparse_coo_tensor\..*": "gives a sparse tensor, which no call hands out; programs of the corpus make it dense",
+    r"aten::stft\.center": "takes the name of a way of padding, which no generated call has",
+    r"aten::_assert_scalar\.": "torch's compiler drops the call, because nothing reads its result; exported programs keep it",
+    r"aten::(new_)?empty(_like|_strided|_permuted)?\..*|aten::resize_(as_)?\.|aten::_make_dep_token\.": "its values are memory that nobody wrote",
+    r"aten::(rand|randn|randint|randperm|rand_like|randn_like|randint_like|normal|normal_|uniform_|random_|bernoulli|bernoulli_|multinomial"
+    r"|exponential_|cauchy_|geometric_|log_normal_|poisson|rrelu_with_noise)\..*": "draws random numbers, which the reader does not",
+    r"aten::(exp|expm1|log|log10|log1p|sqrt|sin|cos|tan|asin|acos|atan|sinh|cosh|tanh|asinh|acosh|atanh|erf|erfc|gamma|lgamma|degrees|radians"
+    r"|ceil|floor)\.Scalar|aten::(log|atan2|copysign|fmod)\.Scalar_Scalar|aten::(atan2|copysign|fmod)\.": "cuts what is declared as Scalar to 32 bits, which a value does not show",
+    r".*\.(Dict_Tensor|Tensor_dict|.*\(Tensor\)).*|aten::(popitem|pop|keys|values|items|get|setdefault|update|copy|clear|len|Delete|_set_item"
+    r"|__contains__|__getitem__|dict)\.([a-zA-Z_]*_)?Tensor(_.*)?": "dictionaries with tensors for keys, found by identity: no call from outside has the same tensor",
+    r"aten::(eq|ne)\.enum|aten::wait\..*": "no call from outside has such a value; programs of the corpus do",
+    r"aten::(format|percentFormat|einsum)\.(sublist)?|prim::(Print|tolist|TupleUnpack|ConstantChunk|AutogradAnyNonZero)\.": "takes any number of arguments; programs of the corpus do",
+    r"aten::(is_grad_enabled|set_grad_enabled|warn)\.|prim::(AutogradZero|grad)\.": "about gradients and messages, not values",
+    r"aten::(eq|ne)\.": "torch has no kernel for numbers of two types; the compiler never writes it",
+    r"aten::(linalg_)?svd\..*": "vectors of either sign are right",
+    r"aten::set_\.(source_.*)": "gives a tensor memory that it does not own, which no program of a model does",
+    r"aten::len\.any|aten::to\.prim_.*|aten::pow\.int_to_int": "a graph reaches another overload of the same types",
+    r"aten::(Int|angle|gamma|lgamma|neg)\.Scalar|prim::abs\.Scalar|aten::pow\.Scalar_Scalar": "depends on what is declared as Scalar, which a value does not show",
+    r"aten::(max|min)\.unary_out|aten::binary_cross_entropy\.out|aten::(std|var)\.(correction_)?out|aten::addbmm\.out|aten::(all|any)\.(dims_|all_)?out|aten::arange\.start_out|aten::native_layer_norm\.out|aten::_native_batch_norm_legit\..*out|aten::_reshape_alias\.|aten::bincount\.out|aten::pow\.Scalar_out|aten::_(log_)?softmax\.out|aten::(_unique2?|unique_consecutive)\.out": "writes into out= what the form without it refuses, or less than that gives",
+    r"aten::(mm|bmm|addmm|baddbmm)\.dtype(_out)?|aten::(unsafe_split.*|_pack_padded_sequence|native_batch_norm|_embedding_bag.*)\..*out": "torch refuses every call of it here, or reads what out= holds",
+    r"aten::_stack\.": "torch reads the gaps of a view as if there were none; stack, which programs have, does not",
+    r"aten::gelu\.out": "torch leaves an out= that is a view with gaps as it was",
+    r"aten::values\.": "of sparse tensors",
+    r"aten::divmod\.(int_float|float_int)": "torch takes the integer as one of 32 bits",
+    r"aten::pow\.(complex.*|.*_complex)": "C++ takes powers of complex numbers by logarithms",
+    r"aten::log\.(complex_.*|.*_complex)": "C++ divides the two logarithms with roundings of its own",
+    r"aten::sum\.complex": "torch empties the list that it sums",
+    r"aten::chr\.|aten::device\.(with_index)?": "torch refuses the result at the border to Python, not the call",
+    r"aten::detach_\.|aten::pin_memory\.|aten::convolution_overrideable\..*": "refused here for what a test cannot give: a tensor that is no view, an accelerator, another backend",
+}
+
+
+class Disagreement(AssertionError):  # noqa: N818 - it is no error of the program
+    """Torch and the reference reader do not do the same.
+
+    Attributes:
+        request: the call, where it is one.
+    """
+
+    request: dict[str, Any] | None = None
+
+
+class Outcome:
+    """What calls of one overload came to.
+
+    Attributes:
+        counts: ``compared``: both gave a value; ``refused``: neither did; ``unsupported``: torch gave a value, the reader says that
+            it cannot; ``crashed``: torch died; ``DRAWN``; a key of ``MORE``: torch refuses, the reader does not, and why that is allowed; ``OPEN``.
+        said: what the reader said of what it cannot.
+    """
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self.said: dict[str, str] = {}
+
+
+def overloads(release: Release) -> list[dict[str, Any]]:
+    """The schemas of every operator that the reference reader has, as that release says them."""
+    kinds = known()
+    return [prepared(schema, set(kinds[schema["name"]])) for schema in release.ask({"schemas": sorted(kinds)})]
+
+
+def full_name(schema: dict[str, Any]) -> str:
+    """``aten::add.Tensor``."""
+    return f"{schema['name']}.{schema['overload']}"
+
+
+def exclusion(schema: dict[str, Any]) -> str | None:
+    """Why an overload is not compared, if it is not."""
+    return next((reason for pattern, reason in EXCLUDED.items() if re.fullmatch(pattern, full_name(schema))), None)
+
+
+SIZES = {"float16": 2, "bfloat16": 2, "float64": 8, "complex128": 8}  # the rest is calculated in the default type
+
+
+def smallest(value: Any) -> int:
+    """Bytes of the smallest floating type in a request."""
+    if isinstance(value, dict):
+        if isinstance(value.get("tensor"), dict) and "bytes" in value["tensor"]:
+            return SIZES.get(value["tensor"]["dtype"], 4)
+        if isinstance(value.get("dtype"), str):
+            return SIZES.get(value["dtype"], 4)
+        return min((smallest(one) for one in value.values()), default=8)
+    if isinstance(value, list):
+        return min((smallest(one) for one in value), default=8)
+    return 8
+
+
+def largest(value: Any) -> float:
+    """The largest number of its tensors."""
+    if isinstance(value, dict):
+        if isinstance(value.get("tensor"), dict) and "bytes" in value["tensor"]:
+            array = decode(value, {}).array
+            with np.errstate(all="ignore"):
+                size = np.abs(array.astype(np.complex128) if array.dtype.kind == "c" else array.astype(np.float64))
+            return float(np.max(size, initial=0.0, where=np.isfinite(size)))
+        return max((largest(one) for one in value.values()), default=0.0)
+    if isinstance(value, list):
+        return max((largest(one) for one in value), default=0.0)
+    return 0.0
+
+
+def groups(schemas: list[dict[str, Any]], count: int) -> list[list[dict[str, Any]]]:
+    """The schemas in so many groups, those of an operator in one."""
+    made: list[list[dict[str, Any]]] = [[] for _ in range(count)]
+    names = sorted({schema["name"] for schema in schemas})
+    place = {name: at % count for at, name in enumerate(names)}
+    for schema in schemas:
+        made[place[schema["name"]]].append(schema)
+    return made
+
+
+# Operators of which only the first result is read by programs; the others are kept for gradients, and in forms that change.
+FIRST = re.compile("embedding_bag|eigh$|symeig")
+# Results that are kept for gradients, which releases up to 1.x leave unwritten or undefined.
+BUFFERS = re.compile("log_sigmoid_forward|native_batch_norm|native_layer_norm|nll_loss.*_forward|embedding_bag|eigh$|symeig")
+LOGARITHMS = Version("1.11.0")
+"""Before, the logarithm of a sigmoid is that of a sum near one, which is rounded."""
+LESS_ONE = Version("2.8.0")
+"""Before, celu takes one from a power, whose roundings are left, times alpha."""
+PUBLIC = Version("2.0.0")
+ORDERED = Version("1.4.0")
+"""Before, a dictionary that comes back to Python is in the order of a hash table."""
+
+# Where the sign of a zero is open, by pattern of the overload's full name: what is not a zero is compared as everywhere.
+ZEROS: dict[str, str] = {
+    r"aten::(fmax|fmin)\..*": "C leaves open which of two zeros fmax and fmin give: it varies with type, release and size",
+    r"aten::(maximum|minimum)\..*|aten::(max|min)\.(other|out)|aten::(max|min|amax|amin|aminmax)\.(out|unary_out)?": "of two zeros, vectors take another one than the numbers that are left over",
+    r"aten::(nan)?median\.(out)?": "which of equal numbers comes to the middle is a matter of how it is searched",
+    r"aten::softshrink\..*": "what is cut to zero keeps its sign where it is left over, and has none within a vector",
+}
+
+# Calculated in the type of the elements from a matrix whose roundings come back larger (see `sensitivity`).
+SENSITIVE = re.compile("pinv|cholesky")
+RANDOM = "draws no random numbers"
+DRAWN = "drawn at random, so that no two answers are alike"
+OPEN = "open: of a singular matrix, what rounding makes of a zero counts"
+
+
+def sensitivity(request: dict[str, Any]) -> float:
+    """How large the roundings of a matrix are in its inverse, or in its root: the ratio of singular values times the result's size.
+
+    Of an inverse, what is nearly zero does not count, as torch cuts it, too. Infinite where it counts: where the limit given is far below
+    the roundings, and in a root, of which one triangle of the matrix is read.
+    """
+    matrix = decode(request["args"][0], {}).array
+    if matrix.ndim < 2 or not matrix.size or matrix.dtype.kind not in "fc":
+        return 0.0
+    whole = matrix.astype(np.complex128 if matrix.dtype.kind == "c" else np.float64)
+    root = "cholesky" in request["name"]
+    if root and matrix.shape[-1] != matrix.shape[-2]:
+        return 0.0
+    halves = [np.tril(whole), np.swapaxes(np.triu(whole), -1, -2)] if root else [whole]
+    worst = 0.0
+    for half in halves:
+        full = half + np.swapaxes(np.tril(half, -1), -1, -2).conj() if root else half
+        sizes = np.linalg.svd(full, compute_uv=False)
+        for one in sizes.reshape(-1, sizes.shape[-1]):
+            counts = one > 64 * np.finfo(matrix.dtype).eps * one[0]
+            if not counts.all() and one[0] and (root or {"float": "1e-15"} in request["args"]):
+                return math.inf
+            if counts.any():
+                worst = max(worst, float(one[0] / one[counts][-1] * (math.sqrt(one[0]) if root else 1 / one[counts][-1])))
+    return worst
+
+
+# Where torch refuses what the reader computes: allowed, and counted. A program that torch refuses for the types of its tensors has no
+# result in any release, so that nothing which the reader says of it can be wrong for somebody; shapes and ranges are another matter.
+MORE: dict[str, str] = {
+    "refused by torch alone: an assertion of its own": r"INTERNAL ASSERT",
+    "refused by torch alone: bytes that are no text, at the border to Python": r"UnicodeDecodeError",
+    "refused by torch alone: strides that its kernel cannot view": r"view size is not compatible",
+    "refused by torch alone: it has no kernel for the type": r"not implemented for '|Low precision dtypes|doesn't handle types|not supported (for|on)|not yet implemented for complex"
+    r"|(does not|doesn't|not intended to) support|[Oo]nly supports? |complex|Unsupported dtype|on a bool tensor",
+    "refused by torch alone: out= of another type": r"[Oo]ut(put)? tensor|out tensor|result type|indices output|argument #\d 'indices'|the output given to",
+    "refused by torch alone: operands of unlike types": r"(same|expected|inputs?|different|equal|Float|mismatched|unlike|m1 and m2).* d?type|scalar[ _]type|[Ff]ound dtype"
+    r"|dtype of the input|has dtype|same data type|dtype double and|dtype must match|must share same datatype|Expected a long tensor|floating.point( and complex)? dtype",
+}
+
+
+APART = ("values", "only torch refuses", "only the reader refuses", "the reader fails")
+
+
+def judged(release: Release, schema: dict[str, Any], request: dict[str, Any]) -> tuple[str, str]:
+    """How both answer a call: a word of ``Outcome.counts``, or one of ``APART`` with the difference."""
+    name = schema["name"].split("::")[1]
+    theirs = release.ask(request)
+    if "no_input" in theirs:
+        return "no such tensor", theirs["no_input"]
+    if "crashed" in theirs:
+        return "crashed", theirs["crashed"]
+    ours = call_ours(request, release.version)
+    returned = sensitivity(request) if SENSITIVE.search(name) else 0.0
+    if math.isinf(returned):
+        return OPEN, ""
+    if "error" in theirs:
+        if "value" not in ours:
+            return "refused", ""
+        allowed = next((allowed for allowed, pattern in MORE.items() if re.search(pattern, theirs["error"])), "")
+        return allowed or APART[1], f"torch refuses, the reader gives a value: {theirs['error'][:200]}"
+    if ours.get("unsupported", "").startswith(FAULT):
+        return APART[3], f"torch gives a value, the reader fails: {ours['unsupported'][:200]}"
+    if RANDOM in ours.get("unsupported", ""):
+        return DRAWN, ""
+    if "unsupported" in ours:
+        return "unsupported", ours["unsupported"][:160]
+    if "error" in ours:
+        return APART[2], f"torch gives a value, the reader refuses: {ours['error'][:200]}"
+    loose = Near(smallest(request), largest(request)) if gentle(name) else NONE
+    if returned:
+        loose = Near(loose.size, max(loose.scale, returned / 4))  # `CLOSE` has some eight roundings
+    if any(re.fullmatch(pattern, full_name(schema)) for pattern in ZEROS):
+        loose = loose._replace(zeros=True)
+    version = Version(release.version)
+    if version < ORDERED:
+        theirs = {key: _sorted(theirs[key]) for key in ("value", "inputs")}
+        ours = {key: _sorted(ours[key]) for key in ("value", "inputs")}
+    if (FIRST if version >= PUBLIC else BUFFERS).search(name) and "tuple" in (theirs["value"] or ()):
+        theirs["value"], ours["value"] = {"tuple": theirs["value"]["tuple"][:1]}, ours["value"][:1]
+        if outs := len(OUTS.intersection(request.get("named", ()))):
+            kept = len(theirs["inputs"]) - outs + 1
+            theirs["inputs"], ours["inputs"] = theirs["inputs"][:kept], ours["inputs"][:kept]
+    if "layer_norm" in name:  # of equal numbers, or of one, the roundings are left, over the root of eps
+        loose = Near(loose.size, 316 * max(loose.scale, 1.0))
+    if "log_sigmoid" in name and version < LOGARITHMS:
+        loose = Near(4, 1.0)
+    if "celu" in name and version < LESS_ONE:
+        loose = Near(smallest(request), max(1.0, *(abs(one) for one in map(_number, request["args"]) if math.isfinite(one))))
+    if request.get("graph"):  # which makes a number of a tensor where the schema has one
+        ours["inputs"] = [
+            int(mine.array.item()) if its.__class__ is int and mine.__class__ is Tensor and mine.array.size == 1 else mine
+            for mine, its in zip(ours["inputs"], [*theirs["inputs"], *[None] * len(ours["inputs"])], strict=False)
+        ]
+    apart = difference(theirs["value"], ours["value"], loose=loose)
+    apart = apart or difference(theirs["inputs"], ours["inputs"], "inputs", loose=loose)
+    return ("compared", "") if apart is None else (APART[0], apart[:600])
+
+
+def _number(value: Any) -> float:
+    """An argument that is a number; 0 for every other."""
+    if isinstance(value, dict) and "float" in value:
+        return float(value["float"])
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+def _sorted(value: Any) -> Any:
+    """A value, or one of torch as JSON, with its dictionaries in the order of their keys."""
+    if isinstance(value, list | tuple):
+        return type(value)(map(_sorted, value))
+    if isinstance(value, dict) and isinstance(value.get("dict"), list):
+        return {"dict": sorted(value["dict"], key=lambda pair: repr(_plain_key(pair[0])))}
+    if isinstance(value, dict) and not value.keys() & KEYS_OF_JSON:
+        return dict(sorted(value.items(), key=lambda pair: repr(pair[0])))
+    return value
+
+
+KEYS_OF_JSON = {"tensor", "tuple", "float", "complex", "dtype", "device", "other"}
+
+
+def _plain_key(key: Any) -> Any:
+    return float(key["float"]) if isinstance(key, dict) and "float" in key else key
+
+
+def compare(release: Release, schema: dict[str, Any], count: int, start: int = 20200624) -> Outcome:
+    """Generate so many calls of an overload and compare them.
+
+    Raises:
+        Disagreement: with the smallest call that shows it.
+    """
+    outcome = Outcome()
+
+    @seed(start)
+    @settings(
+        max_examples=count, database=None, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate, Phase.shrink],
+        report_multiple_bugs=False,
+    )  # fmt: skip
+    @given(calls(schema, spec_of(schema["name"])))
+    def run(request: dict[str, Any]) -> None:
+        word, said = judged(release, schema, request)
+        if word in APART:
+            raise Disagreement(said)
+        outcome.counts[word] += 1
+        if word == "unsupported":
+            outcome.said.setdefault(word, f"{said} <- {shown(request)[:300]}")
+
+    failed: list[dict[str, Any]] = []
+    inner = run.hypothesis.inner_test  # type: ignore[attr-defined]
+
+    def noted(request: dict[str, Any]) -> None:
+        try:
+            inner(request)
+        except Disagreement:
+            failed[:] = [request]
+            raise
+
+    run.hypothesis.inner_test = noted  # type: ignore[attr-defined]
+    try:
+        run()
+    except Disagreement as error:
+        error.request = failed[0]
+        raise
+    return outcome
+
+
+def row_of(release: Release, schema: dict[str, Any], count: int, start: int) -> dict[str, Any]:
+    """What came of an overload, as JSON: ``counts`` and ``said``, or a ``disagreement`` with the ``call``, or ``unwritable``."""
+    row: dict[str, Any] = {"name": full_name(schema)}
+    began = time.perf_counter()
+    try:
+        outcome = compare(release, schema, count, start)
+        row |= {"counts": dict(outcome.counts), "said": outcome.said}
+    except Unwritable as error:
+        row["unwritable"] = str(error)
+    except Disagreement as error:
+        row |= {"disagreement": str(error), "call": shown(error.request or {}), "request": error.request}
+    row["seconds"] = round(time.perf_counter() - began, 1)
+    return row
+
+
+def wrong(row: dict[str, Any]) -> str:
+    """Why an overload does not count as compared; empty where it does."""
+    said: str = row.get("disagreement") or row.get("unwritable") or ""
+    if not said and not row["counts"].get("compared"):
+        said = f"no value was compared: {row['counts']} {row['said']}"
+    return said
+
+
+def work(job: tuple[list[dict[str, Any]], int, int]) -> list[dict[str, Any]]:
+    """Compare some overloads, with a process of torch of its own."""
+    schemas, count, start = job
+    bound_memory()  # as the process of torch, which a call may ask for more than the machine has
+    release = Release(VERSION)
+    rows = [row_of(release, schema, count, start) for schema in schemas]
+    release.close()
+    return rows

@@ -1,0 +1,236 @@
+"""The operators of the reference reader at the horizon of a release, against that release: generated calls, counted by group.
+
+A *group* is an operator with the dtype of a call's first tensor. Calls come from the schemas that were recorded of the release, and a graph
+makes them, as a program does: the compiler of the release chooses the overload.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tools.differential.arguments import Maker, Unwritable, gentle, shown
+from tools.differential.calls import Release, tensor_body
+from tools.differential.comparison import APART, exclusion, judged
+from tools.differential.structured import spec_of
+from torch_compat.operators.call_signature import bare, shape
+from torch_compat.operators.history import History
+from torch_compat.proving.arguments import make_call, prepared
+from torch_compat.proving.values import Seeded
+from torch_compat.releases.release import Release as Version
+from torch_compat.releases.sets import ReleaseSet
+from torch_compat.runtime.limits import bound_memory
+from torch_compat.runtime.registration import OUTS
+from torch_compat.runtime.registry import known
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["COLUMNS", "HORIZONS", "Compared", "Group", "asked", "column", "compare_at", "document", "schemas_at"]
+
+HORIZONS = (
+    "1.2.0", "1.5.1", "1.6.0", "1.7.1", "1.8.1", "1.10.2", "1.11.0", "1.12.1", "1.13.1", "2.0.1", "2.6.0", "2.13.0", "2.15.0",
+)  # fmt: skip
+COLUMNS = ("equal", "equally refused", "torch refuses only", "reader refuses only", "not modelled", "values differ")
+DEATHS = 1  # of the release, after which no more calls of an overload are made: starting it takes seconds
+NUMBERED = {"dtype": "ScalarType", "layout": "Layout", "memory_format": "MemoryFormat"}
+"""Up to 1.x schemas say `int` of these arguments."""
+
+
+OLD = {
+    r"aten::divmod\((int|float) \w+, (float|int) \w+\)": ("..", "torch takes the integer as one of 32 bits"),
+    r"Dict\(Tensor, ": ("..", "dictionaries with tensors for keys, found by identity: no call from outside has the same tensor"),
+    r"^aten::(sym_)?stride": ("..", "strides of a tensor without elements, which no values show"),
+    r"^aten::index_put\.hacked_twin": (
+        "1.6.0..<1.13.0", "writes into the tensor that it should copy, which is told by the list's type; programs of the corpus do",
+    ),
+}  # fmt: skip
+"""What is not asked, by pattern of the recorded schema, with the releases: reasons of `EXCLUDED` for schemas without names of overloads."""
+
+
+@dataclass
+class Group:
+    """Calls of an operator whose first tensor has one dtype.
+
+    Attributes:
+        counts: calls by column, and those that are in none: of which torch died, or for which it has no tensor.
+        examples: one call of each column that is no agreement.
+    """
+
+    operator: str
+    dtype: str
+    counts: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, str] = field(default_factory=dict)
+
+
+def schemas_at(release: str, only: str = "") -> list[dict[str, Any]]:
+    """The recorded schemas of every operator of the reader that a release has, in the form that calls are made from."""
+    recorded = History.load()
+    found = []
+    for name, kinds in known().items():
+        if not re.search(only, name):
+            continue
+        for text in recorded.schemas(name, release):
+            stated = shape(text)
+            if stated.vararg or "..." in stated.returns:
+                continue
+            if stated.returns == "()" and not any(one.mutated for one in stated.arguments):
+                continue  # the compiler drops the call
+            returned = re.sub(r"^\(|\)$", "", stated.returns) if stated.returns.startswith("(") else stated.returns
+            row = {
+                "name": name, "overload": stated.overload, "text": text,
+                "returns": [_annotated(one.type) for one in shape(f"{name}({returned}) -> ()").arguments],
+                "arguments": [
+                    {
+                        "name": one.name, "real": _annotated(_numbered(one.name, one.type)), "default": one.default is not None,
+                        "keyword": one.kwarg_only, "out": one.kwarg_only and one.name in OUTS and one.type == "Tensor",
+                    }
+                    for one in stated.arguments
+                ],
+            }  # fmt: skip
+            found.append({**prepared(row, set(kinds)), "graph": True})
+    return found
+
+
+def _numbered(name: str, kind: str) -> str:
+    return kind.replace("int", NUMBERED[name]) if name in NUMBERED else kind
+
+
+def _annotated(kind: str) -> str:
+    """A type of a schema as an annotation: ``Dict[str, List[int]]``."""
+    if kind.endswith("?"):
+        return f"Optional[{_annotated(kind[:-1])}]"
+    if found := re.fullmatch(r"(.*)\[\d*\]", kind):
+        return f"List[{_annotated(found[1])}]"
+    if found := re.fullmatch(r"(Dict|Future|RRef|Await)?\((.*)\)", kind):
+        inside = ", ".join(_annotated(one.type) for one in shape(f"x::x({found[2]}) -> ()").arguments)
+        return f"{found[1] or 'Tuple'}[{inside}]"
+    return "number" if kind == "Scalar" else kind
+
+
+def column(word: str) -> str:
+    """The column of the table for a word of :func:`tools.differential.comparison.judged`; the word itself where there is none."""
+    words = {"compared": 0, "refused": 1, APART[1]: 2, APART[2]: 3, APART[3]: 3, "unsupported": 4, APART[0]: 5}
+    if word.startswith("refused by torch alone"):
+        return COLUMNS[2]
+    return COLUMNS[words[word]] if word in words else word
+
+
+def asked(release: Release, schemas: Iterable[dict[str, Any]], count: int, start: int | str) -> tuple[list[Group], Counter[str]]:
+    """Make so many calls of each overload; the groups, and the overloads that are not asked for, by reason."""
+    groups: dict[tuple[str, str], Group] = {}
+    left: Counter[str] = Counter()
+    for schema in schemas:
+        reason = exclusion(schema) or _not_asked(schema["text"], release.version)
+        if reason is not None:
+            left[reason] += 1
+            continue
+        name = schema["name"].split("::")[1]
+        deaths = 0
+        for at in range(count):
+            source = Seeded(f"{start}/{schema['text']}/{at}")
+            make = Maker(source, bare(name), plain=gentle(name) or at % 2 == 0, graph=True, body=tensor_body)
+            try:
+                request = make_call(make, schema, spec_of(schema["name"]))
+            except Unwritable as error:
+                left[f"no call has an argument {error}"] += 1
+                break
+            word, said = judged(release, schema, request)
+            group = groups.setdefault(key := (schema["name"], _dtype(request["args"])), Group(*key))
+            found = column(word)
+            group.counts[found] += 1
+            if found not in COLUMNS[:2]:
+                group.examples.setdefault(found, f"{said} <- {shown(request)[:400]}")
+            deaths += word == "crashed"
+            if deaths == DEATHS:
+                break
+    return list(groups.values()), left
+
+
+def _not_asked(text: str, release: str) -> str | None:
+    """Why a schema is not asked of a release; None where it is."""
+    found = (
+        said for pattern, (spans, said) in OLD.items() if re.search(pattern, text) and Version(release) in ReleaseSet.parse(spans)
+    )
+    return next(found, None)
+
+
+@dataclass
+class Compared:
+    """What came of the calls at one horizon.
+
+    Attributes:
+        overloads: that the release and the reader have.
+        left: overloads that were not called, by reason.
+    """
+
+    release: str
+    overloads: int
+    groups: list[Group]
+    left: Counter[str]
+
+    @property
+    def total(self) -> Counter[str]:
+        """Calls by column."""
+        total: Counter[str] = Counter()
+        for one in self.groups:
+            total.update(one.counts)
+        return total
+
+    def apart(self, name: str) -> list[Group]:
+        """The groups of which some call is in a column."""
+        return sorted((one for one in self.groups if one.counts[name]), key=lambda one: (one.operator, one.dtype))
+
+
+def compare_at(version: str, only: str, count: int, start: int | str) -> Compared:
+    """Ask one release, with a process of its own."""
+    bound_memory()  # as the process of torch, which a call may ask for more than the machine has
+    schemas = schemas_at(version, only)
+    release = Release(version)
+    try:
+        groups, left = asked(release, schemas, count, start)
+    finally:
+        release.close()
+    return Compared(version, len(schemas), groups, left)
+
+
+def document(found: list[Compared], count: int, start: int | str) -> str:
+    """The table of all horizons, and for each one call of every disagreement, as Markdown."""
+    lines = [
+        "# The reference reader at the horizons of releases", "",
+        f"Generated by `python -m tools.differential horizon --count {count} --seed {start} --write`. Each release was asked for {count} calls of each",
+        "overload that it and the reference reader have; a graph made each call. A group is an operator with the dtype of the first tensor.",
+        "Calls of which the release died, for which it has no tensor, or that draw random numbers stand in no column.", "",
+        f"| release | overloads | calls | {' | '.join(COLUMNS)} |", f"|---|{'---:|' * (2 + len(COLUMNS))}",
+    ]  # fmt: skip
+    for one in found:
+        counts = [one.total[name] for name in COLUMNS]
+        lines.append(f"| {one.release} | {one.overloads:,} | {sum(counts):,} | {' | '.join(f'{each:,}' for each in counts)} |")
+    lines += ["", "Groups:", "", f"| release | groups | computed by the release | {' | '.join(COLUMNS[2:])} |", f"|---|{'---:|' * (2 + len(COLUMNS[2:]))}"]  # fmt: skip
+    for one in found:
+        computed = sum(1 for group in one.groups if any(group.counts[COLUMNS[at]] for at in (0, 3, 4, 5)))
+        apart = " | ".join(f"{len(one.apart(name)):,}" for name in COLUMNS[2:])
+        lines.append(f"| {one.release} | {len(one.groups):,} | {computed:,} | {apart} |")
+    for one in found:
+        lines += ["", f"## {one.release}", ""]
+        for name in COLUMNS[2:]:
+            operators: dict[str, list[Group]] = {}
+            for group in one.apart(name):
+                operators.setdefault(group.operator, []).append(group)
+            for operator, groups in operators.items():
+                kinds = ", ".join(group.dtype or "no tensor" for group in groups)
+                said = groups[0].examples[name].splitlines()[0]
+                lines.append(f"- {name}: `{operator}` ({kinds}): `{said[:300].replace('`', chr(39))}`")
+    return "\n".join([*lines, ""])
+
+
+def _dtype(args: list[Any]) -> str:
+    for one in args:
+        if isinstance(one, dict) and "tensor" in one:
+            found: str = one["tensor"]["dtype"]
+            return found
+        if isinstance(one, list) and (inner := _dtype(one)):
+            return inner
+    return ""

@@ -1,0 +1,37 @@
+"""All seeded faults. The same seed and number give the same bytes every time, and about half of all are resealed."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+from tools.faults.faults import DAMAGE, Fault, sample_of
+from tools.faults.resealed import RESEALED
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["KINDS", "make"]
+
+KINDS = (*DAMAGE, *RESEALED)
+LARGE = 1 << 16  # bytes of a sample that is taken more rarely: several small archives are done in its time
+
+
+def make(groups: list[list[Path]], seed: int | str, number: int, share: float = 0.5) -> Fault:
+    """The fault of a number.
+
+    Parameters:
+        share: of faults that are resealed.
+    """
+    rng = random.Random(f"{seed}:{number}")
+    resealed = rng.random() < share
+    kinds = RESEALED if resealed else DAMAGE
+    while True:
+        sample = sample_of(rng.choice(rng.choice(groups)))
+        if len(sample.raw) > LARGE and rng.random() < 0.8:
+            continue
+        kind = rng.choices(list(kinds), [weight for weight, _ in kinds.values()])[0]
+        made = kinds[kind][1](rng, sample, groups)
+        if made is not None and made[1] != sample.raw:
+            said, data, hit, every = made
+            return Fault(number, kind, said, sample, data, hit, every, resealed)

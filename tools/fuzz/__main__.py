@@ -1,0 +1,169 @@
+"""Fuzz inspect, load_state, and load with calls, for so many minutes; the record of what has run is appended to.
+
+    python -m tools.fuzz --minutes 10
+    python -m tools.fuzz --seed 7 --target call --count 5000
+    python -m tools.fuzz --seed 7 --target call --only 4711
+    python -m tools.fuzz --open FILE --like torch-2.13.0/div.pt --target call
+    python -m tools.fuzz --record
+
+Exit status: 0 nothing happened that must not; 1 something did, and each find is told; 4 a part could not run: guided fuzzing needs atheris,
+the dependency group ``fuzz``. ``--only`` does one case again, ``--open`` a file. ``--record`` says what has run, in all and since the code last changed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from tools.faults.faults import Fault, sample_of
+from tools.fuzz.campaign import Find, Tally, run, survive
+from tools.fuzz.cases import TARGETS, case
+from tools.fuzz.guard import lacking
+from tools.fuzz.guided import available, run_guided
+from torch_compat.fingerprint import code_fingerprint
+
+ROOT = Path(__file__).parents[2]
+RECORD = Path(__file__).with_name("record.jsonl")
+KEEP = ROOT / "build" / "fuzz"
+SHARES = {"inspect": 0.4, "state": 0.2, "call": 0.25, "exported": 0.15}  # of the time, where no target is told
+WAYS = {"seeded": 0.7, "guided": 0.3}
+LONGEST = 60 * 24 * 365.0  # minutes
+UNAVAILABLE = 4
+
+
+def fingerprint() -> str:
+    """Of all code that reads an archive: of the runtime, of inspect, and of all that they import."""
+    return "-".join(code_fingerprint(package)[:12] for package in ("inspection", "runtime", "state"))
+
+
+def commit() -> str:
+    """The commit that is checked out, with a plus where the tree differs from it."""
+    git = ["git", "-C", str(ROOT)]
+    name = subprocess.run([*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
+    watched = ["harness", "tools", f":(exclude){RECORD.relative_to(ROOT).as_posix()}"]
+    changed = subprocess.run([*git, "status", "--porcelain", "--", *watched], capture_output=True, text=True, check=True).stdout
+    return name + "+" * bool(changed)
+
+
+def recorded() -> list[dict[str, Any]]:
+    """The runs that are recorded."""
+    return [json.loads(line) for line in RECORD.read_text(encoding="utf-8").splitlines()] if RECORD.exists() else []
+
+
+def record(way: str, seed: int, target: str, tally: Tally, seconds: float) -> None:
+    """Append a run."""
+    entry = {
+        "way": way, "seed": seed, "target": target, "count": tally.count, "guarded": tally.guarded,
+        "finds": [[find.number, find.outcome] for find in tally.finds], "seconds": round(seconds), "commit": commit(), "code": fingerprint(),
+    }  # fmt: skip
+    with RECORD.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(entry) + "\n")
+
+
+def told() -> str:
+    """What has run, in words."""
+    runs, now = recorded(), fingerprint()
+    lines = []
+    for words, chosen in (("in all", runs), ("with this code", [one for one in runs if one["code"] == now])):
+        counts: Counter[str] = Counter()
+        for one in chosen:
+            counts[one["target"]] += one["count"]
+        finds = sum(len(one["finds"]) for one in chosen)
+        lines.append(
+            f"{words}: {counts.total()} cases through inspect, {counts['state']} of them through load_state and {counts['call'] + counts['exported']} through load and "
+            f"calls with guard pages; {finds} finds; {sum(one['seconds'] for one in chosen)} s"
+        )
+    return "\n".join(lines)
+
+
+def opened(path: Path, like: str) -> Fault:
+    """A file as a case: its calls are those of an archive of the corpus."""
+    return Fault(0, "file", str(path), sample_of(ROOT / "fixtures" / like), path.read_bytes(), resealed=True)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command."""
+    parser = argparse.ArgumentParser(prog="python -m tools.fuzz", description=__doc__.partition("\n")[0])
+    parser.add_argument("--minutes", type=float, help="in all; 10 unless told, or as long as --count takes")
+    parser.add_argument("--seed", type=int, help="unless given, one that is not recorded")
+    parser.add_argument("--target", choices=TARGETS, help="unless given, all")
+    parser.add_argument("--count", type=int, help="seeded cases for each target, and no guided ones")
+    parser.add_argument("--way", choices=WAYS, help="unless given, both")
+    parser.add_argument("--only", type=int, help="the case of this number; with --seed and --target")
+    parser.add_argument("--open", type=Path, help="a file that was kept; with --like and --target")
+    parser.add_argument("--like", default="torch-2.13.0/save_bool.pt", help="the archive of the corpus whose calls are made")
+    parser.add_argument("--keep", type=Path, default=KEEP, help="folder for the files of finds")
+    parser.add_argument("--record", action="store_true")
+    asked = parser.parse_args(arguments)
+    if asked.record:
+        print(told())
+        return 0
+    lacks = lacking()
+    if lacks:
+        print(f"nothing has run: {lacks}")
+        return UNAVAILABLE
+    seed = asked.seed if asked.seed is not None else 1 + max((one["seed"] for one in recorded()), default=0)
+    if asked.only is not None or asked.open is not None:
+        target = asked.target or "inspect"
+        fault = opened(asked.open, asked.like) if asked.open is not None else case(seed, target, asked.only)
+        return alone(fault, target, asked.keep)
+    ways = [asked.way] if asked.way else ["seeded"] if asked.count is not None else list(WAYS)
+    targets = [asked.target] if asked.target else list(TARGETS)
+    minutes = asked.minutes if asked.minutes is not None else 10.0 if asked.count is None else LONGEST
+    finds = 0
+    for way in ways:
+        if way == "guided" and not available():
+            print("guided fuzzing has not run: atheris is not installed (the dependency group fuzz)")
+            return UNAVAILABLE
+        for target in targets:
+            share = (SHARES[target] if asked.target is None else 1.0) * (
+                WAYS[way] if asked.way is None and len(ways) > 1 else 1.0
+            )
+            finds += campaign(way, seed, target, 60 * minutes * share, asked.count, asked.keep)
+    print(told())
+    return int(bool(finds))
+
+
+def alone(fault: Fault, target: str, keep: Path) -> int:
+    """Do one case in a child, and keep its file."""
+    keep.mkdir(parents=True, exist_ok=True)
+    (keep / f"only_{fault.number}_{fault.sample.path.name}").write_bytes(fault.data)
+    tally = survive(lambda _: fault, target, [0])
+    print(f"{fault.sample.name}: {fault.kind}: {fault.said}\n{', '.join(tally.outcomes)}")
+    for find in tally.finds:
+        print(find.said)
+    return int(bool(tally.finds))
+
+
+def campaign(way: str, seed: int, target: str, seconds: float, count: int | None, keep: Path) -> int:
+    """Run one way of fuzzing one target, record and tell it; the number of finds."""
+
+    def tell(find: Find) -> None:  # at once: a long run need not come to its end
+        sys.stderr.write(f"seed {seed}, {target} {find.number}: {find.outcome}: {find.said}\n")
+
+    tally, began = Tally(), time.monotonic()
+    try:
+        if way == "guided":
+            run_guided(seed, target, tally, until=began + seconds, keep=keep, tell=tell)
+        else:
+            run(seed, target, tally, count=count, until=began + seconds, keep=keep, tell=tell)
+    finally:  # an interrupted run has run, too
+        taken = time.monotonic() - began
+        record(way, seed, target, tally, taken)
+    print(
+        f"{way}, seed {seed}, {target}: {tally.count} cases in {taken:.0f} s, {tally.guarded} guarded arrays, {len(tally.finds)} finds"
+    )
+    print("  " + ", ".join(f"{number} {name}" for name, number in tally.outcomes.most_common()), flush=True)
+    return len(tally.finds)
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that what has run is recorded
+    sys.exit(main())

@@ -1,0 +1,254 @@
+"""Runs many cases in child processes, and survives whatever becomes of them.
+
+A child is a fork of this process, which has imported and read everything that cases have in common (:func:`prepare`), and opens no case itself.
+A child does up to a thousand cases, each with guard pages around every array, and tells of each as it ends. Of a child that dies or stands still the
+case is known, therefore, and the next child goes on behind it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import gc
+import io
+import json
+import mmap
+import os
+import resource
+import select
+import signal
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from tools.faults.faults import sample_of
+from tools.faults.judge import BAD, CRASHED, OUTSIDE, TIMED_OUT, judge, know
+from tools.fuzz.cases import case, seeds
+from tools.fuzz.guard import guarded
+from torch_compat.runtime.operators import prim
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from tools.faults.faults import Fault
+
+    Job = Callable[[int], Fault]
+
+__all__ = ["IN_MEMORY", "NOISE", "Find", "Tally", "prepare", "run", "run_chunk", "survive"]
+
+CHUNK = 1000
+WARMING = 400  # cases that are made, and not opened, before any is done
+NOISE = "NOISE"  # something was written to stderr
+# A child that does the same case for so many seconds of processor time, or of the clock, is killed. Its own limits are lower, and end a case
+# wherever Python looks for signals; a busy machine may let it wait for minutes.
+BUSY = 90
+STANDSTILL = 1200
+TICKS = os.sysconf("SC_CLK_TCK")
+ROOM = 4 << 30  # bytes of address space beyond what the parent has
+IN_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # where files are written and read a million times
+
+
+@dataclass(frozen=True)
+class Find:
+    """What must not be: one of ``tools.faults.judge.BAD``, or noise."""
+
+    number: int
+    outcome: str
+    said: str
+
+
+@dataclass
+class Tally:
+    """What became of cases. ``guarded`` counts the arrays that had guard pages."""
+
+    outcomes: Counter[str] = field(default_factory=Counter)
+    guarded: int = 0
+    finds: list[Find] = field(default_factory=list)
+
+    @property
+    def count(self) -> int:
+        """How many cases there were."""
+        return sum(self.outcomes.values())
+
+    def add(self, other: Tally) -> None:
+        """Take in another part."""
+        self.outcomes += other.outcomes
+        self.guarded += other.guarded
+        self.finds += other.finds
+
+
+class Board:
+    """Where a child says when it began with a case, by the clock and by its processor time: memory that both share."""
+
+    def __init__(self) -> None:
+        self._memory = memoryview(mmap.mmap(-1, mmap.PAGESIZE)).cast("d")  # written as a whole, as struct.pack_into does not
+
+    def begin(self) -> None:
+        """Begin with a case."""
+        self._memory[0], self._memory[1] = time.monotonic(), time.process_time()
+
+    def overdue(self, child: int) -> str:
+        """Why a child has to be killed; empty where it has not."""
+        if time.monotonic() - self._memory[0] > STANDSTILL:
+            return f"did not end within {STANDSTILL} s"
+        times = Path(f"/proc/{child}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
+        used = (int(times[11]) + int(times[12])) / TICKS - self._memory[1]
+        return f"did not end within {BUSY} s of processor time" if used > BUSY else ""
+
+
+def run_chunk(job: Job, target: str, numbers: Iterable[int], board: Board, tell: Callable[[dict[str, Any]], None]) -> None:
+    """Do cases in this process, each told as it ends."""
+    with tempfile.TemporaryDirectory(dir=IN_MEMORY) as name, guarded() as guard:
+        for number in numbers:
+            board.begin()
+            before, made = os.fstat(2).st_size, guard.made
+            guard.seed(number)
+            found = judge(job(number), Path(name), target)
+            gc.collect(0)  # what was read is freed here, and not in a later case
+            outcome, said = found.outcome, found.said
+            damage = guard.damage()
+            if damage and outcome not in BAD:
+                outcome, said = OUTSIDE, damage
+            if os.fstat(2).st_size > before and outcome not in BAD:
+                outcome, said = NOISE, os.pread(2, 2000, before).decode("utf-8", "replace")
+            tell({"number": number, "outcome": outcome, "said": said, "guarded": guard.made - made})
+
+
+def _child(job: Job, target: str, numbers: list[int], board: Board, pipe: int, noise: int) -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    os.dup2(noise, 2)
+    sys.stdout, sys.stderr = (io.TextIOWrapper(io.FileIO(place, "w", closefd=False), write_through=True) for place in (1, 2))
+    vars(prim)["sys"] = SimpleNamespace(stderr=sys.stdout)  # programs may print, there; nobody else may
+    faulthandler.disable()
+    warnings.simplefilter("always")
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * mmap.PAGESIZE
+    resource.setrlimit(resource.RLIMIT_AS, (pages + ROOM, pages + ROOM))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    run_chunk(job, target, numbers, board, lambda row: _write(pipe, json.dumps(row).encode() + b"\n"))
+
+
+def _write(pipe: int, line: bytes) -> None:
+    while line:
+        line = line[os.write(pipe, line) :]
+
+
+def survive(job: Job, target: str, numbers: list[int]) -> Tally:
+    """Do cases in children; one that kills a child, or stands still, is a find like any other.
+
+    Parameters:
+        job: makes the case of a number.
+    """
+    tally = Tally()
+    while numbers:
+        rows, ended = _one_child(job, target, numbers)
+        for row in rows:
+            tally.outcomes[row["outcome"]] += 1
+            tally.guarded += row["guarded"]
+            if row["outcome"] in {*BAD, NOISE}:
+                tally.finds.append(Find(row["number"], row["outcome"], row["said"]))
+        numbers = numbers[len(rows) :]
+        if ended is not None:
+            outcome, said = ended
+            tally.outcomes[outcome] += 1
+            tally.finds.append(Find(numbers[0], outcome, said))
+            del numbers[0]
+    return tally
+
+
+def _one_child(job: Job, target: str, numbers: list[int]) -> tuple[list[dict[str, Any]], tuple[str, str] | None]:
+    """What a child told of the first cases, and how it ended in the next one; None where it did all."""
+    board = Board()
+    board.begin()
+    inner, outer = os.pipe()
+    with tempfile.TemporaryFile(dir=IN_MEMORY) as noise:
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                os.close(inner)
+                _child(job, target, numbers, board, outer, noise.fileno())
+                status = 0
+            except BaseException:  # noqa: BLE001 - an exception must not go up into the parent's code
+                traceback.print_exc()
+            finally:
+                sys.stderr.flush()
+                os._exit(status)
+        os.close(outer)
+        told, killed = _heard(child, inner, board)
+        os.close(inner)
+        _, status = os.waitpid(child, 0)
+        length = os.fstat(noise.fileno()).st_size
+        last = os.pread(noise.fileno(), 300, max(0, length - 300)).decode("utf-8", "replace")
+    rows = [json.loads(line) for line in told.split(b"\n")[:-1]]
+    if len(rows) == len(numbers):
+        return rows, None
+    if killed:
+        return rows, (TIMED_OUT, killed)
+    code = os.waitstatus_to_exitcode(status)
+    return rows, (CRASHED, f"{signal.Signals(-code).name if code < 0 else f'exit status {code}'} {last}".strip())
+
+
+def _heard(child: int, pipe: int, board: Board) -> tuple[bytes, str]:
+    """All that a child says until it ends, and why it had to be killed."""
+    told, killed = bytearray(), ""
+    while True:
+        ready, _, _ = select.select([pipe], [], [], 1.0)
+        if ready:
+            part = os.read(pipe, 1 << 16)
+            if not part:
+                return bytes(told), killed
+            told += part
+        elif not killed:
+            killed = board.overdue(child)
+            if killed:
+                os.kill(child, signal.SIGKILL)
+
+
+def prepare(target: str) -> None:
+    """Do once, here, what every child would do again: read the undamaged archives, and fill the caches of what makes cases."""
+    with contextlib.redirect_stderr(io.StringIO()):  # programs may print
+        for path in (path for group in seeds(target) for path in group):
+            know(sample_of(path), target)
+    for number in range(WARMING):
+        case(0, target, number)
+    gc.collect()
+    gc.freeze()  # what this process has is not searched in children, which would copy it
+
+
+def run(
+    seed: int, target: str, tally: Tally, *, count: int | None, until: float, keep: Path, tell: Callable[[Find], None]
+) -> None:
+    """Do cases from number 0 on: so many, or until a moment of ``time.monotonic``; the files of finds go to a folder.
+
+    A find is done again, alone in a child; where it does not come again, it says so.
+
+    Parameters:
+        tally: gets what became of them, chunk by chunk.
+    """
+    job = partial(case, seed, target)
+    prepare(target)
+    while (count is None or tally.count < count) and time.monotonic() < until:
+        first = tally.count
+        last = first + CHUNK if count is None else min(count, first + CHUNK)
+        part = survive(job, target, list(range(first, last)))
+        part.finds = [_confirmed(find, job, f"{seed}_{target}", keep, target) for find in part.finds]
+        tally.add(part)
+        for find in part.finds:
+            tell(find)
+
+
+def _confirmed(find: Find, job: Job, name: str, keep: Path, target: str) -> Find:
+    fault = job(find.number)
+    keep.mkdir(parents=True, exist_ok=True)
+    (keep / f"{name}_{find.number}_{fault.sample.path.name}").write_bytes(fault.data)
+    again = survive(job, target, [find.number]).finds
+    said = f"{fault.sample.name}: {fault.said}: {find.said}"
+    return replace(find, said=said if again else f"(did not come again) {said}")

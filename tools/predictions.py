@@ -1,0 +1,204 @@
+"""``python -m tools.predictions [--reader 2.13.0 ...] [--sample N --seed S | --write]``: the reference reader against what is recorded.
+
+For each real reader, every TorchScript and mobile program of the corpus is read as that release would have read it. A cell agrees
+where the outcome is the recorded one and the values are the same, or close by the policy; also where the release died, and the
+reference reader says of what. Each slip (``policies/torch/behaviors.toml``) is counted where a program comes to it and the cell agrees,
+each behavior that departs from the rules where nothing else explains who loads an archive. Asked for all readers, what was counted is compared with
+``policies/torch/counts.lock`` and ``reports/predictions.md``; ``--write`` writes both.
+
+``--sample N`` executes a share of the cells that is chosen by the seed: every cell in which the release did something else than the
+writer, and N of each reader's ordinary ones (``harness/torch_compat/replay/sampling.py`` has the rules). Of all readers, every cause that
+the policy names has to decide one of these cells at least, and what the lock and the document state has to fit them.
+
+Exit status 1 if a cell is told wrongly, if a named cause was met by no executed cell, or where the lock or the document says something
+else and is not written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from torch_compat.judging.gathering import gather, uncollected
+from torch_compat.policy.counts import LOCK, PREDICT, read_lock
+from torch_compat.releases.behavior import SLIPS
+from torch_compat.replay.generating import PREDICTIONS, prediction_texts, rules_of
+from torch_compat.replay.loading import LoadingEvidence, takers_of
+from torch_compat.replay.predictions import explained, predictions
+from torch_compat.replay.reference import plan_reference
+from torch_compat.replay.sampling import REASONS, ExecutedSample, draw
+from torch_compat.report.predictions import document, stated
+from torch_compat.workspace import Root
+from torch_compat.writes import put
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from torch_compat.judging.evidence import Evidence
+    from torch_compat.report.predictions import ReaderCounts
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+AWAITING = {"several-numbers-in-a-byte": "several_numbers_in_a_byte"}
+"""Needs that were asked of releases with recipes of fixtures/awaiting, and these recipes. tests/repository/test_loadability.py fails once they are recorded."""
+UNRECORDED = {
+    (
+        "conversion",
+        "bool as Scalar, SymInt, float, int, number",
+    ): "every release writes int(b), and True as 1; test_predictions.py edits an archive",
+    **{("behavior", name): f"its recipe awaits its run: fixtures/awaiting/{recipe}.py" for name, recipe in AWAITING.items()},
+}
+"""Causes of which no program is recorded, or that no release writes one of, with what shows them instead. A change says in its evidence which recipe it has, if any."""
+
+
+def main() -> int:
+    """Print a line for each reader, and each wrong cell; then for each slip what it counts."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--reader", action="append", help="only this release; can be repeated")
+    parser.add_argument("--write", action="store_true", help=f"write {PREDICTIONS}, and behaviors in {LOCK}")
+    parser.add_argument(
+        "--sample", type=int, metavar="N", help="run the programs that have a named cause, and N others for each reader"
+    )
+    parser.add_argument("--seed", default="0", help="seed of the sample: any text")
+    asked = parser.parse_args()
+    if asked.sample is not None and (asked.write or asked.sample < 0):
+        parser.error("--sample takes a number from 0 on, and what a sample counts cannot be written")
+    root = Root(REPOSITORY)
+    with uncollected():
+        evidence = gather(root, root.policy(counted=False), as_of=None)
+    if asked.sample is not None:
+        return sampled(root, evidence, asked.reader, each=asked.sample, seed=asked.seed)
+    counted, wrong = executed(evidence, asked.reader, None)
+    if not counted:
+        return nothing()
+    slips = sum((one.slips for one in counted), Counter[str]())
+    for slip in _slips(evidence):
+        print(f"slip {slip}: {slips[slip]} cells")
+    if asked.reader is not None:
+        return int(wrong > 0)
+    failed = wrong > 0
+    found = explained(evidence, counted, rules_of(root))
+    lock = read_lock(root.inside("policies/torch")).counts
+    for key in sorted(key for key in found if found[key] != lock.get(key)):
+        print(f"{' '.join(key)}: {found[key]} cells, {lock.get(key, 'nothing')} in {LOCK}")
+    for key in sorted(key for key, count in found.items() if count == 0):
+        failed = True
+        print(f"{' '.join(key)} explains nothing; remove it from the policy", file=sys.stderr)
+    for name, text in prediction_texts(root, evidence, counted, found).items():
+        path = root.inside(name)
+        if asked.write and 0 not in found.values():
+            put(path, text, encoding="utf-8")
+        elif not path.is_file() or path.read_text(encoding="utf-8") != text:
+            failed = True
+            print(f"{name} says something else: {PREDICT}", file=sys.stderr)
+    return int(failed)
+
+
+def _slips(evidence: Evidence) -> list[str]:
+    return [one.id for one in evidence.policy.behaviors if one.outcome in SLIPS]
+
+
+def executed(evidence: Evidence, readers: Sequence[str] | None, sample: ExecutedSample | None) -> tuple[list[ReaderCounts], int]:
+    """What was counted of each reader, printed as it is done with every wrong cell; and how many of these there are."""
+    counted, failed = [], 0
+    for one, wrong in predictions(evidence, readers, None if sample is None else sample.tasks):
+        counted.append(one)
+        failed += len(wrong)
+        print(one, flush=True)
+        print("\n".join(wrong), end="\n" if wrong else "")
+    print(f"all      {sum(one.agrees for one in counted)} of {sum(one.cells for one in counted)} agree")
+    return counted, failed
+
+
+def nothing() -> int:
+    """Say so, and the exit status."""
+    print("nothing is recorded of what was asked", file=sys.stderr)
+    return 4
+
+
+def sampled(root: Root, evidence: Evidence, readers: Sequence[str] | None, *, each: int, seed: str) -> int:
+    """Execute a sample and print what it is a sample of; of all readers, hold what is stated against it. The exit status."""
+    rules = rules_of(root)
+    tasks = plan_reference(evidence.policy, evidence.corpus, list(evidence.corpus.fixtures.values()))
+    with uncollected():
+        loading = LoadingEvidence.of(evidence.corpus, evidence.recorded.values(), rules)
+        sample = draw(evidence, tasks, loading, rules, each=each, seed=seed)
+    counted, wrong = executed(evidence, readers, sample)
+    if not counted:
+        return nothing()
+    if readers is not None:
+        return int(wrong > 0)
+    for reason in REASONS:
+        print(f"{reason}: {sample.chosen[reason]} of {sample.among[reason]} cells")
+    complaints = list(disagreements(root, evidence, sample, counted, loading))
+    print("\n".join(complaints), file=sys.stderr, end="\n" if complaints else "")
+    return int(wrong > 0 or bool(complaints))
+
+
+def disagreements(
+    root: Root,
+    evidence: Evidence,
+    sample: ExecutedSample,
+    counted: Sequence[ReaderCounts],
+    loading: LoadingEvidence,
+) -> Iterator[str]:
+    """What is wrong beside wrong cells, in words; prints how often each named cause was met."""
+    for name, items in sorted(loading.items.items()):
+        if cells := loading.wrong(name, takers_of(items)):
+            yield f"{name}: in {cells} cells it is told wrongly whether it loads"
+    lock = read_lock(root.inside("policies/torch")).counts
+    slips = sum((one.slips for one in counted), Counter[str]())
+    for slip in _slips(evidence):
+        known = lock.get(("behavior", slip), 0)
+        print(f"slip {slip}: met in {slips[slip]} of {known} cells")
+        if not slips[slip]:
+            yield f"slip {slip} was met by no executed cell"
+        elif slips[slip] > known:
+            yield f"slip {slip} was met in {slips[slip]} cells, {known} in {LOCK}: {PREDICT}"
+    departing = {("behavior", one.id) for one in evidence.policy.behaviors if one.departs}
+    for key, cells in sorted(sample.explained.items()):
+        print(
+            f"{' '.join(key)}: decides {cells} cells, {sample.programs[key]} of programs, of which {sample.causes[key]} were executed"
+        )
+        if key in departing and cells != lock.get(key):
+            yield f"{' '.join(key)} explains {cells} cells, {lock.get(key, 'nothing')} in {LOCK}: {PREDICT}"
+    unrecorded = UNRECORDED | {
+        ("change", one.id): one.evidence for one in evidence.policy.changes if not re.search(r"\brecipes? ", one.evidence)
+    }
+    unmet = sample.unmet()
+    for key in unmet:
+        if key not in unrecorded or sample.programs[key]:
+            yield f"{' '.join(key)} was met by no executed cell"
+    excused = [key for key in unmet if key in unrecorded and not sample.programs[key]]
+    print(
+        f"not executed, as no recorded program shows them: {len(excused)} of {len(sample.explained)} causes: {', '.join(map(' '.join, excused))}"
+    )
+    for key in sorted(UNRECORDED.keys() - set(unmet)):
+        yield f"{' '.join(key)} is shown by the corpus, or is no cause: take it out of UNRECORDED"
+    yield from _document(root, evidence, counted, lock)
+
+
+def _document(root: Root, evidence: Evidence, counted: Sequence[ReaderCounts], lock: dict[tuple[str, str], int]) -> Iterator[str]:
+    """What is wrong with the document, as far as a sample can tell."""
+    path = root.inside(PREDICTIONS)
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    said = {one.release: one for one in stated(text)}
+    programs = len(plan_reference(evidence.policy, evidence.corpus, list(evidence.corpus.fixtures.values())))
+    for one in counted:
+        if not one.cells:
+            yield f"no program was executed for {one.release}"
+        there = said.get(one.release)
+        if there is None or there.cells != programs or there.agrees != programs:
+            yield f"{PREDICTIONS} does not say that {programs} programs of {one.release} agree: {PREDICT}"
+        elif there.by_slip < one.by_slip:
+            yield f"{PREDICTIONS} says that {there.by_slip} programs of {one.release} come to slips, not {one.by_slip}: {PREDICT}"
+    if not said.keys() - {one.release for one in counted} and text == document([*said.values()], evidence.policy, lock):
+        return
+    yield f"{PREDICTIONS} is not what the policy and {LOCK} make of it: {PREDICT}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
