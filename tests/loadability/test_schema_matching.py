@@ -6,8 +6,9 @@ import pytest
 
 from torch_compat.loadability import packaged_rules
 from torch_compat.loadability.schema_matching import PLAIN, fits, read_schema, takes
-from torch_compat.loadability.torchscript_source import CallShape, scan
 from torch_compat.operators.call_signature import shape
+from torch_compat.torchscript.calls import CallShape
+from torch_compat.torchscript.scanner import scan
 
 ADD = "aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"
 SLICE = "aten::slice.Tensor(Tensor(a) self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor(a)"

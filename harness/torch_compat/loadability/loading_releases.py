@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from torch_compat.formats.model import Call, Facts
     from torch_compat.loadability.load_calls import LoaderAdvisory, RequiredModule, Way
     from torch_compat.loadability.release_facts import ExternalNames, Rules
-    from torch_compat.loadability.torchscript_source import CallShape
     from torch_compat.pickles.weights_only import Refusal
+    from torch_compat.torchscript.calls import CallShape
 
 __all__ = ["Judge", "Needs", "Reason", "of"]
 

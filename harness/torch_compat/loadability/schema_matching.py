@@ -1,6 +1,6 @@
 """Whether a call of an operator, as TorchScript source writes it, fits a schema of a release.
 
-What an argument of a known kind can never become is refused (see :mod:`torch_compat.loadability.torchscript_source`). So a call that fits may still be
+What an argument of a known kind can never become is refused (see :mod:`torch_compat.torchscript.scanner`). So a call that fits may still be
 refused by the release, because of the types of what it is given, and one that does not fit never loads.
 """
 
@@ -17,7 +17,7 @@ from torch_compat.operators.call_signature import shape as read_any
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from torch_compat.loadability.torchscript_source import CallShape
+    from torch_compat.torchscript.calls import CallShape
 
 __all__ = ["fits", "read_schema", "takes"]
 
