@@ -19,7 +19,7 @@ from json import loads
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from torch_compat.errors import Refused, UsageError
-from torch_compat.operators.call_signature import SignatureParameter, shape
+from torch_compat.operators.call_signature import SignatureParameter, signature_of
 from torch_compat.operators.history import FactHistory
 from torch_compat.releases.data import packaged
 from torch_compat.runtime import registry
@@ -69,7 +69,7 @@ class UpgraderBody(NamedTuple):
     @property
     def arguments(self) -> tuple[SignatureParameter, ...]:
         """What a call is matched against: of the old schema, or of the function itself."""
-        return shape(self.schema).arguments if self.schema else _signature(self.text)
+        return signature_of(self.schema).arguments if self.schema else _signature(self.text)
 
 
 # ------------------------------------------------------------------------------------------------------------- the source

@@ -136,9 +136,6 @@ TYPES = frozenset({"Await", "Dict", "Final", "Future", "InferredType", "List", "
 GETITEM = Call("aten::__getitem__", None, 2, ())
 Keywords = tuple[tuple[str, str], ...]
 CLASS = re.compile(r"^class ([^\s(:]+)(?:\(([^)\s]*)\))?", re.MULTILINE)
-ATTRIBUTE_LINE = re.compile(r"  \w+ : ([^=]+)\Z")
-UNTYPED_LINE = re.compile(r"  (\w+) = ")
-QUALIFIED = re.compile(r"[A-Za-z_][\w.]*")
 ANNOTATED = re.compile(r"(?:->\s*|(?:^|[(,])\s*\w+ ?: ?)\Z")
 HEAD = re.compile(r"\w+\Z")
 TYPE, FUNCTION, CLASS_SETS, DECLARES, ATTRIBUTE, NAME = "type", "function", "class-sets", "declares", "attribute", "name"
@@ -450,9 +447,10 @@ def outline(source: str, name: str) -> Outline | None:
             if head is not None and head[1] == name:
                 base = head[2] or ""
         elif base is not None and line[:2] == "  " and line[2:3] != " ":
-            attribute = ATTRIBUTE_LINE.match(line)
-            if attribute is not None:
-                declared.append(tuple(QUALIFIED.findall(attribute[1])))
-            elif (untyped_name := UNTYPED_LINE.match(line)) is not None:
-                untyped.append(untyped_name[1])
+            # patterns that inspect never needs: compiled at their first use
+            member = re.match(r"  (\w+) (?:: ([^=]+)\Z|= )", line)
+            if member is not None and member[2] is not None:
+                declared.append(tuple(re.findall(r"[A-Za-z_][\w.]*", member[2])))
+            elif member is not None:
+                untyped.append(member[1])
     return None if base is None else Outline(base, tuple(declared), tuple(untyped))
