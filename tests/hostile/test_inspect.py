@@ -20,11 +20,10 @@ from torch_compat.archive.base import MORE, MOST_DAMAGE, Findings
 from torch_compat.cli import _inspecting
 from torch_compat.errors import HarnessError, Unsafe
 from torch_compat.formats import read_facts
-from torch_compat.formats.source import called
 from torch_compat.formats.tree import contents
 from torch_compat.inspection import look_at
-from torch_compat.loadability.torchscript_source import scan
 from torch_compat.pickles import brief
+from torch_compat.torchscript.scanner import called, scan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

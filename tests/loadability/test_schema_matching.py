@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from torch_compat.loadability import packaged_rules
-from torch_compat.loadability.schema_matching import PLAIN, fits, read_schema, takes
-from torch_compat.loadability.torchscript_source import CallShape, scan
-from torch_compat.operators.call_signature import shape
+from torch_compat.loadability.schema_matching import fits, takes
+from torch_compat.operators.call_signature import signature_of
+from torch_compat.torchscript.calls import CallShape
+from torch_compat.torchscript.scanner import scan
 
 ADD = "aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"
 SLICE = "aten::slice.Tensor(Tensor(a) self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor(a)"
@@ -44,7 +44,7 @@ LISTS = "aten::append.t(t[](a!) self, t(c -> *) el) -> t[](a!)"
 )
 def test_fits(call: str, schema: str, fit: bool) -> None:
     (called,) = scan(call).shapes
-    assert fits(called, shape(schema)) is fit
+    assert fits(called, signature_of(schema)) is fit
 
 
 @pytest.mark.parametrize(
@@ -75,19 +75,12 @@ def test_what_a_type_takes(type_: str, kinds: str) -> None:
 
 def test_a_conversion_of_some_releases_is_given_with_them() -> None:
     (called,) = scan("torch.full([2], True)").shapes
-    full = shape("aten::full(int[] size, Scalar fill_value) -> Tensor")
+    full = signature_of("aten::full(int[] size, Scalar fill_value) -> Tensor")
     assert not fits(called, full)
     assert fits(called, full, {"b": {"Scalar"}})
 
 
-def test_every_recorded_schema_is_read_as_whoever_reads_all_of_them_does() -> None:
-    texts = {line.partition("\t")[0] for line in packaged_rules().schemas.lines}
-    assert [text for text in texts if read_schema(text) != shape(text)] == []
-    plain = sum(PLAIN.fullmatch(text) is not None for text in texts)
-    assert plain > 0.85 * len(texts), "the quick way is taken for nearly all"
-
-
 def test_an_optional_of_any_type_takes_what_that_type_takes() -> None:
-    schema = read_schema("prim::unchecked_unwrap_optional(t(a)? optional) -> t(a)")
+    schema = signature_of("prim::unchecked_unwrap_optional(t(a)? optional) -> t(a)")
     for kind in "ifbcsNlx":
         assert fits(CallShape("prim::unchecked_unwrap_optional", kind, ()), schema), kind

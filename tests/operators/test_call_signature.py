@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from tools.schemas import pairs
 from torch_compat.errors import UsageError
 from torch_compat.operators import schema as grammar
-from torch_compat.operators.call_signature import SignatureParameter, bare, shape
+from torch_compat.operators.call_signature import SignatureParameter, bare, signature_of
 
 
 def test_a_schema_is_split_into_its_arguments() -> None:
-    said = shape("aten::add.Tensor(Tensor(a!) self, Tensor other, *, Scalar? alpha=1) -> Tensor(a!)")
+    said = signature_of("aten::add.Tensor(Tensor(a!) self, Tensor other, *, Scalar? alpha=1) -> Tensor(a!)")
     assert (said.name, said.overload, said.returns, said.vararg) == ("aten::add", "Tensor", "Tensor(a!)", False)
     assert said.arguments == (
         SignatureParameter("self", "Tensor", None, False, True),
@@ -39,24 +39,26 @@ def test_a_schema_is_split_into_its_arguments() -> None:
     ],
 )
 def test_whatever_a_release_prints(text: str, arguments: list[tuple[str, str, str | None]]) -> None:
-    said = shape(f"x::y({text}) -> ()")
+    said = signature_of(f"x::y({text}) -> ()")
     assert [(argument.name, argument.type, argument.default) for argument in said.arguments] == arguments
     assert said.vararg == text.endswith("...")
 
 
 def test_the_dots_of_a_class_are_no_overload() -> None:
-    said = shape("__torch__.torch.classes.quantized.Conv.__init__(__torch__.torch.classes.quantized.Conv self) -> NoneType _0")
+    said = signature_of(
+        "__torch__.torch.classes.quantized.Conv.__init__(__torch__.torch.classes.quantized.Conv self) -> NoneType _0"
+    )
     assert (said.name, said.overload) == ("__torch__.torch.classes.quantized.Conv.__init__", "")
 
 
 @pytest.mark.parametrize("text", ["", "aten::add", "aten::add(Tensor x", "aten::add(Tensor x)", "(Tensor x) -> y", "a b() -> ()"])
 def test_what_is_no_schema_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="is not the schema of an operator"):
-        shape(text)
+        signature_of(text)
 
 
 def test_calls() -> None:
-    said = shape("aten::op(Tensor self, int dim, int? more=None, *, Scalar alpha, Scalar beta=1) -> Tensor")
+    said = signature_of("aten::op(Tensor self, int dim, int? more=None, *, Scalar alpha, Scalar beta=1) -> Tensor")
     assert said.refuses(2, {"alpha"}) is None
     assert said.refuses(3, {"alpha", "beta"}) is None
     assert said.refuses(1, {"alpha", "dim"}) is None
@@ -65,8 +67,8 @@ def test_calls() -> None:
     assert said.refuses(0, {"alpha"}) == "needs self, dim"
     assert said.refuses(2, {"alpha", "gamma"}) == "has no argument 'gamma'"
     assert said.refuses(2, {"alpha", "dim"}) == "is given 'dim' twice"
-    assert shape("aten::format(str self, ...) -> str").refuses(7) is None
-    assert shape("aten::format(str self, ...) -> str").refuses(0) == "needs self"
+    assert signature_of("aten::format(str self, ...) -> str").refuses(7) is None
+    assert signature_of("aten::format(str self, ...) -> str").refuses(0) == "needs self"
 
 
 @given(
@@ -87,7 +89,7 @@ def test_what_was_put_together_is_taken_apart(parts: list[tuple[str, str, str | 
     ]
     if star < len(written):
         written.insert(star, "*")
-    said = shape(f"ns::name.over({', '.join(written)}) -> Tensor")
+    said = signature_of(f"ns::name.over({', '.join(written)}) -> Tensor")
     assert [(argument.name, argument.type, argument.default) for argument in said.arguments] == [
         (f"x{at}", kind, default) for at, (kind, _, default) in enumerate(parts)
     ]
@@ -98,7 +100,7 @@ def test_a_shape_says_what_the_grammar_says() -> None:
     """It is the quick part of one truth: of every recorded schema both say the same."""
     compared = 0
     for _, text in pairs.recorded():
-        said = shape(text)
+        said = signature_of(text)
         known = grammar.parse(text, recorded=True)
         assert (said.name, said.overload, said.vararg) == (known.name, known.overload, known.is_vararg)
         assert [(one.name, one.kwarg_only) for one in said.arguments] == [(one.name, one.kwarg_only) for one in known.arguments]

@@ -11,6 +11,7 @@ from tools.schemas import pairs
 from torch_compat.errors import UsageError
 from torch_compat.operators.history import History
 from torch_compat.operators.schema import Alias, Default, Schema, SchemaError, canonical, parse
+from torch_compat.operators.schema_parser import Parser, read_quickly
 
 # ------------------------------------------------------------------------------------------------------------- parsing and printing
 
@@ -201,12 +202,9 @@ def test_any_text_is_a_schema_or_refused(text: str) -> None:
 
 
 def test_the_quick_way_reads_what_the_long_one_reads() -> None:
-    from torch_compat.operators.schema import _quickly  # noqa: PLC0415 - looks inside
-    from torch_compat.operators.schema_parser import Parser  # noqa: PLC0415 - looks inside
-
     quick = 0
     for _, text in pairs.recorded():
-        found = _quickly(text, recorded=True)
+        found = read_quickly(text, recorded=True)
         if found is not None:
             quick += 1
             assert found == Parser(text, recorded=True).schema()

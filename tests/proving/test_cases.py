@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torch_compat.errors import UsageError
-from torch_compat.operators.call_signature import shape
+from torch_compat.operators.call_signature import signature_of
 from torch_compat.proving.arguments import make_call, prepared
 from torch_compat.proving.cases import cases
 from torch_compat.proving.programs import archive, forms
@@ -19,8 +19,8 @@ from torch_compat.proving.values import EVERY, Maker, Seeded, tensor_body
 from torch_compat.runtime.encoding import Decoder
 from torch_compat.testing.strategies import Drawn
 
-DIV = shape("aten::div.Tensor(Tensor self, Tensor other) -> Tensor").arguments
-FULL = shape(
+DIV = signature_of("aten::div.Tensor(Tensor self, Tensor other) -> Tensor").arguments
+FULL = signature_of(
     "aten::full(int[] size, Scalar fill_value, *, ScalarType? dtype=None, Device? device=None, bool? pin_memory=None) -> Tensor"
 )
 
@@ -67,7 +67,7 @@ def test_forms_give_numbers_as_ints_and_floats_and_options_given_missing_none_an
 
 def test_what_no_program_can_hold_is_refused() -> None:
     with pytest.raises(UsageError, match="no program can be written with the argument Generator g"):
-        forms("aten::f", shape("aten::f(Tensor self, Generator g) -> Tensor").arguments)
+        forms("aten::f", signature_of("aten::f(Tensor self, Generator g) -> Tensor").arguments)
 
 
 def test_an_archive_is_the_same_bytes_each_time_and_states_its_version() -> None:

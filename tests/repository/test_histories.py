@@ -11,7 +11,7 @@ import pytest
 from tests.recordings import readers_of
 from torch_compat.corpus.surveys import FILES, read_survey, surveyed_releases, write_surveys
 from torch_compat.corpus.weights_only import weights_only_policy
-from torch_compat.operators.call_signature import shape
+from torch_compat.operators.call_signature import signature_of
 from torch_compat.operators.history import FactHistory, GlobalNames, History, HistoryFile, SetHistory
 from torch_compat.policy import load_policy
 
@@ -96,7 +96,7 @@ def test_every_schema_has_a_shape(schemas: History) -> None:
     twice = set()
     for history in (schemas, History.load(FIXTURES / "operators/custom_classes.txt")):
         for text, _, _ in history.facts():
-            said = shape(text)
+            said = signature_of(text)
             names = [argument.name for argument in said.arguments]
             assert all(names), text
             if len(set(names)) < len(names):
@@ -111,7 +111,7 @@ def test_what_a_lookup_finds_is_what_the_lines_say(schemas: History) -> None:
     for text, _, bits in schemas.facts():
         for release in ("1.0.0", "1.6.0", schemas.releases[-1]):
             if bits & schemas.bit(release):
-                by_name.setdefault((shape(text).name, release), set()).add(text)
+                by_name.setdefault((signature_of(text).name, release), set()).add(text)
     for (name, release), texts in by_name.items():
         assert set(schemas.schemas(name, release)) == texts
     assert {name for name, release in by_name if release == "1.6.0"} == schemas.names("1.6.0")

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from tests.runtime.archives import HEAD, program
 from torch_compat.errors import HarnessError, Raised
-from torch_compat.formats import parsing
 from torch_compat.runtime.language import SourceError, unit
+from torch_compat.torchscript import parser
 
 ATTACKS = [
     "x = 1\n  for i in range(60):\n    x = torch.mul(x, 'ab')\n  return x",
@@ -149,7 +149,7 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) << 10)
 @pytest.mark.parametrize("piece", PIECES)
 def test_source_that_python_parses_to_gigabytes_is_refused_before_it_is_parsed(piece: str) -> None:
     with pytest.raises(SourceError, match="holds more source than a program may have") as raised:
-        program("x = " + piece * (parsing.MOST_PARSED // parsing.parsing(piece.encode()) + 1))
+        program("x = " + piece * (parser.MOST_PARSED // parser.memory_needed(piece.encode()) + 1))
     assert raised.value.code == "too-large"
 
 
@@ -157,7 +157,7 @@ def test_source_that_python_parses_to_gigabytes_is_refused_before_it_is_parsed(p
 def test_parsing_takes_no_more_memory_than_is_estimated(piece: str) -> None:
     source = "x = 1;x = " + piece * 60_000 + "x" * (piece[-1] in " =")
     done = subprocess.run([sys.executable, "-c", PARSE], input=source, capture_output=True, text=True, check=True)
-    assert int(done.stdout) < 1.2 * parsing.parsing(source.encode()) + (4 << 20)
+    assert int(done.stdout) < 1.2 * parser.memory_needed(source.encode()) + (4 << 20)
 
 
 @pytest.mark.parametrize(

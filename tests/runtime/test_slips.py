@@ -186,7 +186,7 @@ def test_methods_that_set_attributes_and_those_that_call_them() -> None:
         "def calls(self,\n    x: Tensor) -> Tensor:\n  return self.sets(x)\n"
         "def far(self,\n    x: Tensor) -> Tensor:\n  return torch.add(self.calls(x), x)\n"
     )
-    assert storing_methods(source) == {"sets", "deep", "calls", "far"}
+    assert storing_methods(source.encode()) == {"sets", "deep", "calls", "far"}
 
 
 def test_1_1_raises_before_it_sets_an_attribute() -> None:

@@ -55,6 +55,22 @@ def test_what_is_planted_is_counted(title: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("title", "text"),
+    [
+        ("readers of schemas", "def f(text):\n    return text.rfind(') -> ')\n"),
+        ("readers of schemas", "def f(text):\n    return text.startswith('->')\n"),
+        ("readers of schemas", "import re\nre.search(r'\\) -> (.*)', '')\n"),
+        ("readers of TorchScript text", "import ast\nast.parse('')\n"),
+        ("readers of TorchScript text", "from ast import parse\n"),
+        ("readers of TorchScript text", "import tokenize\n"),
+        ("readers of TorchScript text", "def f(line):\n    return line.startswith('def ')\n"),
+    ],
+)
+def test_there_is_more_than_one_way_to_read_a_text(title: str, text: str, tmp_path: Path) -> None:
+    assert counts(tree(tmp_path, planted=text))[title] == 1
+
+
+@pytest.mark.parametrize(
     "back",
     [
         "from torch_compat.inner.two import TWO\n",

@@ -15,7 +15,7 @@ from tools.differential.arguments import Maker, Unwritable, gentle, shown
 from tools.differential.calls import Release, tensor_body
 from tools.differential.comparison import APART, exclusion, judged
 from tools.differential.structured import spec_of
-from torch_compat.operators.call_signature import bare, shape
+from torch_compat.operators.call_signature import bare, signature_of
 from torch_compat.operators.history import History
 from torch_compat.proving.arguments import make_call, prepared
 from torch_compat.proving.values import Seeded
@@ -73,7 +73,7 @@ def schemas_at(release: str, only: str = "") -> list[dict[str, Any]]:
         if not re.search(only, name):
             continue
         for text in recorded.schemas(name, release):
-            stated = shape(text)
+            stated = signature_of(text)
             if stated.vararg or "..." in stated.returns:
                 continue
             if stated.returns == "()" and not any(one.mutated for one in stated.arguments):
@@ -81,7 +81,7 @@ def schemas_at(release: str, only: str = "") -> list[dict[str, Any]]:
             returned = re.sub(r"^\(|\)$", "", stated.returns) if stated.returns.startswith("(") else stated.returns
             row = {
                 "name": name, "overload": stated.overload, "text": text,
-                "returns": [_annotated(one.type) for one in shape(f"{name}({returned}) -> ()").arguments],
+                "returns": [_annotated(one.type) for one in signature_of(f"{name}({returned}) -> ()").arguments],
                 "arguments": [
                     {
                         "name": one.name, "real": _annotated(_numbered(one.name, one.type)), "default": one.default is not None,
@@ -105,7 +105,7 @@ def _annotated(kind: str) -> str:
     if found := re.fullmatch(r"(.*)\[\d*\]", kind):
         return f"List[{_annotated(found[1])}]"
     if found := re.fullmatch(r"(Dict|Future|RRef|Await)?\((.*)\)", kind):
-        inside = ", ".join(_annotated(one.type) for one in shape(f"x::x({found[2]}) -> ()").arguments)
+        inside = ", ".join(_annotated(one.type) for one in signature_of(f"x::x({found[2]}) -> ()").arguments)
         return f"{found[1] or 'Tuple'}[{inside}]"
     return "number" if kind == "Scalar" else kind
 

@@ -4,28 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from torch_compat.torchscript.calls import Call
+
 if TYPE_CHECKING:
     from torch_compat.archive import Damage
     from torch_compat.pickles import Unpickled
 
 __all__ = ["Call", "Facts", "Producer", "StorageRecord"]
-
-
-class Call(NamedTuple):
-    """One shape in which an operator is called.
-
-    Attributes:
-        name: qualified, without overload: ``aten::add``.
-        overload: ``Tensor``; empty for the overload without a name; None where the file does not store overloads, as in
-            TorchScript source.
-        positional: how many arguments are given by position; None where the file does not say (bytecode before 6).
-        keywords: names of the arguments that are given by name.
-    """
-
-    name: str
-    overload: str | None
-    positional: int | None
-    keywords: tuple[str, ...]
 
 
 class StorageRecord:

@@ -33,8 +33,8 @@ from torch_compat.allowance import CALL, SOURCE
 from torch_compat.errors import Corrupt
 from torch_compat.formats import _zip
 from torch_compat.formats.model import Producer
-from torch_compat.formats.source import calls
 from torch_compat.formats.torch_save_zip import read_markers
+from torch_compat.torchscript.scanner import calls
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -22,7 +22,7 @@ from torch_compat.operators.breaks import (
 )
 from torch_compat.operators.history import FactHistory, History, SetHistory
 from torch_compat.operators.recorded_history import release_of
-from torch_compat.operators.schema import SchemaError, parse
+from torch_compat.operators.schema import Schema, SchemaError, parse
 from torch_compat.operators.written import Writer, Written
 from torch_compat.releases.data import packaged
 from torch_compat.releases.release import Release
@@ -187,14 +187,14 @@ def _read_file(path: Path) -> SchemaSet:
         if not schema:
             continue
         try:
-            parse(schema, recorded=True)
+            parsed = parse(schema, recorded=True)
         except SchemaError as error:
             column = error.column + len(line) - len(line.lstrip())
             message = f"is not an operator schema: expected {error.expected}, found {error.found}"
             bad.append((message, f"{path}:{number}:{column}", schema))
             continue
         if "::" in operator_of(schema):
-            schemas.add(_plain_return(schema))
+            schemas.add(_plain_return(parsed))
         else:
             methods += 1
     if bad:
@@ -209,18 +209,14 @@ def _read_file(path: Path) -> SchemaSet:
     return SchemaSet(str(path), None, frozenset(schemas), methods)
 
 
-def _plain_return(schema: str) -> str:
-    """A single return without the parentheses that 1.2 to 1.12 print around it, as in the recorded sets."""
-    head, arrow, returns = schema.rpartition(") -> ")
-    inner = returns[1:-1]
-    if not (returns.startswith("(") and returns.endswith(")")) or inner in {"", "..."} or inner.startswith("("):
-        return schema
-    depth = 0
-    for at in inner:
-        depth += (at in "([") - (at in ")]")
-        if depth == 0 and at in ", ":
-            return schema
-    return f"{head}{arrow}{inner}"
+def _plain_return(schema: Schema) -> str:
+    """The text of a schema without the parentheses that 1.2 to 1.12 print around a single return, as in the recorded sets."""
+    spelling = schema.returns_spelling
+    if spelling is None or schema.is_varret or len(schema.returns) != 1 or schema.returns[0].name:
+        return str(schema)
+    inner = spelling.removeprefix("(").removesuffix(")")
+    bare = len(inner) + 2 == len(spelling) and not inner.startswith("(")
+    return str(schema._replace(returns_spelling=inner) if bare else schema)
 
 
 # ----------------------------------------------------------------------------------------------------------------- check

@@ -5,7 +5,6 @@ operators they have, what a pickle can name in them, what ``weights_only`` takes
 ``policies/torch/behaviors.toml``. Nothing of it knows a fixture; a test holds it against everything that real releases were seen to do.
 
 * :mod:`torch_compat.loadability.archive_features`: the signs of an archive, for which rules ask
-* :mod:`torch_compat.loadability.torchscript_source`: what TorchScript source asks for
 * :mod:`torch_compat.loadability.schema_matching`: whether a call fits a schema
 * :mod:`torch_compat.loadability.release_facts`: what is recorded
 * :mod:`torch_compat.loadability.load_calls`: the calls that load it, and what they need beside torch

@@ -9,15 +9,15 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from torch_compat.loadability.integer_constants import has_whole_constant, mistaken, too_large
-from torch_compat.loadability.torchscript_source import ATTRIBUTE, NAME, USES, bases, calls_below, scan, uses
 from torch_compat.pickles import Described, Global, Tensor, parts
 from torch_compat.releases.release import dotted
+from torch_compat.torchscript.scanner import ATTRIBUTE, NAME, USES, bases, calls_below, scan, uses
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from torch_compat.formats.model import Facts
-    from torch_compat.loadability.torchscript_source import CallShape
+    from torch_compat.torchscript.calls import CallShape
 
 __all__ = ["COMPILED", "not_looked_at", "signs_of"]
 
@@ -186,7 +186,7 @@ def _scanned(text: str, words: frozenset[tuple[str, str]]) -> tuple[tuple[str, .
         used |= {NAME} if ATTRIBUTE in used else set()  # an attribute is a name, too
         signs.update(f"{use}:{word}" for use in used if (use, word) in words)
     signs.update(f"base:{base}" for base in bases(source.code))
-    if source.whole_constant:
+    if has_whole_constant(source.code):
         signs.add(CONSTANT)
     if source.none_listed:
         signs.add("none-listed")

@@ -15,7 +15,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from torch_compat.formats.parsing import MOST_PARSED, dotted, parse, parsing
+from torch_compat.torchscript.parser import MOST_PARSED, dotted, memory_needed, parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -55,7 +55,7 @@ def too_large(texts: Iterable[str]) -> bool:
     """Whether source is too large to be looked at: :func:`mistaken` then knows nothing of it."""
     weight = 0
     for text in texts:
-        weight += parsing(text.encode("utf-8", "surrogatepass"))
+        weight += memory_needed(text.encode("utf-8", "surrogatepass"))
         if weight > MOST_PARSED:
             return True
     return False

@@ -13,7 +13,8 @@ from torch_compat.loadability.archive_features import signs_of
 from torch_compat.loadability.load_calls import Loading, asked_of, is_foreign
 from torch_compat.loadability.release_facts import packaged_rules
 from torch_compat.loadability.requirement import Item
-from torch_compat.loadability.schema_matching import fits, read_schema
+from torch_compat.loadability.schema_matching import fits
+from torch_compat.operators.call_signature import signature_of
 from torch_compat.pickles.brief import cut
 from torch_compat.pickles.weights_only import refusals
 from torch_compat.releases.release import Release
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     from torch_compat.formats.model import Call, Facts
     from torch_compat.loadability.load_calls import LoaderAdvisory, RequiredModule, Way
     from torch_compat.loadability.release_facts import ExternalNames, Rules
-    from torch_compat.loadability.torchscript_source import CallShape
     from torch_compat.pickles.weights_only import Refusal
+    from torch_compat.torchscript.calls import CallShape
 
 __all__ = ["Judge", "Needs", "Reason", "of"]
 
@@ -300,7 +301,7 @@ class Judge:
 
     def _fitting(self, shape: CallShape, text: str) -> int:
         """The releases in which a call may be a call of a schema, if they have it."""
-        schema = read_schema(text)
+        schema = signature_of(text)
         if fits(shape, schema):
             return self.rules.everyone
         known = 0
@@ -318,7 +319,7 @@ class Judge:
             full = _full(call)
             for text, takers in self._schemas_of(full):
                 if text.partition("(")[0] == full:
-                    schema = read_schema(text)
+                    schema = signature_of(text)
                     given = (call.positional or 0) + len(call.keywords)
                     if schema.vararg or given <= len(schema.arguments):
                         known |= takers

@@ -13,7 +13,6 @@ import json
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from torch_compat.loadability.torchscript_source import KINDS
 from torch_compat.operators.history import BesideNames, FactHistory, GlobalNames, History
 from torch_compat.pickles.weights_only import RestrictedUnpickler
 from torch_compat.releases.behavior import LOADS, Behavior
@@ -21,6 +20,7 @@ from torch_compat.releases.calendar import Calendar, Listed
 from torch_compat.releases.data import entries, packaged
 from torch_compat.releases.release import Release, dotted
 from torch_compat.releases.sets import ReleaseSet
+from torch_compat.torchscript.calls import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from torch_compat.formats.model import Call
-    from torch_compat.loadability.torchscript_source import CallShape
+    from torch_compat.torchscript.calls import CallShape
 
 __all__ = ["Item"]
 

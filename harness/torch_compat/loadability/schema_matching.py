@@ -1,6 +1,6 @@
 """Whether a call of an operator, as TorchScript source writes it, fits a schema of a release.
 
-What an argument of a known kind can never become is refused (see :mod:`torch_compat.loadability.torchscript_source`). So a call that fits may still be
+What an argument of a known kind can never become is refused (see :mod:`torch_compat.torchscript.scanner`). So a call that fits may still be
 refused by the release, because of the types of what it is given, and one that does not fit never loads.
 """
 
@@ -11,21 +11,14 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from torch_compat.operators.call_signature import CallSignature, SignatureParameter
-from torch_compat.operators.call_signature import shape as read_any
-
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from torch_compat.loadability.torchscript_source import CallShape
+    from torch_compat.operators.call_signature import CallSignature
+    from torch_compat.torchscript.calls import CallShape
 
-__all__ = ["fits", "read_schema", "takes"]
+__all__ = ["fits", "takes"]
 
-# Schemas whose types and defaults hold no comma, as nine of ten do; they may hold ``[2]`` and sets of aliases as ``(a!)``.
-PLAIN = re.compile(
-    r"""([^\s(.]++)\.?([^\s(]*+)\(((?:[^()<>"'\[\]]++|\[\d*\]|(?<!RRef)(?<!Future)(?<!Await)\([a-z]!?\))*+)\) -> (.*)"""
-)
-ALIAS = re.compile(r"\([a-z]!?\)")
 NOTHING: Mapping[str, Collection[str]] = MappingProxyType({})
 VARIABLE = re.compile(r"t\d*\Z|Any\Z|AnyType\Z|.*\bUnion\b")
 NONES = frozenset({"None", "NoneType", "Generator"})  # a generator was never anything else, before it was optional
@@ -85,29 +78,3 @@ def fits(call: CallShape, schema: CallSignature, conversions: Mapping[str, Colle
             return False
         left.remove(wanted)
     return all(argument.default is not None for argument in left)
-
-
-@lru_cache(maxsize=4096)
-def read_schema(text: str) -> CallSignature:
-    """What :func:`torch_compat.operators.call_signature.shape` makes of a schema; a plain one is only cut at its commas."""
-    plain = PLAIN.fullmatch(text)
-    if plain is None or text.startswith("__torch__."):
-        return read_any(text)
-    arguments = []
-    kwarg_only = vararg = False
-    for part in plain[3].split(",") if plain[3] else ():
-        written, equals, default = part.partition("=")
-        kind, _, name = written.strip().rpartition(" ")
-        if not kind or not name.isidentifier():
-            if name == "*":
-                kwarg_only = True
-            elif name == "...":
-                vararg = True
-            else:
-                return read_any(text)
-        else:
-            mutated = "!" in kind
-            if "(" in kind:
-                kind = ALIAS.sub("", kind)
-            arguments.append(SignatureParameter(name, kind, default.strip() if equals else None, kwarg_only, mutated))
-    return CallSignature(plain[1], plain[2], tuple(arguments), vararg, plain[4].strip())

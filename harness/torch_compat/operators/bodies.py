@@ -8,14 +8,15 @@ from __future__ import annotations
 import ast
 
 from torch_compat.errors import UsageError
+from torch_compat.torchscript.parser import NO_SOURCE, dotted, parse
 
 __all__ = ["called", "is_call_itself"]
 
 
 def _parsed(body: str) -> ast.Module:
     try:
-        return ast.parse(body)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        return parse(body)
+    except NO_SOURCE as error:
         raise UsageError(f"the body is not TorchScript: {error}", code="upgrader") from None
 
 
@@ -51,6 +52,6 @@ def called(body: str) -> tuple[str, ...]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             space = node.func.value
-            ours = isinstance(space, ast.Attribute) and ast.unparse(space.value) == "torch.ops"
+            ours = isinstance(space, ast.Attribute) and dotted(space.value) == "torch.ops"
             found[f"{space.attr if ours and isinstance(space, ast.Attribute) else 'aten'}::{node.func.attr}"] = None
     return tuple(found)

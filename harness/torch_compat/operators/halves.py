@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from torch_compat.operators.history import FactHistory
 from torch_compat.releases.data import packaged
 from torch_compat.releases.release import Release
+from torch_compat.torchscript.parser import parse_expression
 
 if TYPE_CHECKING:
     from torch_compat.releases.known import Known
@@ -113,7 +114,7 @@ def _asked(name: str) -> dict[str, list[_Asked]]:
 
 def question(spelled: str) -> Question:
     """What a call as it is spelled in the file asks."""
-    call = ast.parse(spelled, mode="eval").body
+    call = parse_expression(spelled)
     assert isinstance(call, ast.Call)  # noqa: S101 - our own file
     named = [
         (place, node.id)

@@ -28,21 +28,16 @@ were written only where that differs.
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from typing import Final
 
 from torch_compat.operators.schema_model import Alias, Argument, Default, Schema, SchemaError, canonical
-from torch_compat.operators.schema_parser import WORDS, Parser
+from torch_compat.operators.schema_parser import Parser, read_quickly
 
 __all__ = ["Alias", "Argument", "Default", "Schema", "SchemaError", "canonical", "parse"]
 
-_ARGUMENTS: Final[tuple[dict[str, Argument], ...]] = ({}, {}, {}, {})
-"""Every argument that was ever read, by its text: positional and by name only, each without and with the spellings of old releases."""
-_RETURNS: Final[tuple[dict[str, tuple[tuple[Argument, ...], bool, str | None]], ...]] = ({}, {})
-_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z_0-9]*(?:::[A-Za-z_][A-Za-z_0-9]*)?")
 _MOST: Final = 65_536
-"""So many arguments and schemas are kept."""
+"""So many schemas are kept."""
 
 
 @lru_cache(maxsize=_MOST)
@@ -51,72 +46,4 @@ def parse(text: str, *, recorded: bool = False) -> Schema:
 
     ``recorded`` takes what releases before 2.13.0 print otherwise; see above.
     """
-    return _quickly(text, recorded=recorded) or Parser(text, recorded=recorded).schema()
-
-
-def _quickly(text: str, *, recorded: bool) -> Schema | None:
-    """The schema, put together from arguments that stood in others; None where that does not work, whatever the cause.
-
-    A piece between commas that is an argument by itself is one here: what has a comma inside has a bracket or a quotation mark open in
-    the first piece, which is then no argument.
-    """
-    head, _, rest = text.partition("(")
-    middle = rest.rfind(") -> ")
-    if middle < 0:
-        return None
-    name, _, overload = head.partition(".")
-    if not _NAME.fullmatch(name) or (overload and not overload.isidentifier()) or not head.isascii():
-        return None
-    if (
-        overload == "default"
-        or overload.startswith("__")
-        or WORDS.intersection((*name.split("::"), overload))
-        or head.endswith(".")
-    ):
-        return None
-    arguments: list[Argument] = []
-    behind = int(recorded)
-    kept = _ARGUMENTS[behind]
-    kwarg_only = seen_default = False
-    if middle:
-        for piece in rest[:middle].split(", "):
-            one = kept.get(piece)
-            if one is None:
-                if piece == "*":
-                    kwarg_only = True
-                    kept = _ARGUMENTS[behind + 2]
-                    continue
-                one = _alone(piece, kwarg_only=kwarg_only, recorded=recorded)
-                if one is None:
-                    return None
-                if len(kept) < _MOST:
-                    kept[piece] = one
-            if one.default is not None:
-                seen_default = True
-            elif seen_default and not kwarg_only and one.type.kind != "list":
-                return None
-            arguments.append(one)
-    said = rest[middle + 5 :]
-    returns = _RETURNS[behind].get(said)
-    if returns is None:
-        try:
-            parser = Parser(said, recorded=recorded)
-            returns = parser.returned()
-        except SchemaError:
-            return None
-        if parser.fresh:  # Tensor! is a set of its own, numbered through the whole schema
-            return None
-        if len(_RETURNS[behind]) < _MOST:
-            _RETURNS[behind][said] = returns
-    return Schema(
-        name, overload, tuple(arguments), returns[0], is_vararg=False, is_varret=returns[1], returns_spelling=returns[2]
-    )
-
-
-def _alone(piece: str, *, kwarg_only: bool, recorded: bool) -> Argument | None:
-    try:
-        parser = Parser(piece, recorded=recorded)
-        one = parser.argument(kwarg_only=kwarg_only)
-    except SchemaError:
-        return None
-    return one if parser.token.kind == "end" and not parser.fresh else None
+    return read_quickly(text, recorded=recorded) or Parser(text, recorded=recorded).schema()

@@ -1,10 +1,12 @@
-"""The parser of schemas, one text from left to right; :mod:`torch_compat.operators.schema` has the grammar and the entry point."""
+"""The parser of schemas, one text from left to right; :mod:`torch_compat.operators.schema` has the grammar and the entry point.
+
+The second reader of schemas, :mod:`torch_compat.operators.call_signature`, is there for ``inspect``, and says why.
+"""
 
 from __future__ import annotations
 
 import re
-from functools import cache
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Any, Final, NoReturn
 
 from torch_compat.operators.schema_model import (
     UNESCAPES,
@@ -16,6 +18,7 @@ from torch_compat.operators.schema_model import (
     printed_argument,
     printed_returns,
 )
+from torch_compat.operators.schema_tokens import WORDS, Token, token_pattern
 from torch_compat.operators.types import (
     BASE,
     CLASS_PREFIX,
@@ -32,29 +35,15 @@ from torch_compat.operators.types import (
 )
 from torch_compat.values.dtypes import ALIASES, DTYPES
 
-__all__ = ["WORDS", "Parser"]
+__all__ = ["Parser", "read_quickly"]
 
 
-@cache
-def _token() -> re.Pattern[str]:
-    # Compiled when the first schema is read: it takes longer than to import all the rest.
-    return re.compile(
-        r"""(?P<space>(?:[ \t\r\f\v]|\#(?![ ]type:)[^\n]*)+) | (?P<line>\n)
-        | (?P<number>(?:0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)(?:[pP][+-]?[0-9]+)?
-                      |(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)j?)
-        | (?P<string>'''(?:[^'\\]|\\[\s\S]|'(?!''))*'''|\"\"\"(?:[^"\\]|\\[\s\S]|"(?!""))*\"\"\"
-                     |'(?:[^'\\\n]|\\[\s\S])*'|"(?:[^"\\\n]|\\[\s\S])*")
-        | (?P<unstated><default>)
-        | (?P<ident>[A-Za-z_][A-Za-z_0-9]*) | (?P<dots>\.\.\.) | (?P<arrow>->) | (?P<sign>[-+*/%@()\[\]:,={}><.?!&^|~])""",
-        re.VERBOSE,
-    )
-
-
-WORDS: Final = frozenset({
-    "def", "if", "else", "elif", "while", "return", "is", "True", "False", "None", "and", "or", "not", "global", "for", "in", "raise", "assert",
-    "break", "continue", "del", "pass", "class", "import", "with", "as", "Ellipsis", "NoneType",
-})  # fmt: skip
-"""What is no identifier, since TorchScript has another use for it."""
+_ARGUMENTS: Final[tuple[dict[str, Argument], ...]] = ({}, {}, {}, {})
+"""Every argument that was ever read, by its text: positional and by name only, each without and with the spellings of old releases."""
+_RETURNS: Final[tuple[dict[str, tuple[tuple[Argument, ...], bool, str | None]], ...]] = ({}, {})
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z_0-9]*(?:::[A-Za-z_][A-Za-z_0-9]*)?")
+_MOST: Final = 65_536
+"""So many arguments, and so many texts of returns, are kept."""
 _INTEGER: Final = re.compile(r"-?[0-9]+")
 _DEVICE: Final = (
     r"(?:cpu|cuda|ipu|xpu|mkldnn|opengl|opencl|ideep|hip|ve|fpga|maia|xla|lazy|vulkan|mps|meta|hpu|mtia|privateuseone)"
@@ -70,14 +59,6 @@ _LISTS: Final = {"int": int, "float": float, "complex": complex, "bool": bool}
 _SINGLE: Final = frozenset({"str", "optional", "number", "int", "bool", "float", "complex"})
 
 
-class _Token(NamedTuple):
-    kind: str
-    """``number``, ``string``, ``ident``, ``end``, ``line``; else the very characters."""
-    text: str
-    start: int
-    end: int
-
-
 class Parser:
     """One text, read from left to right."""
 
@@ -87,10 +68,10 @@ class Parser:
         self.nesting = 0
         self.fresh = 0
         self.at = -1
-        self.tokens: list[_Token] = []
+        self.tokens: list[Token] = []
         self.token = self.next()
 
-    def next(self) -> _Token:
+    def next(self) -> Token:
         """Go to the next token."""
         self.at += 1
         if self.at == len(self.tokens):
@@ -98,16 +79,16 @@ class Parser:
         self.token = self.tokens[self.at]
         return self.token
 
-    def ahead(self) -> _Token:
+    def ahead(self) -> Token:
         """The token behind this one."""
         if self.at + 1 == len(self.tokens):
             self.tokens.append(self._read())
         return self.tokens[self.at + 1]
 
-    def _read(self) -> _Token:
+    def _read(self) -> Token:
         at = self.tokens[-1].end if self.tokens else 0
         while at < len(self.text):
-            found = _token().match(self.text, at)
+            found = token_pattern().match(self.text, at)
             if found is None:
                 self.refuse("a name, a number, a text or a sign", at=at, found=repr(self.text[at]))
             kind, word = str(found.lastgroup), found.group()
@@ -124,8 +105,8 @@ class Parser:
                 self.nesting += 1
             elif word in {")", "]"}:
                 self.nesting = max(0, self.nesting - 1)
-            return _Token(kind, word, at, at + len(word))
-        return _Token("end", "", at, at)
+            return Token(kind, word, at, at + len(word))
+        return Token("end", "", at, at)
 
     def refuse(self, expected: str, *, at: int | None = None, found: str | None = None) -> NoReturn:
         """Say what is wrong with the text, here unless it is told where."""
@@ -473,7 +454,7 @@ def _fitting(value: int) -> int:
 
 def _real(text: str) -> float:
     """A number as the C library reads it: as far as it goes, and no smaller than the smallest normal one."""
-    found = _token().match(text.removeprefix("-"))
+    found = token_pattern().match(text.removeprefix("-"))
     if found is None or found.lastgroup != "number":
         raise ValueError
     word = found.group().removesuffix("j")
@@ -487,7 +468,7 @@ def _real(text: str) -> float:
     return -value if text.startswith("-") else value
 
 
-def _unquoted(parser: Parser, token: _Token) -> str:
+def _unquoted(parser: Parser, token: Token) -> str:
     """The text that stands in quotes."""
     quotes = 3 if token.text[:3] in {"'''", '"""'} else 1
     inner = token.text[quotes:-quotes]
@@ -527,3 +508,71 @@ def _follows(parser: Parser, before: list[Argument], one: Argument, start: int) 
         and any(other.default is not None for other in before)
     ):
         parser.refuse("a default, since an argument before has one", at=start, found=repr(one.name))
+
+
+def read_quickly(text: str, *, recorded: bool) -> Schema | None:
+    """The schema, put together from arguments that stood in others; None where that does not work, whatever the cause.
+
+    A piece between commas that is an argument by itself is one here: what has a comma inside has a bracket or a quotation mark open in
+    the first piece, which is then no argument.
+    """
+    head, _, rest = text.partition("(")
+    middle = rest.rfind(") -> ")
+    if middle < 0:
+        return None
+    name, _, overload = head.partition(".")
+    if not _NAME.fullmatch(name) or (overload and not overload.isidentifier()) or not head.isascii():
+        return None
+    if (
+        overload == "default"
+        or overload.startswith("__")
+        or WORDS.intersection((*name.split("::"), overload))
+        or head.endswith(".")
+    ):
+        return None
+    arguments: list[Argument] = []
+    behind = int(recorded)
+    kept = _ARGUMENTS[behind]
+    kwarg_only = seen_default = False
+    if middle:
+        for piece in rest[:middle].split(", "):
+            one = kept.get(piece)
+            if one is None:
+                if piece == "*":
+                    kwarg_only = True
+                    kept = _ARGUMENTS[behind + 2]
+                    continue
+                one = _alone(piece, kwarg_only=kwarg_only, recorded=recorded)
+                if one is None:
+                    return None
+                if len(kept) < _MOST:
+                    kept[piece] = one
+            if one.default is not None:
+                seen_default = True
+            elif seen_default and not kwarg_only and one.type.kind != "list":
+                return None
+            arguments.append(one)
+    said = rest[middle + 5 :]
+    returns = _RETURNS[behind].get(said)
+    if returns is None:
+        try:
+            parser = Parser(said, recorded=recorded)
+            returns = parser.returned()
+        except SchemaError:
+            return None
+        if parser.fresh:  # Tensor! is a set of its own, numbered through the whole schema
+            return None
+        if len(_RETURNS[behind]) < _MOST:
+            _RETURNS[behind][said] = returns
+    return Schema(
+        name, overload, tuple(arguments), returns[0], is_vararg=False, is_varret=returns[1], returns_spelling=returns[2]
+    )
+
+
+def _alone(piece: str, *, kwarg_only: bool, recorded: bool) -> Argument | None:
+    try:
+        parser = Parser(piece, recorded=recorded)
+        one = parser.argument(kwarg_only=kwarg_only)
+    except SchemaError:
+        return None
+    return one if parser.token.kind == "end" and not parser.fresh else None

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from torch_compat.operators.call_signature import bare
 from torch_compat.proving.values import COMPLEX, EVERY, FLOATS, HALVES, INTS, KINDS, PLAIN, Maker
 from torch_compat.runtime import dtypes
+from torch_compat.torchscript.parser import parse_expression
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,7 +63,7 @@ def read(text: str) -> Kind:
             return node.id, ()
         raise Unwritable(f"a type {text}")
 
-    return walk(ast.parse(text, mode="eval").body)
+    return walk(parse_expression(text))
 
 
 NAMES = {"number": "Scalar", "ScalarType": "int", "Layout": "int", "MemoryFormat": "int", "SymInt": "int"}

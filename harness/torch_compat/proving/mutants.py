@@ -17,6 +17,7 @@ from torch_compat.proving.programs import archive, forms
 from torch_compat.proving.proof import PROGRAMS_HAVE_COMPLEX, table_of, version_for
 from torch_compat.proving.verdict import judged
 from torch_compat.releases.release import Release
+from torch_compat.torchscript.parser import parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -44,8 +45,8 @@ class Mutant(NamedTuple):
 def mutants(body: str) -> list[Mutant]:
     """The changed bodies of an upgrader, each once."""
     found: dict[str, Mutant] = {}
-    plain = ast.unparse(ast.parse(body))
-    for what, tree in _changes(ast.parse(body)):
+    plain = ast.unparse(parse(body))
+    for what, tree in _changes(parse(body)):
         text = ast.unparse(ast.fix_missing_locations(tree))
         if text != plain:
             found.setdefault(text, Mutant(what, text))

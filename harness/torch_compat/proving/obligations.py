@@ -21,6 +21,7 @@ from torch_compat.proving.programs import MODULE, Form, archive
 from torch_compat.runtime.horizons import horizon
 from torch_compat.runtime.registry import NEWEST
 from torch_compat.runtime.upgraders import saved
+from torch_compat.torchscript.parser import parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -123,7 +124,7 @@ def body_archive(stated: StatedUpgrader, version: int) -> bytes:
     Parameters:
         version: the file format version that it states. At the bump, nothing that the body calls is upgraded.
     """
-    node = ast.parse(saved(stated.body)).body[0]
+    node = parse(saved(stated.body)).body[0]
     assert isinstance(node, ast.FunctionDef)  # noqa: S101 - saved gives one function
     kinds = [ast.unparse(one.annotation) if one.annotation is not None else "Tensor" for one in node.args.args]
     parameters = tuple((str(at), kind, kind) for at, kind in enumerate(kinds))
@@ -160,8 +161,8 @@ class Branches:
 
 def _stopped(body: str) -> Iterator[tuple[str, str]]:
     """Bodies that raise in one branch each, with the branch in words. A body without conditions has none."""
-    tree = ast.parse(body)
-    stop = ast.parse(f"ops.prim.RaiseException({REACHED!r})").body
+    tree = parse(body)
+    stop = parse(f"ops.prim.RaiseException({REACHED!r})").body
     for at, node in enumerate(list(ast.walk(tree))):
         if not isinstance(node, ast.If):
             continue

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from torch_compat.errors import Refused, UsageError
-from torch_compat.operators.call_signature import shape
+from torch_compat.operators.call_signature import signature_of
 from torch_compat.releases.data import packaged, parsed
 from torch_compat.releases.release import stated
 from torch_compat.runtime.upgraders import saved
@@ -61,7 +61,7 @@ class StatedUpgrader(NamedTuple):
     @property
     def arguments(self) -> tuple[SignatureParameter, ...]:
         """Of the old schema."""
-        return shape(self.old_schema).arguments
+        return signature_of(self.old_schema).arguments
 
 
 def read(path: Path | None = None) -> dict[str, StatedUpgrader]:
@@ -107,7 +107,7 @@ def _check(row: Any, where: str) -> None:
             f"the [[upgrader]] {name}: its range of versions is empty, or ends above {MOST}", where=where, code="upgrader"
         )
     try:
-        shape(given["old_schema"])
+        signature_of(given["old_schema"])
         saved(given["body"])
     except (Refused, UsageError) as error:
         raise UsageError(f"the [[upgrader]] {name}: {error.message}", where=where, code="upgrader") from None

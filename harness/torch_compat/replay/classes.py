@@ -19,11 +19,11 @@ from torch_compat.corpus.classes import CLASSES, SavedClass, read_classes
 from torch_compat.corpus.grid import reduced
 from torch_compat.corpus.manifest import SYNTHETIC
 from torch_compat.formats import read_facts
-from torch_compat.formats.parsing import parse
 from torch_compat.operators.history import GlobalNames, History
 from torch_compat.pickles import Described, Tensor
 from torch_compat.releases.release import Release
 from torch_compat.runtime.language.grammar import GRAMMAR, constructs
+from torch_compat.torchscript.parser import parse
 from torch_compat.values.dtypes import DTYPES
 
 if TYPE_CHECKING:

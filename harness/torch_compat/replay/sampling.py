@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING
 
 from torch_compat.errors import CorpusError
 from torch_compat.loadability import Judge
-from torch_compat.loadability.torchscript_source import KINDS
 from torch_compat.operators.call_signature import bare
 from torch_compat.releases.release import Release
 from torch_compat.replay.loading import loads, takers_of
 from torch_compat.rules.reference_agrees import DEAD
+from torch_compat.torchscript.calls import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -535,7 +535,7 @@ class Program:
             unit = self._compile(f"{qualified} ({record})", record)
             info.methods = unit.functions
             if self.slips.has(STORE):
-                for method in storing_methods(bytes(self._open.view(record)).decode("utf-8", "replace")) & info.methods.keys():
+                for method in storing_methods(bytes(self._open.view(record))) & info.methods.keys():
                     info.methods[method].call = self.slips.stores
             space |= {f"m_{one}": function.call for one, function in unit.functions.items()}
         info.python = type(name or "Module", (ScriptObject,), space)

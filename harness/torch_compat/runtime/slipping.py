@@ -21,6 +21,7 @@ A release that has none of them runs programs without any of this.
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 from typing import TYPE_CHECKING, Any
@@ -42,6 +43,7 @@ from torch_compat.runtime.failed_products import (
 from torch_compat.runtime.slips import RUNS, DiesCalled, running
 from torch_compat.runtime.tensor import Tensor
 from torch_compat.runtime.values import ScriptObject, raised
+from torch_compat.torchscript.parser import dotted, parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -105,9 +107,6 @@ FUSED = ARITHMETIC | {
 Of addmm it fuses the addition."""
 PROMOTES = Release("1.3.0")  # from here on a float divisor makes floats of integers
 TRAPS = (np.int32, np.int64)  # of smaller integers, the processor divides wider ones, and the least by -1 is no trap
-_DEF = re.compile(r"def (\w+)\(self\b")
-_STORE = re.compile(r" +([\w., ]+) = ")
-_CALL = re.compile(r"\bself\.(\w+)\(")
 
 
 class Slipping:
@@ -435,21 +434,23 @@ def _traps(array: Any, divisor: Any) -> bool:
     return bool(np.any((array == np.iinfo(array.dtype).min) & (divisor == -1)))
 
 
-def storing_methods(source: str) -> set[str]:
+def storing_methods(source: bytes) -> set[str]:
     """The methods of one file of ``model.json`` that set an attribute, and those of the file that call them."""
     stores: set[str] = set()
     calls: dict[str, set[str]] = {}
-    name = ""
-    for line in source.split("\n"):
-        header = _DEF.match(line)
-        if header is not None:
-            name = header[1]
-            calls[name] = set()
-        elif name:
-            found = _STORE.match(line)
-            if found is not None and "." in found[1]:
-                stores.add(name)
-            calls[name].update(_CALL.findall(line))
+    for method in _functions(source):
+        if not method.args.args or method.args.args[0].arg != "self":
+            continue
+        nodes = list(ast.walk(method))
+        targets = [part for node in nodes if isinstance(node, ast.Assign) for one in node.targets for part in _assigned(one)]
+        if any(isinstance(one, ast.Attribute) for one in targets):
+            stores.add(method.name)
+        called = [dotted(node.func).partition(".") for node in nodes if isinstance(node, ast.Call)]
+        calls[method.name] = {name for owner, _, name in called if owner == "self"}
     while more := {one for one, called in calls.items() if one not in stores and called & stores}:
         stores |= more
     return stores
+
+
+def _assigned(target: ast.expr) -> list[ast.expr]:
+    return target.elts if isinstance(target, ast.Tuple) else [target]

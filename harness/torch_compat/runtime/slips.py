@@ -7,7 +7,6 @@ is being loaded, the first slip of the file that holds is what the release does.
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from torch_compat.errors import Raised, Refused
 from torch_compat.pickles import Described, Global
 from torch_compat.releases.behavior import SLIPS, Behavior
 from torch_compat.releases.data import entries, packaged
+from torch_compat.torchscript.scanner import outline
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -40,10 +40,6 @@ UNPARSED = frozenset({"attribute", "declares", "ill-formed-octal"})
 """The kinds of signs of archives (:mod:`torch_compat.loadability.archive_features`) for which a file of source is refused as a whole, before anything in it
 is compiled."""
 DEEPEST = 200  # classes that are attributes of one another
-_CLASS = re.compile(r"class (\w+)(?:\((\w*)\))?:")
-_ATTRIBUTE = re.compile(r"  (\w+) : ([^=]+)\Z")
-_UNTYPED = re.compile(r"  (\w+) = ")
-_NAME = re.compile(r"[A-Za-z_][\w.]*")
 
 
 def explanation(slip: Behavior, who: str) -> str:
@@ -170,39 +166,17 @@ class _Loader:
         record = f"code/{name.rpartition('.')[0].replace('.', '/')}.py"
         if record in self._unparsed:
             return ""
-        lines = self._lines(name, record)
-        if lines is None:
+        source = self._sources.get(record)
+        found = outline(source, name.rpartition(".")[2]) if source is not None else None
+        if found is None:
             return None
-        base, body = lines
-        if base in self._refused:
+        if found.base in self._refused:
             return ""
         self._depth += 1
-        for line in body:
-            attribute = _ATTRIBUTE.match(line)
-            if attribute is None:
-                continue
-            for word in _NAME.findall(attribute[2]):
-                met = "" if word in self._refused else self._of_class(word) if word.startswith("__torch__.") else None
+        for names in found.declared:
+            for one in names:
+                met = "" if one in self._refused else self._of_class(one) if one.startswith("__torch__.") else None
                 if met is not None:
                     return met
         self._depth -= 1
-        return next((found[1] for line in body if (found := _UNTYPED.match(line)) and found[1] in self._untyped), None)
-
-    def _lines(self, name: str, record: str) -> tuple[str, list[str]] | None:
-        """The base and the lines of the body of a class, without those of its methods."""
-        own = name.rpartition(".")[2]
-        source = self._sources.get(record)
-        if source is None:
-            return None
-        base: str | None = None
-        body: list[str] = []
-        for line in source.split("\n"):
-            if line[:1] not in {" ", ""}:
-                if base is not None:
-                    break
-                header = _CLASS.match(line)
-                if header is not None and header[1] == own:
-                    base = header[2] or ""
-            elif base is not None and line[:2] == "  " and line[2:3] != " ":
-                body.append(line)
-        return None if base is None else (base, body)
+        return next((one for one in found.untyped if one in self._untyped), None)

@@ -19,13 +19,14 @@ from json import loads
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from torch_compat.errors import Refused, UsageError
-from torch_compat.operators.call_signature import SignatureParameter, shape
+from torch_compat.operators.call_signature import SignatureParameter, signature_of
 from torch_compat.operators.history import FactHistory
 from torch_compat.releases.data import packaged
 from torch_compat.runtime import registry
 from torch_compat.runtime.language.unit import Unit
 from torch_compat.runtime.tensor import Tensor
 from torch_compat.runtime.values import Steps, raised
+from torch_compat.torchscript.parser import NO_SOURCE, dotted, parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -68,7 +69,7 @@ class UpgraderBody(NamedTuple):
     @property
     def arguments(self) -> tuple[SignatureParameter, ...]:
         """What a call is matched against: of the old schema, or of the function itself."""
-        return shape(self.schema).arguments if self.schema else _signature(self.text)
+        return signature_of(self.schema).arguments if self.schema else _signature(self.text)
 
 
 # ------------------------------------------------------------------------------------------------------------- the source
@@ -76,8 +77,8 @@ class UpgraderBody(NamedTuple):
 
 def _function(text: str) -> ast.FunctionDef:
     try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        tree = parse(text)
+    except NO_SOURCE as error:
         raise Refused(f"the upgrader is no TorchScript: {error}", code="source") from None
     if len(tree.body) != 1 or not isinstance(tree.body[0], ast.FunctionDef):
         raise Refused("expected an upgrader of one function", code="source")
@@ -95,11 +96,15 @@ def _parameters(node: ast.FunctionDef) -> list[tuple[ast.arg, ast.expr | None, b
 def _signature(text: str) -> tuple[SignatureParameter, ...]:
     found = []
     for arg, default, keyword in _parameters(_function(text)):
-        kind = ast.unparse(arg.annotation) if arg.annotation is not None else "Tensor"
-        optional = re.fullmatch(r"Optional\[(.*)\]", kind)
-        said = f"{optional[1]}?" if optional else kind
-        found.append(SignatureParameter(arg.arg, said, None if default is None else ast.unparse(default), keyword, mutated=False))
+        kind = "Tensor" if arg.annotation is None else _schema_type(arg.annotation)
+        found.append(SignatureParameter(arg.arg, kind, None if default is None else ast.unparse(default), keyword, mutated=False))
     return tuple(found)
+
+
+def _schema_type(node: ast.expr) -> str:
+    """The type of an annotation as a schema writes it: ``Optional[int]`` is ``int?``."""
+    optional = isinstance(node, ast.Subscript) and dotted(node.value) == "Optional"
+    return f"{ast.unparse(node.slice)}?" if isinstance(node, ast.Subscript) and optional else ast.unparse(node)
 
 
 class _Saved(ast.NodeTransformer):

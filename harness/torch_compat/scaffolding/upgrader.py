@@ -10,7 +10,7 @@ from torch_compat.corpus.recipes import UNFINISHED
 from torch_compat.errors import CorpusError, UsageError
 from torch_compat.operators.bodies import is_call_itself
 from torch_compat.operators.breaks import operator_of
-from torch_compat.operators.call_signature import shape
+from torch_compat.operators.call_signature import signature_of
 from torch_compat.operators.history import History
 from torch_compat.places import MOST_OF_A_PROGRAM, read_whole
 from torch_compat.releases.release import Release
@@ -144,7 +144,8 @@ def _begun(place: Root, policy: Policy, operator: str) -> _Begun:
             code="unknown-operator",
         )
     text = having[operator]
-    arguments = shape(text).arguments
+    signature = signature_of(text)
+    arguments = signature.arguments
     bump = max(one.version for one in policy.formats if one.kind == "file-format" and isinstance(one.version, int)) + 1
     earlier = max((one.bump for one in policy.upgraders if one.operator == operator), default=0)
     name = f"{re.sub('[.]', '_', operator.rpartition('::')[2])}_{earlier}_{bump - 1}"
@@ -156,7 +157,7 @@ def _begun(place: Root, policy: Policy, operator: str) -> _Begun:
     table = table.replace("bump = ", f"first = {earlier}\nbump = ") if earlier else table
     tensors = [one for one in arguments if one.type == "Tensor" and one.default is None]
     names = ["x", "y", "z", "u", "v", "w"]
-    if not tensors or len(tensors) > len(names) or "Tensor" not in text.rpartition("->")[2]:
+    if not tensors or len(tensors) > len(names) or "Tensor" not in signature.returns:
         raise UsageError(f"{operator} takes and returns no tensor, so it cannot be proven", code="no-program")
     texts = [names[tensors.index(one)] if one in tensors else _given(one, operator) for one in arguments if one.default is None]
     texts = [

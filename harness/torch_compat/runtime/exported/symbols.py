@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from torch_compat.errors import Corrupt, Raised, Unsupported
 from torch_compat.pickles import cut
 from torch_compat.runtime.tensor import Tensor
+from torch_compat.torchscript.parser import NO_SOURCE, parse_expression
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -246,8 +247,8 @@ def parse(text: str, where: str) -> Expression:
             f"states an expression of {len(text)} characters, at most {LONGEST} are read", where=where, code="bad-expression"
         )
     try:
-        tree = ast.parse(text.strip(), mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        tree = parse_expression(text)
+    except NO_SOURCE as error:
         raise Corrupt(f"states no expression: {cut(text, 80)!r}", where=where, code="bad-expression") from error
     count = 0
     level: list[tuple[ast.AST, int]] = [(tree, 0)]

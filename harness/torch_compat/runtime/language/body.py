@@ -10,7 +10,6 @@ import ast
 import copy
 from typing import TYPE_CHECKING, Any
 
-from torch_compat.formats.parsing import dotted
 from torch_compat.runtime.language import called
 from torch_compat.runtime.language.expressions import ITEMS, ExpressionCompiler
 from torch_compat.runtime.language.inference import (
@@ -23,6 +22,7 @@ from torch_compat.runtime.language.inference import (
 )
 from torch_compat.runtime.language.names import DEPTH
 from torch_compat.runtime.language.types import read_type
+from torch_compat.torchscript.parser import dotted
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
-from torch_compat.formats.parsing import dotted
 from torch_compat.runtime.language import called
 from torch_compat.runtime.language.inference import (
     ARITHMETIC,
@@ -21,6 +20,7 @@ from torch_compat.runtime.language.inference import (
 )
 from torch_compat.runtime.language.names import DEPTH, NUMBERS
 from torch_compat.runtime.language.types import Type, checked_key, read_type
+from torch_compat.torchscript.parser import dotted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection

@@ -9,8 +9,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from torch_compat.formats.parsing import dotted
 from torch_compat.runtime.language.types import ANY, Type, read_type
+from torch_compat.torchscript.parser import dotted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,11 +10,11 @@ import math
 from typing import TYPE_CHECKING, Any, Protocol
 
 from torch_compat.errors import Refused
-from torch_compat.formats.parsing import dotted
 from torch_compat.runtime.language.called import missing
 from torch_compat.runtime.language.inference import LITERALS
 from torch_compat.runtime.language.types import ANY, Type, checked_key, read_type
 from torch_compat.runtime.values import EnumMember
+from torch_compat.torchscript.parser import dotted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,7 +42,7 @@ class Host(Protocol):
         once: whether equal calls in a tuple are one, so that their results share memory (1.0).
         neutral: whether arithmetic with an operand that changes nothing gives the tensor itself back (1.0 to 1.4).
         listed: whether ``index_put`` writes into the tensor itself where its indices are a list of tensors (1.6 to 1.12).
-        source: what parsing the source that was compiled so far took, as :func:`torch_compat.formats.parsing.parsing` estimates it.
+        source: what parsing the source that was compiled so far took, as :func:`torch_compat.torchscript.parser.memory_needed` estimates it.
     """
 
     steps: Steps

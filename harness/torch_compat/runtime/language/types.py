@@ -10,10 +10,10 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from torch_compat.errors import Raised, Refused
-from torch_compat.formats.parsing import dotted
 from torch_compat.runtime.dtypes import Dtype
 from torch_compat.runtime.tensor import OpaqueTensor, Tensor
 from torch_compat.runtime.values import Budget, Device, EnumMember, Future, NamedTupleValue, ScriptObject, text_in, text_out
+from torch_compat.torchscript.parser import NO_SOURCE, dotted, parse_expression
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -134,8 +134,8 @@ def parse_type(text: str) -> Type:
     if found is not None:
         return found
     try:
-        return read_type(ast.parse(text.strip(), mode="eval").body)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        return read_type(parse_expression(text))
+    except NO_SOURCE as error:
         raise Refused(f"unknown type {text[:80]!r}", code="source") from error
 
 

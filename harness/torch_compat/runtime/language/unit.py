@@ -26,10 +26,10 @@ import warnings
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-from torch_compat.formats.parsing import MOST_PARSED, REQUIRED, dotted, parse, parsing
 from torch_compat.runtime.language.body import BodyCompiler
 from torch_compat.runtime.language.names import FILE_PREFIX, ClassInfo, FunctionInfo, Names, SourceError
 from torch_compat.runtime.values import EnumMember, NamedTupleValue, ScriptObject
+from torch_compat.torchscript.parser import MOST_PARSED, REQUIRED, dotted, memory_needed, parse
 
 if TYPE_CHECKING:
     from torch_compat.runtime.language.names import Host
@@ -75,7 +75,7 @@ class Unit(Names):
     # ------------------------------------------------------------------------------------------------ the file
 
     def _parse(self, source: bytes | memoryview) -> ast.Module:
-        self.host.source += parsing(bytes(source))
+        self.host.source += memory_needed(bytes(source))
         if self.host.source > MOST_PARSED:
             raise SourceError("holds more source than a program may have", where=self.where, code="too-large")
         # Each byte one character: texts are bytes to TorchScript (see torch_compat.runtime.values)

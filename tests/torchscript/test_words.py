@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torch_compat.formats.source import called
-from torch_compat.loadability.torchscript_source import scan, uses
+from torch_compat.torchscript.scanner import called, scan, uses
 
 
 @pytest.mark.parametrize(

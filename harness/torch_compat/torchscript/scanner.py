@@ -1,6 +1,11 @@
-"""Which operators TorchScript source calls, and with which arguments, without parsing it.
+"""What TorchScript source asks of whoever loads it, without parsing it: calls of operators, words of the language, classes.
 
-The source is what ``python_print.cpp`` writes, not what a person wrote, so a scanner of tokens is enough:
+This is the second reader of TorchScript text, beside :mod:`torch_compat.torchscript.parser`. ``inspect`` reads all source of every archive,
+also of hostile ones: a scanner of marks takes a small part of the parser's time and memory, has an answer for text of any size and depth,
+and for names that are none in Python. The source is what ``python_print.cpp`` writes, not what a person wrote, so this is enough.
+
+Calls
+-----
 
 * ``torch.add(a, b, alpha=1)``          an operator of the namespace aten; the overload is not printed
 * ``ops.prim.NumToTensor(x)``           one of another namespace
@@ -21,42 +26,41 @@ An argument shows its kind if it is a constant, a list that is written out, or a
 
 Texts and comments are passed over. Results are kept by source text, unless that is long: many archives
 hold the same code.
+
+Words and classes
+-----------------
+
+Names of variables, parameters, attributes and methods may be any word that the release which wrote the code does not reserve. So
+a word of the language is one by its place (:func:`uses`). Of a class, the head is read and what its body declares and sets
+(:func:`outline`).
 """
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from torch_compat.formats.model import Call
+from torch_compat.torchscript.calls import KINDS, Call, CallShape
 
-__all__ = ["KINDS", "TYPES", "CallShape", "Called", "called", "calls"]
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
-KINDS = {"None": "N", "int": "i", "float": "f", "bool": "b", "str": "s", "complex": "c", "list": "l"}
-"""The letters of the kinds that show."""
-
-
-class CallShape(NamedTuple):
-    """One shape in which an operator is called.
-
-    Attributes:
-        name: ``aten::add``.
-        positional: the kinds of the arguments that are given by position, one letter each.
-        keywords: name and kind of those that are given by name.
-    """
-
-    name: str
-    positional: str
-    keywords: tuple[tuple[str, str], ...]
-
-    def __str__(self) -> str:
-        words = {"x": "_", **{letter: word for word, letter in KINDS.items()}}
-        given = [words[kind] for kind in self.positional[:MOST_SHOWN]]
-        given += [f"{name[:LONGEST_NAME]}={words[kind]}" for name, kind in self.keywords[:MOST_SHOWN]]
-        if max(len(self.positional), len(self.keywords)) > MOST_SHOWN:
-            given.append("...")
-        return f"{self.name[:LONGEST_NAME]}({', '.join(given)})"
+__all__ = [
+    "ATTRIBUTE",
+    "NAME",
+    "USES",
+    "Called",
+    "Outline",
+    "Scanned",
+    "bases",
+    "called",
+    "calls",
+    "calls_below",
+    "outline",
+    "scan",
+    "uses",
+]
 
 
 class Called(NamedTuple):
@@ -71,11 +75,43 @@ class Called(NamedTuple):
     calls: frozenset[Call]
 
 
+class Scanned(NamedTuple):
+    """What one file of source asks for.
+
+    Attributes:
+        shapes: the distinct shapes in which operators are called.
+        code: the text without the content of its string constants and comments, for :func:`uses` and :func:`bases`.
+        none_listed: a list of tensors holds None without calling it optional.
+        ill_formed: a text has a backslash and a digit, but not the three octal digits that the language asks for there.
+    """
+
+    shapes: frozenset[CallShape]
+    code: str
+    none_listed: bool
+    ill_formed: bool
+
+
+class Outline(NamedTuple):
+    """A class without its methods.
+
+    Attributes:
+        base: what it is derived from; "" where it is derived from nothing.
+        declared: the types that it declares attributes with, one after the other, each as the names that stand in it.
+        untyped: the names that it sets without a type.
+    """
+
+    base: str
+    declared: tuple[tuple[str, ...], ...]
+    untyped: tuple[str, ...]
+
+
+_TEXT = r""""[^"\\]*+(?:\\.[^"\\]*+)*+"?|'[^'\\]*+(?:\\.[^'\\]*+)*+'?|\#[^\n]*+"""
+TEXT = re.compile(_TEXT, re.DOTALL)
+"""A text or a comment."""
 # What stands before a mark, and the mark. Brackets without brackets, texts and comments in them are one mark, since nearly all are
 # such; a text or a comment is one, and the end is one. Nothing is looked at more than twice.
-TOKEN = re.compile(
-    r"""([^"'#()\[\]{},]*+)"""
-    r"""(\([^"'#()\[\]{}]*+\)|\[[^"'#()\[\]{}]*+\]|[()\[\]{},]|"[^"\\]*+(?:\\.[^"\\]*+)*+"?|'[^'\\]*+(?:\\.[^'\\]*+)*+'?|\#[^\n]*+|\Z)""",
+MARK = re.compile(
+    rf"""([^"'#()\[\]{{}},]*+)(\([^"'#()\[\]{{}}]*+\)|\[[^"'#()\[\]{{}}]*+\]|[()\[\]{{}},]|{_TEXT}|\Z)""",
     re.DOTALL,
 )
 NUMBER = re.compile(r"-?(?:\d+(\.\d*)?|(\.\d+))((?:e[-+]?\d+)?)(j?)\Z")
@@ -93,14 +129,25 @@ WORDS = {
 CONSTANTS = {"None": "N", "True": "b", "False": "b"}
 DECLARED = {"List": "l", **{word: letter for word, letter in KINDS.items() if word not in {"None", "list"}}}
 DEEPEST = 10_000  # brackets within brackets; whoever parses such a text gives up long before
-MOST_SHOWN = 64  # arguments of a call
-LONGEST_NAME = 200  # characters of a name that is shown
 LONGEST_KEPT = 1 << 16  # so that a thousand of them are no burden
 DEFINES = frozenset({"class", "def"})
 SYNTAX = frozenset({"->", ":", "else", "if", "in", "return"})
 TYPES = frozenset({"Await", "Dict", "Final", "Future", "InferredType", "List", "Optional", "RRef", "Set", "Tuple", "Union"})
 GETITEM = Call("aten::__getitem__", None, 2, ())
 Keywords = tuple[tuple[str, str], ...]
+CLASS = re.compile(r"^class ([^\s(:]+)(?:\(([^)\s]*)\))?", re.MULTILINE)
+ANNOTATED = re.compile(r"(?:->\s*|(?:^|[(,])\s*\w+ ?: ?)\Z")
+HEAD = re.compile(r"\w+\Z")
+TYPE, FUNCTION, CLASS_SETS, DECLARES, ATTRIBUTE, NAME = "type", "function", "class-sets", "declares", "attribute", "name"
+USES = frozenset({TYPE, FUNCTION, CLASS_SETS, DECLARES, ATTRIBUTE, NAME})
+"""What a word can be: a type, a function that is called, what the body of a class sets to a list, an attribute that it declares, an attribute
+of something, any other name."""
+TYPED = frozenset({"annotate", "unchecked_cast", "uninitialized"})
+"""The functions whose first argument is a type."""
+FARTHEST = 1000  # characters of a line that are looked at before a word
+OCTAL = re.compile(r"""\A["'][^\\]*+(?:\\(?:[^0-7]|[0-7]{3})[^\\]*+)*+\\[0-7]""")
+LISTED = re.compile(r"\[([^\[\]]*+)\]")
+NONE = "annotate(Tensor, None)"
 
 
 def calls(source: str) -> frozenset[Call]:
@@ -134,7 +181,7 @@ def _scanned(source: str) -> Called:
     outer: list[tuple[str, str, list[tuple[str, str]], str, str]] = []
     declared: dict[str, str] = {}
     ended = False  # whether the mark before this one is the end of a call of an operator
-    for before, mark in map(re.Match.groups, TOKEN.finditer(source)):
+    for before, mark in map(re.Match.groups, MARK.finditer(source)):
         if not mark or len(outer) > DEEPEST:
             break
         if name and "=" in before and not begun:
@@ -306,3 +353,104 @@ def _kind(text: str, declared: dict[str, str]) -> str:
         return "x"
     whole, fraction, exponent, imaginary = number.groups()
     return "c" if imaginary else "i" if whole is None and fraction is None and not exponent else "f"
+
+
+def scan(source: str) -> Scanned:
+    """What one file of source asks for; its calls are those of :func:`called`."""
+    code = TEXT.sub(_blank, source) if '"' in source or "'" in source or "#" in source else source
+    none_listed = NONE in code and any(NONE in match[1] for match in LISTED.finditer(code))
+    ill_formed = "\\" in source and any(OCTAL.search(text) for text in TEXT.findall(source))
+    return Scanned(called(source).shapes, code, none_listed, ill_formed)
+
+
+def _blank(text: re.Match[str]) -> str:
+    return "" if text[0][0] == "#" else '""'
+
+
+def uses(code: str, word: str) -> set[str]:
+    """What a word is in code without texts, of :data:`USES`: a type is in an annotation, a function is called, and a class sets what
+    stands between its head and its methods.
+    """
+    found: set[str] = set()
+    at = code.find(word)
+    while at >= 0 and len(found) < len(USES):
+        end = at + len(word)
+        before = code[at - 1] if at else " "
+        behind = code[end] if end < len(code) else " "
+        if not (before.isalnum() or before == "_" or behind.isalnum() or behind == "_"):
+            found.add(_use(code, at, end, before, behind))
+        at = code.find(word, end)
+    return found
+
+
+def _use(code: str, at: int, end: int, before: str, behind: str) -> str:
+    if before == ".":
+        return ATTRIBUTE
+    line = max(code.rfind("\n", max(at - FARTHEST, 0), at) + 1, at - FARTHEST, 0)
+    left = code[line:at]
+    if left == "  " and code.startswith(" = [", end) and _in_class(code, line):
+        return CLASS_SETS
+    if left == "  " and code.startswith(" : ", end) and _in_class(code, line):
+        return DECLARES
+    if ANNOTATED.search(left) or _bracketed(left):
+        return TYPE
+    return FUNCTION if behind == "(" and not left.endswith("def ") else NAME
+
+
+def _in_class(code: str, line: int) -> bool:
+    """Whether a line that is indented once belongs to a class, and not to a function."""
+    return code.rfind("\nclass ", 0, line) > code.rfind("\ndef ", 0, line) or (
+        code.startswith("class ") and code.rfind("\ndef ", 0, line) < 0
+    )
+
+
+def _bracketed(left: str) -> bool:
+    """Whether text ends inside brackets that hold types: ``Tuple[int, ``, ``annotate(``, ``isinstance(x, ``."""
+    depth = 0
+    for place in range(len(left) - 1, -1, -1):
+        mark = left[place]
+        if mark in ")]":
+            depth += 1
+        elif mark in "([":
+            if depth:
+                depth -= 1
+                continue
+            head = HEAD.search(left, 0, place)
+            word = head[0] if head else ""
+            if mark == "[" or word:
+                return word in TYPES if mark == "[" else word == "isinstance" or (word in TYPED and "," not in left[place:])
+    return False
+
+
+def calls_below(source: str, prefix: str) -> bool:
+    """Whether source calls something, or makes an object of something, whose name begins so. A type that is only named is none."""
+    if prefix not in source:
+        return False
+    return re.search(rf"(?<![\w.]){re.escape(prefix)}[\w.]+\(", TEXT.sub(_blank, source)) is not None
+
+
+def bases(code: str) -> Iterable[str]:
+    """What the classes that code defines are derived from: ``Module``, ``NamedTuple``, ``Enum``, ``Interface``."""
+    return [base for _, base in CLASS.findall(code) if base] if "class " in code else ()
+
+
+def outline(source: str, name: str) -> Outline | None:
+    """The class of this name; None where source defines none."""
+    base: str | None = None
+    declared: list[tuple[str, ...]] = []
+    untyped: list[str] = []
+    for line in source.split("\n"):
+        if line[:1] not in {" ", ""}:
+            if base is not None:
+                break
+            head = CLASS.match(line)
+            if head is not None and head[1] == name:
+                base = head[2] or ""
+        elif base is not None and line[:2] == "  " and line[2:3] != " ":
+            # patterns that inspect never needs: compiled at their first use
+            member = re.match(r"  (\w+) (?:: ([^=]+)\Z|= )", line)
+            if member is not None and member[2] is not None:
+                declared.append(tuple(re.findall(r"[A-Za-z_][\w.]*", member[2])))
+            elif member is not None:
+                untyped.append(member[1])
+    return None if base is None else Outline(base, tuple(declared), tuple(untyped))

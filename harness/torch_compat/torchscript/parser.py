@@ -1,4 +1,8 @@
-"""TorchScript source to the syntax tree of Python, whose grammar it keeps to, within a bound of memory."""
+"""TorchScript text to a syntax tree with positions, within a bound of memory.
+
+TorchScript keeps to Python's grammar, so the tree is that of :mod:`ast`, and whoever searches it or changes it uses the visitors of that
+module. Nothing is ever executed.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +10,23 @@ import ast
 import re
 import warnings
 
-__all__ = ["FILE", "MOST_PARSED", "REQUIRED", "dotted", "parse", "parsing"]
+__all__ = ["FILE", "MOST_PARSED", "NO_SOURCE", "REQUIRED", "dotted", "memory_needed", "parse", "parse_expression"]
 
 MOST_PARSED = 900_000_000
 """Bytes of memory that Python's parser may need for the source of a program, estimated before it begins: the weights are a little more
 than what it was seen to take for source that consists of nothing else. Ordinary source of some 50,000 lines stays below."""
+NO_SOURCE = (SyntaxError, ValueError, RecursionError, MemoryError)
+"""What Python's parser raises of text that is no source, holds a null byte or is nested too deeply."""
 OF_A_BYTE, OF_A_STATEMENT, OF_A_MARK, OF_A_GAP = 107, 1800, 1250, 450
 FILE = "<torchscript source>"
 REQUIRED = "__required__"
 """What stands for the default of a parameter that has none, where parameters before it have one."""
 _WORDS = bytes(code for code in range(256) if chr(code).isalnum() or chr(code) in "_ ")
 _PARAMETER = re.compile(r" {4,}[A-Za-z_]\w*: [^=]")
+_SHORT = 10_000  # characters of an expression that stay far below the bound whatever they are
 
 
-def parsing(source: bytes) -> int:
+def memory_needed(source: bytes) -> int:
     """About how many bytes of memory Python's parser needs at most for a source."""
     statements = source.count(b"\n") + source.count(b";")
     marks = len(source.translate(None, _WORDS)) - statements
@@ -28,10 +35,10 @@ def parsing(source: bytes) -> int:
 
 
 def parse(text: str, name: str = FILE) -> ast.Module:
-    """The tree of a file of source. Whoever calls bounds its memory before, by :func:`parsing`.
+    """The tree of a file of source. Whoever calls bounds its memory before, by :func:`memory_needed`.
 
     Raises:
-        SyntaxError, ValueError, RecursionError, MemoryError: as :func:`ast.parse` raises them.
+        SyntaxError, ValueError, RecursionError, MemoryError: it is no source; together they are :data:`NO_SOURCE`.
     """
     with warnings.catch_warnings():
         # Python warns of what it finds odd in the archive's source, with the line: nobody's business, and not fit for a terminal
@@ -43,6 +50,20 @@ def parse(text: str, name: str = FILE) -> ast.Module:
                 raise
             # 1.4 writes defaults in front of parameters without one; each parameter stands on a line of its own
             return ast.parse("\n".join(map(_with_default, text.split("\n"))), name)
+
+
+def parse_expression(text: str) -> ast.expr:
+    """The tree of one expression: a type, a call, a symbolic size.
+
+    Raises:
+        SyntaxError, ValueError, RecursionError, MemoryError: it is no expression, or a longer one than the bound of memory allows; together
+            they are :data:`NO_SOURCE`.
+    """
+    if len(text) > _SHORT and memory_needed(text.encode("utf-8", "surrogatepass")) > MOST_PARSED:
+        raise MemoryError("the expression is too long to be parsed")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(text.strip(), FILE, "eval").body
 
 
 def dotted(node: ast.AST) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from torch_compat.loadability.torchscript_source import CallShape, bases, scan, uses
+from torch_compat.torchscript.calls import CallShape
+from torch_compat.torchscript.scanner import bases, outline, scan, uses
 
 
 def shapes(text: str) -> set[str]:
@@ -122,6 +123,46 @@ def test_a_word_is_what_its_place_makes_it(code: str, use: str | None) -> None:
 
 def test_bases_of_classes() -> None:
     assert list(bases("class A(Module):\n  pass\nclass B(Enum):\n  X = 1\nclass C:\n")) == ["Module", "Enum"]
+
+
+CLASSES = """class A(Module):
+  __parameters__ = ["w", ]
+  w : Tensor
+  training : bool
+  inner : Dict[str, Optional[__torch__.m.B]]
+  is : NoneType
+  size : int = 3
+  scale = 1.5
+  def forward(self: __torch__.A) -> Tensor:
+    local = 1
+    return self.w
+class B:
+  pass
+class C(Enum):
+  X = 1
+x : int
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        (
+            "A",
+            (
+                "Module",
+                (("Tensor",), ("bool",), ("Dict", "str", "Optional", "__torch__.m.B"), ("NoneType",)),
+                ("__parameters__", "scale"),
+            ),
+        ),
+        ("B", ("", (), ())),
+        ("C", ("Enum", (), ("X",))),
+        ("D", None),
+        ("x", None),
+    ],
+)
+def test_a_class_in_outline(name: str, expected: tuple[str, tuple[tuple[str, ...], ...], tuple[str, ...]] | None) -> None:
+    assert outline(CLASSES, name) == expected
 
 
 def test_shapes_are_equal_by_value() -> None:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torch_compat.formats.model import Call
-from torch_compat.formats.source import called, calls
+from torch_compat.torchscript.calls import Call
+from torch_compat.torchscript.scanner import called, calls
 
 
 def shapes(source: str) -> set[tuple[str, int | None, tuple[str, ...]]]:

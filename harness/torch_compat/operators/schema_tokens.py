@@ -1,0 +1,41 @@
+"""The tokens of schemas, as PyTorch's lexer takes them apart; :mod:`torch_compat.operators.schema_parser` reads them."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Final, NamedTuple
+
+__all__ = ["WORDS", "Token", "token_pattern"]
+
+
+@cache
+def token_pattern() -> re.Pattern[str]:
+    """What a token is: its kind is the name of the group. Compiled when the first schema is read, which takes longer than to import the rest."""
+    return re.compile(
+        r"""(?P<space>(?:[ \t\r\f\v]|\#(?![ ]type:)[^\n]*)+) | (?P<line>\n)
+        | (?P<number>(?:0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)(?:[pP][+-]?[0-9]+)?
+                      |(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)j?)
+        | (?P<string>'''(?:[^'\\]|\\[\s\S]|'(?!''))*'''|\"\"\"(?:[^"\\]|\\[\s\S]|"(?!""))*\"\"\"
+                     |'(?:[^'\\\n]|\\[\s\S])*'|"(?:[^"\\\n]|\\[\s\S])*")
+        | (?P<unstated><default>)
+        | (?P<ident>[A-Za-z_][A-Za-z_0-9]*) | (?P<dots>\.\.\.) | (?P<arrow>->) | (?P<sign>[-+*/%@()\[\]:,={}><.?!&^|~])""",
+        re.VERBOSE,
+    )
+
+
+WORDS: Final = frozenset({
+    "def", "if", "else", "elif", "while", "return", "is", "True", "False", "None", "and", "or", "not", "global", "for", "in", "raise", "assert",
+    "break", "continue", "del", "pass", "class", "import", "with", "as", "Ellipsis", "NoneType",
+})  # fmt: skip
+"""What is no identifier, since TorchScript has another use for it."""
+
+
+class Token(NamedTuple):
+    """One token, and where it stands."""
+
+    kind: str
+    """``number``, ``string``, ``ident``, ``end``, ``line``; else the very characters."""
+    text: str
+    start: int
+    end: int

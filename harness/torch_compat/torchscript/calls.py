@@ -1,0 +1,51 @@
+"""Calls of operators, as files state them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["KINDS", "Call", "CallShape"]
+
+KINDS = {"None": "N", "int": "i", "float": "f", "bool": "b", "str": "s", "complex": "c", "list": "l"}
+"""The letters of the kinds that show."""
+MOST_SHOWN = 64  # arguments of a call
+LONGEST_NAME = 200  # characters of a name that is shown
+
+
+class Call(NamedTuple):
+    """One shape in which an operator is called.
+
+    Attributes:
+        name: qualified, without overload: ``aten::add``.
+        overload: ``Tensor``; empty for the overload without a name; None where the file does not store overloads, as in
+            TorchScript source.
+        positional: how many arguments are given by position; None where the file does not say (bytecode before 6).
+        keywords: names of the arguments that are given by name.
+    """
+
+    name: str
+    overload: str | None
+    positional: int | None
+    keywords: tuple[str, ...]
+
+
+class CallShape(NamedTuple):
+    """One shape in which TorchScript source calls an operator, with the kinds of arguments that show.
+
+    Attributes:
+        name: ``aten::add``.
+        positional: the kinds of the arguments that are given by position, one letter each; ``x`` where the kind does not show.
+        keywords: name and kind of those that are given by name.
+    """
+
+    name: str
+    positional: str
+    keywords: tuple[tuple[str, str], ...]
+
+    def __str__(self) -> str:
+        words = {"x": "_", **{letter: word for word, letter in KINDS.items()}}
+        given = [words[kind] for kind in self.positional[:MOST_SHOWN]]
+        given += [f"{name[:LONGEST_NAME]}={words[kind]}" for name, kind in self.keywords[:MOST_SHOWN]]
+        if max(len(self.positional), len(self.keywords)) > MOST_SHOWN:
+            given.append("...")
+        return f"{self.name[:LONGEST_NAME]}({', '.join(given)})"
