@@ -5,6 +5,7 @@ Lives in tests/runtime/operators/ beside harness/torch_compat/runtime/operators/
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -144,3 +145,23 @@ def test_in_1_13_weights_of_attention_are_asked_for_before_causality() -> None:
     assert plainly == answer("2.0.1", "aten::_scaled_dot_product_attention_math", query, query, query)
     causal = answer("1.13.1", "aten::_scaled_dot_product_attention_math", query, query, query, None, 0.0, False, True)
     assert causal[0][0][0] == [3.0, 2.0]
+
+
+def test_of_two_lists_the_second_is_given_where_nan_decides_since_2_13() -> None:
+    nan = float("nan")
+    for name in ("prim::min", "prim::max"):
+        assert answer("2.12.1", name, [0.25, 0.0, 3.0], [nan, -1.0]) == [0.25, 0.0, 3.0]
+        assert math.isnan(answer("2.13.0", name, [0.25, 0.0, 3.0], [nan, -1.0])[0])
+        for release in ("2.12.1", "2.13.0"):
+            one, other = [1], [1]
+            assert resolve(name, Release(release))(one, other) is other
+    assert answer("2.13.0", "prim::min", [1.0], [1.0, nan]) == [1.0]
+
+
+@pytest.mark.parametrize("name", ["aten::grid_sampler", "aten::grid_sampler_3d"])
+def test_the_nearest_point_of_a_volume_rounds_halves_to_even_since_2_1(name: str) -> None:
+    volume, point = array(np.arange(1.0, 4.0).reshape(1, 1, 3, 1, 1)), array([[[[[0.0, 0.0, -0.5]]]]])
+    assert answer("2.0.1", name, volume, point, 1, 0, True) == [[[[[2.0]]]]]
+    assert answer("2.1.2", name, volume, point, 1, 0, True) == [[[[[1.0]]]]]
+    plane = array(np.arange(1.0, 4.0).reshape(1, 1, 3, 1))
+    assert answer("2.0.1", "aten::grid_sampler", plane, array([[[[0.0, -0.5]]]]), 1, 0, True) == [[[[1.0]]]]
