@@ -65,7 +65,8 @@ _HASH: Final = base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode
 POLICY: Final = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{_HASH}'; base-uri 'none'; form-action 'none'"
 
 # content-visibility: a browser lays out only what is near the window. A click that leaves the main file otherwise waits until the
-# browser has dropped the layout of every matrix: a quarter of a second for 60 releases.
+# browser has dropped the layout of every matrix: a quarter of a second for 60 releases. Only a matrix has it: where heights are guessed,
+# a browser that follows a link into the middle of many articles stops beside the target.
 STYLE: Final = """
 :root{color-scheme:light dark;--ink:#1b1b1b;--paper:#fff;--soft:#595959;--line:#c8c8c8;--band:#f2f2f2;--link:#0b4f9e;
 --kept:#0072b2;--broken:#d55e00;--unknown:#767676;--gap:#fff}
@@ -119,14 +120,13 @@ SCALE
 .items{margin:.2rem 0;padding-left:1.2rem}
 dl{margin:.3rem 0}dt{color:var(--soft)}dd{margin:0 0 .2rem 1rem}
 article{margin:0 0 1.4rem}
-main>article,main>section>article,#matrix>.wide{content-visibility:auto;contain-intrinsic-size:auto 14rem}
-#matrix>.wide{contain-intrinsic-height:auto 60rem}
+#matrix>.wide{content-visibility:auto;contain-intrinsic-size:auto 60rem}
 article:target,section section:target,main>section[id^=r]:not(#releases):target,main>section[id^=x]:target{background:var(--band)}
 @media (max-width:45rem){body{padding:.6rem}.timeline thead{display:none}.timeline tr,.timeline th,.timeline td{display:block;border:0}
 .timeline tr{border-bottom:1px solid var(--line);padding:.3rem 0}.line{min-width:0;width:100%}
 .timeline,.timeline tbody{display:block;width:100%}}
 @media print{:root{--ink:#000;--paper:#fff;--soft:#333;--line:#999;--band:#eee;--link:#000;--gap:#fff}body{max-width:none;padding:0;font-size:9pt}
-main>article,main>section>article,#matrix>.wide{content-visibility:visible}
+#matrix>.wide{content-visibility:visible}
 *{print-color-adjust:exact;-webkit-print-color-adjust:exact}nav,.skip{display:none}.wide{overflow:visible}.matrix{font-size:min(7pt,calc(240pt/var(--n)))}
 .matrix td a{min-width:0}article,tr{break-inside:avoid}h2,h3{break-after:avoid}}
 """
