@@ -47,6 +47,12 @@ def small_survey() -> dict[str, Any]:
         "dtypes": section(
             {"layer_norm(m, [3])": {"RuntimeError: \"x\" not implemented for '{}'": "int16 int8", "computes": "int32"}}
         ),
+        "calls": section(
+            {
+                "aten::relu 1": [{"tensor": {"dtype": "float32", "shape": [1], "bytes": "AAAAAA=="}}, {}],
+                "aten::relu 2": "refused: RuntimeError",
+            }
+        ),
         "export_schema": section({"version": [8, 1], "records": {"Node": {"target": "str"}}, "unions": {}, "enums": {}}),
         "export_witnesses": section(
             {"unaltered@2.6.0": {"archive": "0" * 64, "loads": "loads", "says": [], "computes": ["2", "1"], "keeps": None}}

@@ -12,7 +12,17 @@ def test_each_mutant_changes_the_body_and_stands_once() -> None:
     made = mutants(KNOWN["div_Tensor_0_3"].body)
     assert len({one.body for one in made}) == len(made) > 10
     whats = " ".join(one.what for one in made)
-    for what in ("flipped", "never taken", "is not asked", "'or' is 'and'", "'trunc' is 'floor'", "left out", "swapped"):
+    for what in (
+        "flipped",
+        "never taken",
+        "is not asked",
+        "'or' is 'and'",
+        "'trunc' is 'floor'",
+        "left out",
+        "swapped",
+        "in place",
+        "dropped",
+    ):
         assert what in whats
 
 
@@ -26,3 +36,19 @@ def test_a_proof_notices_mutants(name: str) -> None:
 
 def test_a_proof_of_few_calls_notices_too_few() -> None:
     assert not score(KNOWN["div_Tensor_0_3"], count=2).enough
+
+
+def test_leaving_out_what_is_as_by_default_is_no_mutant() -> None:
+    whats = {
+        name: " ".join(one.what for one in mutants(KNOWN[name].body)) for name in ("gelu_0_9", "gelu_out_0_9", "linspace_0_7")
+    }
+    assert "approximate= is left out" not in whats["gelu_0_9"]
+    assert "out= is left out" in whats["gelu_out_0_9"]
+    assert "left out" in whats["linspace_0_7"]
+    for what in ("the call is dropped", "gelu is in place"):
+        assert what in whats["gelu_0_9"]
+
+
+@pytest.mark.parametrize("name", sorted(KNOWN))
+def test_a_tenth_of_the_mutants_of_an_upgrader_at_most_is_called_equivalent(name: str) -> None:
+    assert 10 * len(KNOWN[name].equivalent) <= len(mutants(KNOWN[name].body))

@@ -21,6 +21,7 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> dict[str,
     monkeypatch.setattr(module, "SCRIPT", script)
     monkeypatch.setattr(module, "SECONDS", 0.5)
     monkeypatch.setattr(module, "_exported", lambda *_: {})
+    monkeypatch.setattr(module, "_calls", lambda *_: {})
     return survey(miniature(tmp_path, "1.5.1"), ROOT / "fixtures")
 
 

@@ -7,6 +7,8 @@ that replay without hypothesis. Exit status 1 where there is any, or where an ov
 
 ``horizon`` asks thirteen releases unless `--reader` names some, counts calls by operator and dtype, and prints a table and one call of each
 kind of disagreement. ``--write`` writes them to reports/differential.md. Exit status 1 where a value differs, 4 where a release is not built.
+
+``choose`` chooses the calls of fixtures/operators/calls.jsonl anew. Their answers are then those of no release: survey every one again.
 """
 
 from __future__ import annotations
@@ -28,6 +30,9 @@ from tools.differential.calls import Release
 from tools.differential.comparison import VERSION, Disagreement, exclusion, full_name, groups, overloads, work, wrong
 from tools.differential.generated import Programs, run
 from tools.differential.horizons import COLUMNS, HORIZONS, Compared, compare_at, document
+from tools.differential.recorded import FIXTURES, borders, chosen
+from torch_compat.corpus.calls import write_calls
+from torch_compat.corpus.surveys import surveyed_releases
 from torch_compat.readers.environments import Environments
 
 
@@ -116,10 +121,26 @@ def compare_horizon(options: argparse.Namespace) -> int:
     return int(any(one.total[COLUMNS[-1]] for one in found))
 
 
+def choose_calls(options: argparse.Namespace) -> int:
+    """Choose the calls that are recorded, and say what they cover."""
+    releases = list(surveyed_releases(FIXTURES))
+    found = chosen(releases, options.only)
+    write_calls(FIXTURES, found.calls)
+    versions = sum(map(len, borders().values()))
+    print(f"{len(found.calls):,} calls of {versions:,} versions of {len(borders())} operators")
+    for said, rows in (("gives a value of", found.lacking), ("tells from the version before", found.alike)):
+        print(
+            f"no generated call {said} {len(rows)} versions:",
+            *(f"{name} of {kind} since {since}" for name, kind, since in rows),
+            sep="\n  ",
+        )
+    return 0
+
+
 def main() -> int:
-    """One of the three."""
+    """One of the four."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("calls", "programs", "horizon"))
+    parser.add_argument("what", choices=("calls", "programs", "horizon", "choose"))
     parser.add_argument(
         "--count",
         type=int,
@@ -130,12 +151,15 @@ def main() -> int:
     )
     parser.add_argument("--write", action="store_true", help="horizon: write reports/differential.md")
     parser.add_argument("--seed", type=int, default=20200624)
-    parser.add_argument("--only", default="", help="calls, horizon: only operators whose names match this regular expression")
+    parser.add_argument(
+        "--only", default="", help="calls, horizon, choose: only operators whose names match this regular expression"
+    )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="calls, horizon: number of processes")
     parser.add_argument("--keep", type=Path, help="directory for cases that disagree")
     options = parser.parse_args()
-    options.count = options.count or {"calls": 200, "programs": 1000, "horizon": 8}[options.what]
-    return {"calls": compare_calls, "programs": compare_programs, "horizon": compare_horizon}[options.what](options)
+    options.count = options.count or {"calls": 200, "programs": 1000, "horizon": 8, "choose": 0}[options.what]
+    compare = {"calls": compare_calls, "programs": compare_programs, "horizon": compare_horizon, "choose": choose_calls}
+    return compare[options.what](options)
 
 
 if __name__ == "__main__":

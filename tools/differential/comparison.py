@@ -20,7 +20,7 @@ from torch_compat.runtime.registration import OUTS
 from torch_compat.runtime.registry import known
 from torch_compat.runtime.tensor import Tensor
 
-__all__ = ["VERSION", "Disagreement", "Outcome", "compare", "exclusion", "groups", "overloads", "work"]
+__all__ = ["VERSION", "Disagreement", "Outcome", "compare", "compared", "exclusion", "groups", "overloads", "work"]
 
 VERSION = "2.13.0"
 
@@ -154,7 +154,7 @@ ORDERED = Version("1.4.0")
 # Where the sign of a zero is open, by pattern of the overload's full name: what is not a zero is compared as everywhere.
 ZEROS: dict[str, str] = {
     r"aten::(fmax|fmin)\..*": "C leaves open which of two zeros fmax and fmin give: it varies with type, release and size",
-    r"aten::(maximum|minimum)\..*|aten::(max|min)\.(other|out)|aten::(max|min|amax|amin|aminmax)\.(out|unary_out)?": "of two zeros, vectors take another one than the numbers that are left over",
+    r"aten::(maximum|minimum|clamp(_m(ax|in))?_?)\..*|aten::(max|min)\.(other|out)|aten::(max|min|amax|amin|aminmax)\.(out|unary_out)?": "of two zeros, vectors take another one than the numbers that are left over",
     r"aten::(nan)?median\.(out)?": "which of equal numbers comes to the middle is a matter of how it is searched",
     r"aten::softshrink\..*": "what is cut to zero keeps its sign where it is left over, and has none within a vector",
 }
@@ -212,13 +212,23 @@ APART = ("values", "only torch refuses", "only the reader refuses", "the reader 
 
 def judged(release: Release, schema: dict[str, Any], request: dict[str, Any]) -> tuple[str, str]:
     """How both answer a call: a word of ``Outcome.counts``, or one of ``APART`` with the difference."""
-    name = schema["name"].split("::")[1]
     theirs = release.ask(request)
     if "no_input" in theirs:
         return "no such tensor", theirs["no_input"]
     if "crashed" in theirs:
         return "crashed", theirs["crashed"]
-    ours = call_ours(request, release.version)
+    return compared(request, full_name(schema), release.version, theirs, call_ours(request, release.version))
+
+
+def compared(request: dict[str, Any], full: str, release: str, theirs: dict[str, Any], ours: dict[str, Any]) -> tuple[str, str]:
+    """How the answer of the reference reader agrees with that of a release: as :func:`judged`.
+
+    Parameters:
+        full: the name of the operator with its overload.
+        theirs: ``value`` and ``inputs`` as JSON, or ``error``.
+        ours: of :func:`tools.differential.calls.call_ours`.
+    """
+    name = request["name"].split("::")[1]
     returned = sensitivity(request) if SENSITIVE.search(name) else 0.0
     if math.isinf(returned):
         return OPEN, ""
@@ -238,9 +248,9 @@ def judged(release: Release, schema: dict[str, Any], request: dict[str, Any]) ->
     loose = Near(smallest(request), largest(request)) if gentle(name) else NONE
     if returned:
         loose = Near(loose.size, max(loose.scale, returned / 4))  # `CLOSE` has some eight roundings
-    if any(re.fullmatch(pattern, full_name(schema)) for pattern in ZEROS):
+    if any(re.fullmatch(pattern, full) for pattern in ZEROS):
         loose = loose._replace(zeros=True)
-    version = Version(release.version)
+    version = Version(release)
     if version < ORDERED:
         theirs = {key: _sorted(theirs[key]) for key in ("value", "inputs")}
         ours = {key: _sorted(ours[key]) for key in ("value", "inputs")}

@@ -28,7 +28,7 @@ from torch_compat.runtime.registry import known
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["COLUMNS", "HORIZONS", "Compared", "Group", "asked", "column", "compare_at", "document", "schemas_at"]
+__all__ = ["COLUMNS", "HORIZONS", "Compared", "Group", "asked", "column", "compare_at", "document", "not_asked", "schemas_at"]
 
 HORIZONS = (
     "1.2.0", "1.5.1", "1.6.0", "1.7.1", "1.8.1", "1.10.2", "1.11.0", "1.12.1", "1.13.1", "2.0.1", "2.6.0", "2.13.0", "2.15.0",
@@ -40,6 +40,8 @@ NUMBERED = {"dtype": "ScalarType", "layout": "Layout", "memory_format": "MemoryF
 
 
 OLD = {
+    r"^aten::(keys|values|items)\b": ("..<1.2.0", "lists in the order of a hash table"),
+    r"^aten::pow\.Scalar\b": ("..<1.2.0", "two numbers, of which a compiler makes an integer where a graph makes a float"),
     r"aten::divmod\((int|float) \w+, (float|int) \w+\)": ("..", "torch takes the integer as one of 32 bits"),
     r"Dict\(Tensor, ": ("..", "dictionaries with tensors for keys, found by identity: no call from outside has the same tensor"),
     r"^aten::(sym_)?stride": ("..", "strides of a tensor without elements, which no values show"),
@@ -123,7 +125,7 @@ def asked(release: Release, schemas: Iterable[dict[str, Any]], count: int, start
     groups: dict[tuple[str, str], Group] = {}
     left: Counter[str] = Counter()
     for schema in schemas:
-        reason = exclusion(schema) or _not_asked(schema["text"], release.version)
+        reason = exclusion(schema) or not_asked(schema["text"], release.version)
         if reason is not None:
             left[reason] += 1
             continue
@@ -149,7 +151,7 @@ def asked(release: Release, schemas: Iterable[dict[str, Any]], count: int, start
     return list(groups.values()), left
 
 
-def _not_asked(text: str, release: str) -> str | None:
+def not_asked(text: str, release: str) -> str | None:
     """Why a schema is not asked of a release; None where it is."""
     found = (
         said for pattern, (spans, said) in OLD.items() if re.search(pattern, text) and Version(release) in ReleaseSet.parse(spans)

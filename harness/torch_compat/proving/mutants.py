@@ -1,16 +1,21 @@
 """Wrong upgraders, made of a right one by one change each: a proof that does not notice them proves little.
 
-A change swaps branches, flips or drops a condition, drops a cast, changes a constant or an operator, leaves out an argument, or swaps two.
-A mutant is *killed* where the proof says of some generated call otherwise than of the upgrader itself, or where it does not compile.
+A change swaps branches, flips or drops a condition, drops a cast or the call itself, changes a constant or an operator, computes in place or
+not, leaves out an argument, or swaps two. One that only leaves out what the schemas of the newest release give as default is no mutant: the
+compiler makes the same call of it. A mutant is *killed* where the proof says of some generated call otherwise than of the upgrader itself, or
+where it does not compile.
 """
 
 from __future__ import annotations
 
 import ast
 import copy
+import json
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from torch_compat.errors import HarnessError
+from torch_compat.operators.call_signature import signature_of
+from torch_compat.operators.history import History
 from torch_compat.proving.cases import cases
 from torch_compat.proving.oracles import Modelled
 from torch_compat.proving.programs import archive, forms
@@ -72,6 +77,8 @@ def _of(node: ast.AST) -> Iterator[tuple[str, Callable[[Any], object]]]:
             text = ast.unparse(node.values[place])
             yield f"{text} is not asked", _without("values", place)
         yield "'or' is 'and'", lambda one: setattr(one, "op", ast.And() if isinstance(one.op, ast.Or) else ast.Or())
+    elif isinstance(node, ast.Return) and isinstance(node.value, ast.Call) and _first(node.value) is not None:
+        yield "the call is dropped", lambda one: setattr(one, "value", _first(one.value))
     elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and node.value.args:
         yield f"{ast.unparse(node)} is dropped", lambda one: setattr(one, "value", one.value.args[0])
     elif isinstance(node, ast.Constant):
@@ -85,9 +92,12 @@ def _of(node: ast.AST) -> Iterator[tuple[str, Callable[[Any], object]]]:
 
 def _of_call(node: ast.Call) -> Iterator[tuple[str, Callable[[Any], object]]]:
     for place, keyword in enumerate(node.keywords):
-        yield f"{keyword.arg}= is left out", _without("keywords", place)
+        if not _is_default(node, keyword):
+            yield f"{keyword.arg}= is left out", _without("keywords", place)
     if isinstance(node.func, ast.Attribute):
         name = node.func.attr
+        if _first(node) is not None and all(one.arg != "out" for one in node.keywords) and _schemas(f"{name}_"):
+            yield f"{name} is in place", lambda one: setattr(one.func, "attr", f"{one.func.attr}_")
         if name in OPERATORS:
             yield f"{name} is {OPERATORS[name]}", lambda one: setattr(one.func, "attr", OPERATORS[one.func.attr])
         if name.endswith("_"):
@@ -106,6 +116,28 @@ def _of_call(node: ast.Call) -> Iterator[tuple[str, Callable[[Any], object]]]:
     starts = {keyword.arg: place for place, keyword in enumerate(node.keywords)}
     if {"start", "end"} <= starts.keys():
         yield "start and end are swapped", lambda one: _swap_keywords(one, starts["start"], starts["end"])
+
+
+def _first(call: ast.Call) -> ast.Name | None:
+    """The tensor that a call computes with, ``self``; None where its first argument is anything else."""
+    function = call.func
+    of_torch = isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) and function.value.id == "torch"
+    first = (call.args[0] if call.args else None) if of_torch else getattr(function, "value", None)
+    return first if isinstance(first, ast.Name) and first.id == "self" else None
+
+
+def _is_default(call: ast.Call, keyword: ast.keyword) -> bool:
+    """Whether a constant that a call gives is the default in every schema of the newest release that has the argument."""
+    if not isinstance(call.func, ast.Attribute) or not isinstance(keyword.value, ast.Constant):
+        return False
+    stated = [one.default for text in _schemas(call.func.attr) for one in signature_of(text).arguments if one.name == keyword.arg]
+    return bool(stated) and all(one == repr(keyword.value.value) or one == json.dumps(keyword.value.value) for one in stated)
+
+
+def _schemas(name: str) -> tuple[str, ...]:
+    """Of an operator, in the newest release that is recorded."""
+    history = History.load()
+    return history.schemas(f"aten::{name}", history.releases[-1])
 
 
 def _without(field: str, place: int) -> Callable[[Any], object]:

@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from torch_compat.corpus.calls import recorded_calls
 from torch_compat.errors import ReaderError
 from torch_compat.inside import script
 from torch_compat.readers.torch_release import TorchRelease
@@ -21,6 +22,7 @@ __all__ = ["survey"]
 
 SCRIPT = script("survey")
 EXPORTED = script("exported")
+CALLS = script("calls")
 SECONDS = 900  # importing all of a release takes long, and 1.6 forks a thousand times: asking it for an operator's kernels often crashes
 TRAILER = """
 
@@ -31,15 +33,15 @@ def survey(torch):
 
 
 def survey(environment: Environment, fixtures: Path) -> dict[str, Any]:
-    """Everything that harness/torch_compat/inside/survey.py and exported.py ask of a release.
+    """Everything that harness/torch_compat/inside/survey.py, exported.py and calls.py ask of a release.
 
     Parameters:
-        fixtures: the folder of the frozen fixtures that altered archives are made of.
+        fixtures: the folder of the frozen fixtures that altered archives are made of, and of the recorded calls.
 
     Raises:
         ReaderError: the survey crashed or took too long.
     """
-    return {**_asked(environment, SCRIPT), **_exported(environment, fixtures)}
+    return {**_asked(environment, SCRIPT), **_exported(environment, fixtures), **_calls(environment, fixtures)}
 
 
 def _exported(environment: Environment, fixtures: Path) -> dict[str, Any]:
@@ -58,10 +60,22 @@ def _exported(environment: Environment, fixtures: Path) -> dict[str, Any]:
                     "shapes": [list(shape) for shape in witness.shapes],
                 }
             )
-        asking, asked = Path(folder, "ask.py"), Path(folder, "witnesses.json")  # the worker runs a file and hands nothing to it
-        asked.write_text(json.dumps(witnesses), "utf-8")
-        asking.write_text(EXPORTED.read_text(encoding="utf-8") + TRAILER.format(asked=str(asked)), "utf-8")
-        return _asked(environment, asking, reads=[Path(folder)])
+        return _asked_with(environment, Path(folder), [EXPORTED], witnesses)
+
+
+def _calls(environment: Environment, fixtures: Path) -> dict[str, Any]:
+    """What it answers to the recorded calls of operators."""
+    with tempfile.TemporaryDirectory(prefix="torch-compat-") as folder:
+        return _asked_with(environment, Path(folder), [SCRIPT, CALLS], [one.as_json() for one in recorded_calls(fixtures)])
+
+
+def _asked_with(environment: Environment, folder: Path, scripts: Sequence[Path], given: Any) -> dict[str, Any]:
+    """What scripts, one behind the other, say to what their ``ask(torch, given)`` is given: the worker runs a file and hands nothing to it."""
+    asking, asked = folder / "ask.py", folder / "given.json"
+    asked.write_text(json.dumps(given), "utf-8")
+    texts = [one.read_text(encoding="utf-8") for one in scripts]
+    asking.write_text("\n".join(texts) + TRAILER.format(asked=str(asked)), "utf-8")
+    return _asked(environment, asking, reads=[folder])
 
 
 def _asked(environment: Environment, asking: Path, reads: Sequence[Path] = ()) -> dict[str, Any]:

@@ -8,21 +8,22 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from torch_compat.formats.parsing import parse
 from torch_compat.runtime.registry import grad
 from torch_compat.runtime.tensor import Tensor
 from torch_compat.runtime.values import ScriptObject
+from torch_compat.torchscript.parser import parse
 
 if TYPE_CHECKING:
     from torch_compat.errors import Raised
 
-__all__ = ["PRODUCT", "FailedProduct", "MethodRun", "differentiated", "is_absent", "product_shape", "use_of"]
+__all__ = ["PRODUCT", "FailedProduct", "MethodRun", "differentiated", "functions", "is_absent", "product_shape", "use_of"]
 
 PRODUCT: Final = "failed-product"
 
 
 @lru_cache(maxsize=64)
-def _functions(source: bytes) -> list[ast.FunctionDef]:
+def functions(source: bytes) -> list[ast.FunctionDef]:
+    """Every function of a file, whole and within others."""
     tree = parse(str(source, "latin-1"))
     return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
 
@@ -32,7 +33,7 @@ def use_of(source: bytes | memoryview, line: int) -> bool | None:
 
     Only blocks that are whole functions are looked at: what an inner block gives is used at its end.
     """
-    for function in _functions(bytes(source)):
+    for function in functions(bytes(source)):
         for place, node in enumerate(function.body):
             if not node.lineno <= line <= (node.end_lineno or node.lineno):
                 continue

@@ -22,7 +22,6 @@ A release that has none of them runs programs without any of this.
 from __future__ import annotations
 
 import ast
-import re
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +35,7 @@ from torch_compat.runtime.failed_products import (
     FailedProduct,
     MethodRun,
     differentiated,
+    functions,
     is_absent,
     product_shape,
     use_of,
@@ -43,7 +43,7 @@ from torch_compat.runtime.failed_products import (
 from torch_compat.runtime.slips import RUNS, DiesCalled, running
 from torch_compat.runtime.tensor import Tensor
 from torch_compat.runtime.values import ScriptObject, raised
-from torch_compat.torchscript.parser import dotted, parse
+from torch_compat.torchscript.parser import dotted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -438,7 +438,7 @@ def storing_methods(source: bytes) -> set[str]:
     """The methods of one file of ``model.json`` that set an attribute, and those of the file that call them."""
     stores: set[str] = set()
     calls: dict[str, set[str]] = {}
-    for method in _functions(source):
+    for method in functions(source):
         if not method.args.args or method.args.args[0].arg != "self":
             continue
         nodes = list(ast.walk(method))

@@ -6,6 +6,7 @@ Each entry names operators, the releases, the calls and the reason. What a relea
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -82,6 +83,20 @@ def _gaps_in_weight(args: Calls, keywords: dict[str, Any]) -> bool:
 
 def _codes(args: Calls, _keywords: dict[str, Any]) -> bool:
     return any(one.__class__ is int and one not in CODES for one in args)
+
+
+def _in_another_order(args: Calls) -> bool:
+    """A tensor whose elements do not follow each other in memory in their own order."""
+    array = _first(args)
+    steps = [step for size, step in zip(array.shape, array.strides, strict=True) if size > 1] if array is not None else []
+    return steps != sorted(steps, reverse=True)
+
+
+def _not_finite(args: Calls, keywords: dict[str, Any]) -> bool:
+    return any(
+        one.__class__ is Tensor and one.array.dtype.kind in "fc" and not bool(np.isfinite(one.array).all())
+        for one in (*args, *keywords.values())
+    )
 
 
 def _negative_count(args: Calls, _keywords: dict[str, Any]) -> bool:
@@ -197,6 +212,15 @@ ENTRIES: Final = (
     _entry("norm_except_dim", "1.6.0..<1.8.0", _is_complex, "takes the norm of complex numbers in a type that varies with the release"),
     _entry("not_equal_|ne_|eq_", "1.6.0..<2.1.0", _is_complex, "overwrites complex numbers with what compares them"),
     _entry("grid_sampler(_2d)?", "..<1.8.0", _points_by_cubes, "samples by cubic polynomials, which came with 1.8: memory that nobody wrote"),
+    _entry("elu_", "..<1.2.0", lambda args, keywords: keywords.get("input_scale", args[3] if len(args) > 3 else 1) != 1,
+           "in place, multiplies what is positive by the scale of the input, too"),
+    _entry("masked_scatter_?", "1.8.0..<2.1.0", lambda args, _: _in_another_order(args), "takes elements in the order of the memory that they go to"),
+    _entry("hardtanh_?", "..<1.5.0", lambda args, _: any(one.__class__ is float and math.isnan(one) for one in args[1:]),
+           "is bounded by what is not a number"),
+    _entry("nll_loss", "..<1.4.0", lambda args, _: len(args) > 1 and args[1].__class__ is Tensor and not args[1].array.ndim,
+           "takes a class without dimensions, where a result has one or the call is refused"),
+    _entry("(sin|cos)_?", "..<1.2.0", _not_finite, "gives zero for what is not finite, but not always"),
+    _entry("stft", "1.0.0..", _not_finite, "transforms what is not finite: which parts of the result are NaN is a matter of how it is summed"),
     _entry("isclose|allclose", "..<1.5.0", _below_zero, "takes a tolerance below zero"),
     _entry("pop", "..<1.4.0", lambda args, _: bool(args) and args[0].__class__ is dict, "gives the value of the key that comes next in a hash table"),
     _entry("sorted", "..<1.5.0", lambda args, _: bool(args) and args[0].__class__ is list and any(one.__class__ is Tensor for one in args[0]),

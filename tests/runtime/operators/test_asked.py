@@ -5,6 +5,7 @@ Lives in tests/runtime/operators/ beside harness/torch_compat/runtime/operators/
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -144,3 +145,84 @@ def test_in_1_13_weights_of_attention_are_asked_for_before_causality() -> None:
     assert plainly == answer("2.0.1", "aten::_scaled_dot_product_attention_math", query, query, query)
     causal = answer("1.13.1", "aten::_scaled_dot_product_attention_math", query, query, query, None, 0.0, False, True)
     assert causal[0][0][0] == [3.0, 2.0]
+
+
+def test_of_two_lists_the_second_is_given_where_nan_decides_since_2_13() -> None:
+    nan = float("nan")
+    for name in ("prim::min", "prim::max"):
+        assert answer("2.12.1", name, [0.25, 0.0, 3.0], [nan, -1.0]) == [0.25, 0.0, 3.0]
+        assert math.isnan(answer("2.13.0", name, [0.25, 0.0, 3.0], [nan, -1.0])[0])
+        for release in ("2.12.1", "2.13.0"):
+            one, other = [1], [1]
+            assert resolve(name, Release(release))(one, other) is other
+    assert answer("2.13.0", "prim::min", [1.0], [1.0, nan]) == [1.0]
+
+
+@pytest.mark.parametrize("name", ["aten::grid_sampler", "aten::grid_sampler_3d"])
+def test_the_nearest_point_of_a_volume_rounds_halves_to_even_since_2_1(name: str) -> None:
+    volume, point = array(np.arange(1.0, 4.0).reshape(1, 1, 3, 1, 1)), array([[[[[0.0, 0.0, -0.5]]]]])
+    assert answer("2.0.1", name, volume, point, 1, 0, True) == [[[[[2.0]]]]]
+    assert answer("2.1.2", name, volume, point, 1, 0, True) == [[[[[1.0]]]]]
+    plane = array(np.arange(1.0, 4.0).reshape(1, 1, 3, 1))
+    assert answer("2.0.1", "aten::grid_sampler", plane, array([[[[0.0, -0.5]]]]), 1, 0, True) == [[[[1.0]]]]
+
+
+TIES = np.array([[1, 0, 2, 0, 1, 0], [1, 0, 2, 0, 3, 0]], np.float32)
+
+
+@pytest.mark.parametrize(
+    ("release", "whole", "gaps", "arg_of_gaps", "least"),
+    [
+        ("1.0.1", [1, 1, 1], [0, 0, 1], [0, 0, 1], 3),
+        ("1.2.0", [1, 1, 1], [0, 0, 1], [0, 0, 1], 0),
+        ("1.3.1", [1, 1, 1], [0, 0, 1], [1, 1, 1], 3),
+        ("1.5.1", [1, 1, 1], [0, 0, 1], [1, 1, 1], 3),
+        ("1.6.0", [0, 0, 1], [0, 0, 1], [1, 1, 1], 3),
+        ("1.7.1", [0, 0, 1], [0, 0, 1], [0, 0, 1], 0),
+    ],
+)
+def test_which_of_equal_elements_is_the_largest(
+    release: str, whole: list[int], gaps: list[int], arg_of_gaps: list[int], least: int
+) -> None:
+    """Of a tensor without gaps the last one, of one with gaps the first; argmax takes every tensor as one without from 1.3 on."""
+    assert answer(release, "aten::max", array(TIES[:, ::2].copy()), 0)[1] == whole
+    assert answer(release, "aten::max", Tensor(TIES[:, ::2]), 0)[1] == gaps
+    assert answer(release, "aten::argmax", Tensor(TIES[:, ::2]), 0) == arg_of_gaps
+    assert answer(release, "aten::argmin", Tensor(TIES[:, ::2])) == least
+
+
+@pytest.mark.parametrize(("release", "expected"), [("1.1.0", [0, 1, 1]), ("1.2.0", [0, 1, 1]), ("1.3.1", [1, 1, 1])])
+def test_tolerances_between_integers_are_cut_up_to_1_2(release: str, expected: list[int]) -> None:
+    assert answer(release, "aten::isclose", array([5, 3, 4], np.int64), array([2, 2, 2], np.int64), 1.5, 0.5) == expected
+    assert answer(release, "aten::allclose", array(5, np.int16), array(2, np.int16), 1.5, 0.5) is (release == "1.3.1")
+
+
+def test_lengths_of_cosine_similarity_are_those_before_broadcasting_up_to_1_9() -> None:
+    given = array([[3.0, -1.0]]), array([[-2.5], [-0.5]]), 0, 3.0
+    assert answer("1.9.1", "aten::cosine_similarity", *given) == pytest.approx([-1.17669677734375, 1.0])
+    assert answer("1.10.2", "aten::cosine_similarity", *given) == pytest.approx([-0.8320503234863281, 0.8320503234863281])
+
+
+@pytest.mark.parametrize(
+    ("release", "values", "places"),
+    [
+        ("1.1.0", [[4.0, -3.4028234663852886e38], [-3.4028234663852886e38] * 2], [[4, -1], [-1, -1]]),
+        ("1.2.0", [[4.0, -np.inf], [-np.inf, -np.inf]], [[4, 3], [9, 12]]),
+        ("1.7.1", [[4.0, -np.inf], [-np.inf, -np.inf]], [[4, 3], [9, 12]]),
+        ("1.8.1", [[4.0]], [[4]]),
+    ],
+)
+def test_windows_beyond_a_pooled_tensor(release: str, values: Any, places: Any) -> None:
+    plane = array(np.arange(9.0).reshape(1, 1, 3, 3))
+    assert answer(release, "aten::max_pool2d_with_indices", plane, [2, 2], [3, 3], [0, 0], [1, 1], True) == [
+        [[values]],
+        [[places]],
+    ]
+
+
+def test_an_out_that_grows_keeps_its_offset() -> None:
+    memory = np.zeros(4, np.int64)
+    out = Tensor(memory[2:])
+    resolve("aten::add", Release("2.15.0"))(array([1, 2, 3], np.int64), array([1, 1, 1], np.int64), out=out)
+    assert out.array.tolist() == [2, 3, 4]
+    assert out.storage_offset == 2

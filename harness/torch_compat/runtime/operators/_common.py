@@ -406,12 +406,11 @@ def resized(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
     if needed + offset <= room:
         tensor.array = strided(array, shape, contiguous_strides(shape), offset)
     else:
-        meter.array(needed)
-        grown = np.zeros(needed, array.dtype)
-        if not offset:
-            held = strided(array, (room,), (1,), 0) if room else array.reshape(-1)
-            grown[: held.size] = held[:needed]
-        tensor.array = grown.reshape(shape)
+        meter.array(offset + needed)
+        grown = np.zeros(offset + needed, array.dtype)
+        held = strided(array, (room,), (1,), 0) if room else array.reshape(-1)
+        grown[: held.size] = held[: offset + needed]
+        tensor.array = strided(grown, shape, contiguous_strides(shape), offset)
         meter.tensor(grown)
     return tensor
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -186,11 +187,19 @@ def signbit(self: Tensor) -> Tensor:
 @operator("aten::isclose", gradient=False)
 def isclose_1_0(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
     """Up to 1.1 the result is uint8."""
-    return Tensor(_close(self, other, rtol, atol, equal_nan).array.astype(np.uint8))
+    return Tensor(isclose_1_2(self, other, rtol, atol, equal_nan).array.astype(np.uint8))
 
 
 @operator("aten::isclose", since="1.2.0", gradient=False)
 def isclose_1_2(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
+    """Up to 1.2 tolerances are cut to the type of integers."""
+    if self.array.dtype.kind in "iub":
+        rtol, atol = (float(int(one)) if math.isfinite(one) else one for one in (rtol, atol))
+    return _close(self, other, rtol, atol, equal_nan)
+
+
+@operator("aten::isclose", since="1.3.0", gradient=False)
+def isclose_1_3(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
     """Up to 1.5 tolerances may be negative."""
     return _close(self, other, rtol, atol, equal_nan)
 
@@ -222,6 +231,12 @@ def _close(self: Tensor, other: Tensor, rtol: float, atol: float, equal_nan: boo
 
 @operator("aten::allclose", gradient=False)
 def allclose_1_0(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+    """Up to 1.2 tolerances are cut to the type of integers."""
+    return bool(isclose_1_2(self, other, rtol, atol, equal_nan).array.all())
+
+
+@operator("aten::allclose", since="1.3.0", gradient=False)
+def allclose_1_3(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Up to 1.5 tolerances may be negative."""
     return bool(_close(self, other, rtol, atol, equal_nan).array.all())
 

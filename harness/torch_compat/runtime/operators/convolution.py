@@ -317,7 +317,7 @@ def col2im(self: Tensor, output_size: Sizes, kernel_size: Sizes, dilation: Sizes
         rows = slice(i * d[0], i * d[0] + s[0] * (out[0] - 1) + 1, s[0])
         columns = slice(j * d[1], j * d[1] + s[1] * (out[1] - 1) + 1, s[1])
         value[:, :, rows, columns] += parts[:, :, i, j]
-    value = value[:, :, p[0] : p[0] + o[0], p[1] : p[1] + o[1]]
+    value = np.ascontiguousarray(value[:, :, p[0] : p[0] + o[0], p[1] : p[1] + o[1]])
     return Tensor(value[0] if alone else value)
 
 

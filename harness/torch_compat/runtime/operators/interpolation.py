@@ -350,7 +350,21 @@ def _pick(image: Array, coordinates: list[Array]) -> Array:
     return np.moveaxis(np.where(inside[..., None], found, 0.0), -1, 1)
 
 
-def _grid_sample(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Tensor:  # noqa: A002
+VOLUME = 5  # dimensions of a batch of volumes
+
+
+def _half_away(x: Array) -> Array:
+    return np.copysign(np.floor(np.abs(x) + 0.5), x)
+
+
+def _grid_sample(
+    input: Tensor,  # noqa: A002
+    grid: Tensor,
+    interpolation_mode: int,
+    padding_mode: int,
+    align_corners: bool,
+    nearest: Callable[[Array], Array] = np.rint,
+) -> Tensor:
     image, points = input.array, grid.array
     n = image.ndim - 2
     if points.dtype != image.dtype:
@@ -367,7 +381,7 @@ def _grid_sample(input: Tensor, grid: Tensor, interpolation_mode: int, padding_m
         return Tensor(_bicubic_sample(image.astype(unit), raw, sizes, padding_mode, align_corners).astype(image.dtype))
     where = [_bounded(one, size, padding_mode, align_corners) for one, size in zip(raw, sizes, strict=True)]
     if interpolation_mode == 1:
-        return Tensor(_pick(wide, [np.rint(one) for one in where]).astype(image.dtype))
+        return Tensor(_pick(wide, [nearest(one) for one in where]).astype(image.dtype))
     base = [np.floor(one) for one in where]
     value: Any = 0.0
     for corner in np.ndindex(*(2,) * n):
@@ -393,7 +407,20 @@ def _bicubic_sample(image: Array, raw: list[Array], sizes: tuple[int, ...], padd
 
 @operator("aten::grid_sampler", "aten::grid_sampler_2d", "aten::grid_sampler_3d")
 def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool = True) -> Tensor:  # noqa: A002
-    """Up to 1.3 corners were always aligned, and there was no argument that says so."""
+    """Up to 1.3 corners were always aligned, and there was no argument that says so; up to 2.0 the nearest point of a volume rounds halves away from zero."""
+    nearest = _half_away if input.array.ndim == VOLUME else np.rint
+    return _grid_sample(input, grid, interpolation_mode, padding_mode, align_corners, nearest)
+
+
+@operator("aten::grid_sampler", "aten::grid_sampler_3d", since="2.1.0")
+def grid_sampler_2_1(
+    input: Tensor,  # noqa: A002
+    grid: Tensor,
+    interpolation_mode: int,
+    padding_mode: int,
+    align_corners: bool = True,
+) -> Tensor:
+    """The nearest point rounds halves to even ones."""
     return _grid_sample(input, grid, interpolation_mode, padding_mode, align_corners)
 
 

@@ -484,6 +484,19 @@ def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool, full: bool,
 
 @operator("aten::cosine_similarity")
 def cosine_similarity_1_0(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) -> Tensor:
+    """Up to 1.9 lengths are those before broadcasting."""
+    if x1.array.dtype == x2.array.dtype == np.float16:
+        raise not_implemented("clamp_min_cpu", x1.array.dtype)
+    kind, (a, b) = _floats("cosine_similarity", x1, x2)
+    products, *squares = ((one.sum(axis=axis(dim, one.ndim))) for one in (a * b, a * a, b * b))
+    lengths = np.sqrt(np.maximum(squares[0] * squares[1], eps * eps))
+    if np.broadcast_shapes(products.shape, lengths.shape) != products.shape:
+        raise fail(f"output with shape {list(products.shape)} doesn't match the broadcast shape {list(lengths.shape)}")
+    return Tensor(np.asarray(products / lengths).astype(kind))
+
+
+@operator("aten::cosine_similarity", since="1.10.0")
+def cosine_similarity_1_10(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) -> Tensor:
     """Up to 1.11 the product of the lengths is at least the square of ``eps``."""
     if x1.array.dtype == x2.array.dtype == np.float16:
         raise not_implemented("clamp_min_cpu", x1.array.dtype)

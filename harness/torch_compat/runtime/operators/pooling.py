@@ -18,6 +18,7 @@ from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
 
 Sizes = int | list[int]
+INSIDE = 2
 
 
 def _count(size: int, k: int, p: int, s: int, d: int, ceil: bool, *, inside: bool) -> int:
@@ -65,9 +66,10 @@ def _lowest(dtype: np.dtype[Any]) -> Any:
 
 
 def _max_pool(
-    self: Tensor, n: int, kernel_size: Sizes, stride: Any, padding: Sizes, dilation: Sizes, ceil_mode: bool, *, inside: bool
+    self: Tensor, n: int, kernel_size: Sizes, stride: Any, padding: Sizes, dilation: Sizes, ceil_mode: bool, *, era: int
 ) -> tuple[Tensor, Tensor]:
-    full, alone, k, s, p, d, out = _prepared(self, n, kernel_size, stride, padding, dilation, ceil_mode, inside=inside)
+    """Eras: 0 up to 1.1, 1 up to 1.7, 2 since. Only in the last one no window lies beyond the tensor."""
+    full, alone, k, s, p, d, out = _prepared(self, n, kernel_size, stride, padding, dilation, ceil_mode, inside=era == INSIDE)
     if full.dtype.kind in "bc":
         raise not_implemented("max_pool2d", full.dtype)
     spatial = full.shape[2:]
@@ -91,24 +93,40 @@ def _max_pool(
         best = np.where(nothing.any(axis=-1), last, (there & (ranked == ranked.max(axis=-1, keepdims=True))).argmax(axis=-1))
     values = np.take_along_axis(seen, best[..., None], axis=-1)[..., 0]
     where = np.take_along_axis(np.broadcast_to(places, (*best.shape, kernel)), best[..., None], axis=-1)[..., 0].astype(INT64)
+    beyond = ~there.any(axis=-1)
+    if era == 0 and full.dtype.kind not in "iu":
+        values = np.where(beyond, np.finfo(np.float32).min, values).astype(full.dtype)
+    elif era == 1:
+        where = np.where(beyond, _starts(spatial, p, s, d, out), where)
     return (Tensor(values[0]), Tensor(where[0])) if alone else (Tensor(values), Tensor(where))
 
 
+def _starts(spatial: tuple[int, ...], p: tuple[int, ...], s: tuple[int, ...], d: tuple[int, ...], out: tuple[int, ...]) -> Array:
+    """The number of the place at which each window starts, also beyond the tensor; of one that starts before it, that of its first step inside."""
+    found = np.zeros((1,) * len(out), INT64)
+    for at, (size, b, c, e, count) in enumerate(zip(spatial, p, s, d, out, strict=True)):
+        looped(count)
+        start = np.arange(count, dtype=INT64) * c - b
+        start = np.where(start < 0, start + -(start // e) * e, start)
+        found = found * size + start.reshape([-1 if other == at else 1 for other in range(len(out))])
+    return found
+
+
 def _max_pools() -> None:
-    for since, inside in (("1.0.0", False), ("1.8.0", True)):
+    for since, era in (("1.0.0", 0), ("1.2.0", 1), ("1.8.0", INSIDE)):
         for n in (1, 2, 3):
 
             def values(
                 self: Tensor, kernel_size: Sizes, stride: Any = (), padding: Sizes = 0, dilation: Sizes = 1, ceil_mode: bool = False, *, _n: int = n,
-                inside: bool = inside,
+                era: int = era,
             ) -> Tensor:  # fmt: skip
-                return _max_pool(self, _n, kernel_size, stride, padding, dilation, ceil_mode, inside=inside)[0]
+                return _max_pool(self, _n, kernel_size, stride, padding, dilation, ceil_mode, era=era)[0]
 
             def both(
                 self: Tensor, kernel_size: Sizes, stride: Any = (), padding: Sizes = 0, dilation: Sizes = 1, ceil_mode: bool = False, *, _n: int = n,
-                inside: bool = inside,
+                era: int = era,
             ) -> tuple[Tensor, Tensor]:  # fmt: skip
-                return _max_pool(self, _n, kernel_size, stride, padding, dilation, ceil_mode, inside=inside)
+                return _max_pool(self, _n, kernel_size, stride, padding, dilation, ceil_mode, era=era)
 
             operator(f"aten::max_pool{n}d", since=since)(values)
             operator(f"aten::max_pool{n}d_with_indices", since=since)(both)

@@ -168,7 +168,7 @@ def prod(self: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: 
 
 
 def _best(array: Array, at: int, *, largest: bool, last: bool, nan_first: bool = True) -> Array:
-    """Where the extreme stands along a dimension: a NaN before all else; of equals the first, or the last up to 1.5."""
+    """Where the extreme stands along a dimension: a NaN before all else; of equals the first, or the last: up to 1.5 of a tensor without gaps."""
     if array.dtype.kind in "iub":
         ranked: Array = array
     else:
@@ -286,7 +286,8 @@ def _extremes(name: str, *, largest: bool) -> None:
             if dim is None:
                 result = _extreme_of_all(self.array, largest=largest)
                 return result if out is None else into(out, result.array)
-            result = _extreme_along(self, dim, keepdim, largest=largest, last=last, some=Release(since) < MAY_BE_EMPTY)
+            at_end = last and all(one.array.flags.c_contiguous for one in (self, *(out or ())))
+            result = _extreme_along(self, dim, keepdim, largest=largest, last=at_end, some=Release(since) < MAY_BE_EMPTY)
             return result if out is None else (into(out[0], result[0].array), into(out[1], result[1].array))
 
         operator(f"aten::{name}", since=since)(call)
@@ -303,19 +304,23 @@ _extremes("min", largest=False)
 
 
 def _arg(name: str, *, largest: bool) -> None:
-    def version(since: str, *, last: bool) -> None:
+    def version(since: str, *, last: bool, gaps: bool = True, view: bool = True) -> None:
         def call(self: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
             array = self.array
             if dim is None:
                 if not array.size:
                     raise fail(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
-                place = _best(array.reshape(-1), 0, largest=largest, last=last)
+                flat = array.reshape(-1)
+                place = _best(flat, 0, largest=largest, last=last and (gaps or not view or flat.flags.c_contiguous))
                 return Tensor(np.asarray(place, INT64).reshape((1,) * array.ndim if keepdim and since == "1.10.0" else ()))
-            return _extreme_along(self, dim, keepdim, largest=largest, last=last, some=Release(since) < MAY_BE_EMPTY)[1]
+            at_end = last and (gaps or array.flags.c_contiguous)
+            return _extreme_along(self, dim, keepdim, largest=largest, last=at_end, some=Release(since) < MAY_BE_EMPTY)[1]
 
         functional(name, since=since, gradient=False)(call)
 
-    version("1.0.0", last=True)
+    version("1.0.0", last=True, gaps=False, view=False)
+    version("1.1.0", last=True, gaps=False)
+    version("1.3.0", last=True)
     version("1.7.0", last=False)
     version("1.9.0", last=False)
     version("1.10.0", last=False)

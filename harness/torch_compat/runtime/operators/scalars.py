@@ -5,6 +5,8 @@ from __future__ import annotations
 import cmath
 import functools
 import math
+from operator import gt as greater
+from operator import lt as less
 from typing import TYPE_CHECKING, Any
 
 from torch_compat.errors import Unsupported
@@ -525,31 +527,47 @@ def divmod_(a: Any, b: Any) -> tuple[Any, Any]:
 @operator("prim::min", of="any")
 def min_(a: Any, b: Any = None) -> Any:
     """The smaller one: of two numbers (the second one, where one is not a number), of the items of a list, of two lists."""
-    if b is None:
-        return _extreme(a, min_)
-    if a.__class__ is list:
-        return _first_list(a, b, lambda one, other: one < other)
-    return _mixed(a, b, a if a < b else b)  # noqa: FURB136 - as C does it, where one is not a number
+    return _preceding(a, b, less, min_)
 
 
 @operator("prim::max", of="any")
 def max_(a: Any, b: Any = None) -> Any:
     """The greater one."""
+    return _preceding(a, b, greater, max_)
+
+
+@operator("prim::min", of="any", since="2.13.0")
+def min_2_13(a: Any, b: Any = None) -> Any:
+    """The second list, too, where an item that is not a number decides."""
+    return _preceding(a, b, less, min_2_13, second=True)
+
+
+@operator("prim::max", of="any", since="2.13.0")
+def max_2_13(a: Any, b: Any = None) -> Any:
+    """The greater one."""
+    return _preceding(a, b, greater, max_2_13, second=True)
+
+
+def _preceding(a: Any, b: Any, precedes: Callable[[Any, Any], bool], choose: Callable[..., Any], *, second: bool = False) -> Any:
     if b is None:
-        return _extreme(a, max_)
+        return _extreme(a, choose)
     if a.__class__ is list:
-        return _first_list(a, b, lambda one, other: one > other)
-    return _mixed(a, b, a if a > b else b)  # noqa: FURB136 - as C does it
+        return _first_list(a, b, precedes, second=second)
+    return _mixed(a, b, a if precedes(a, b) else b)  # as C does it, where one is not a number
 
 
-def _first_list(a: list[Any], b: list[Any], precedes: Callable[[Any, Any], bool]) -> list[Any]:
-    """The list that precedes the other by its first item that is another; the first list where none of the two does, as with NaN."""
+def _first_list(a: list[Any], b: list[Any], precedes: Callable[[Any, Any], bool], *, second: bool) -> list[Any]:
+    """The list that precedes the other by its first item that is another, or by its length; the second one of two that are equal.
+
+    Parameters:
+        second: where NaN is that item, take the second one, too, and not the first.
+    """
     measured(a)
     measured(b)
     for one, other in zip(a, b, strict=False):
         if one != other:
-            return b if precedes(other, one) else a
-    return b if precedes(len(b), len(a)) else a
+            return (a if precedes(one, other) else b) if second else (b if precedes(other, one) else a)
+    return a if precedes(len(a), len(b)) else b
 
 
 def _extreme(values: Any, choose: Any) -> Any:

@@ -1,0 +1,170 @@
+"""What one torch release answers to the recorded calls of operators: a value, a refusal, or a death.
+
+Python 3.6 syntax, standard library and torch only. The worker runs this text behind that of ``survey.py``, whose ``section`` and
+``map_in_forks`` it uses, under the release's own Python, and calls ``ask(torch, calls)``, which gives one section, ``calls``.
+
+A call is ``{"key", "name", "args", "keywords", "file_format"}``: each argument is its TorchScript type with its value in the neutral form, and a type ``None``
+stands for itself. A function that makes the call is compiled for it, so the compiler of the release chooses the overload and fills in defaults. It gives its arguments
+back beside the result: what it does to a list or a dictionary does not show outside. A call with a file format version other than 0 is made by the
+program of an archive that states this version, so the release's upgraders see it; such a call gives a tensor.
+
+An answer is one of::
+
+    [value, {position: input}]   what it gave, and the inputs that it changed, in the neutral form
+    "refused: RuntimeError"      it raised this class
+    "died: SIGFPE"
+    "no call"                    its compiler knows no such operator or overload, or there is no such dtype
+
+Of a tensor, strides stand only where it is not contiguous or shares memory with an input, offset and storage only where it shares memory; the
+storages of the inputs have the first numbers.
+"""
+
+import inspect
+import io
+import sys
+import zipfile
+
+ABSENT = "no call"
+REACHES = []
+"""Whether ``torch.ops.aten`` has every operator, once that is known."""
+OBTAINED = "A function that makes each call of fixtures/operators/calls.jsonl was compiled and run, without gradients."
+
+
+def ask(torch, calls):
+    """The section. ``calls`` are the lines of ``fixtures/operators/calls.jsonl``."""
+    entries = {}
+    for call, answer, died in map_in_forks(lambda call: answer_to(torch, call), calls):  # noqa: F821 - of survey.py
+        entries[call["key"]] = "died: " + died if died else answer
+    return {"calls": section(OBTAINED, entries)}  # noqa: F821 - of survey.py
+
+
+def spelled(call):
+    """The parameters of a function that makes the call, the call's arguments as texts, and the values that the function is given."""
+    parameters, given, arguments = [], [], []
+    named = sorted((name + "=", one) for name, one in call["keywords"].items())
+    for prefix, (kind, value) in [("", one) for one in call["args"]] + named:
+        if kind == "None":
+            arguments.append(prefix + "None")
+        elif kind == "Device":
+            arguments.append('%storch.device("%s")' % (prefix, value["device"]))
+        else:
+            arguments.append("%sa%d" % (prefix, len(given)))
+            parameters.append("a%d: %s" % (len(given), kind))
+            given.append(value)
+    return parameters, arguments, given
+
+
+def ways(torch, name, arguments):
+    """Expressions that call an operator. Up to 1.4 Python reaches by ``torch.ops`` only some, so another way to the same operator is tried."""
+    namespace, own = name.partition(".")[0].split("::")
+    rest = "(%s)" % ", ".join(arguments)
+    yield "torch.ops.%s.%s%s" % (namespace, own, rest)
+    if namespace != "aten" or reaches(torch):
+        return
+    if not inspect.isfunction(getattr(torch, own, None)):  # which makes something else of its arguments first
+        yield "torch.%s%s" % (own, rest)
+    yield "torch._C._nn.%s%s" % (own, rest)
+    if arguments and arguments[0] == "a0":
+        yield "a0.%s(%s)" % (own, ", ".join(arguments[1:]))
+
+
+def reaches(torch):
+    """Whether ``torch.ops.aten`` has every operator."""
+    if not REACHES:
+        try:
+            torch.jit.CompilationUnit("def f(a0):\n    return torch.ops.aten.neg(a0)\n")
+            REACHES.append(True)
+        except Exception:
+            REACHES.append(False)
+    return REACHES[0]
+
+
+def compiled(torch, call, parameters, arguments):
+    """A function that makes the call, and gives a tuple of the result, None and its arguments; None where the release has no such call."""
+    if call["file_format"]:
+        return loaded(torch, call, parameters, arguments)
+    back = "".join(", a%d" % at for at in range(len(parameters)))
+    for made in ways(torch, call["name"], arguments):
+        try:
+            text = "def f(%s):\n    made = %s\n    return (made, None%s)\n" % (", ".join(parameters), made, back)
+            return torch.jit.CompilationUnit(text).f
+        except Exception:  # the compiler knows no such call
+            pass
+    return None
+
+
+def loaded(torch, call, parameters, arguments):
+    """The same, of the program of an archive."""
+    source = "class Model(Module):\n  __parameters__ = []\n  training : bool\n  def forward(self: __torch__.call.Model,\n    %s) -> Tensor:\n    return torch.%s(%s)\n"
+    own = call["name"].partition(".")[0].split("::")[1]
+    records = [
+        ("data.pkl", b"\x80\x02c__torch__.call\nModel\n)\x81}(X\x08\x00\x00\x00training\x89ub."),
+        ("code/__torch__/call.py", (source % (",\n    ".join(parameters), own, ", ".join(arguments))).encode("ascii")),
+        ("constants.pkl", b"\x80\x02)."),
+        ("version", ("%d\n" % call["file_format"]).encode("ascii")),
+    ]
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name, data in records:
+            archive.writestr(zipfile.ZipInfo("call/" + name), data)
+    stream.seek(0)
+    try:
+        program = torch.jit.load(stream)
+    except Exception:  # its layout is that of 1.4 and newer
+        return None
+    return lambda *args: (program(*args), None) + args
+
+
+def answer_to(torch, call):
+    """What the release answers to one call."""
+    worker = sys.modules["__main__"]
+    parameters, arguments, given = spelled(call)
+    try:
+        args = worker.Decoder(torch).decode({"tuple": given})
+        dtypes = [one.dtype for one in args if isinstance(one, torch.Tensor)]
+        if any(str(dtype).startswith("torch.complex") for dtype in dtypes):
+            torch.zeros(2, dtype=torch.complex64).view([1, 2])  # 1.5 names complex types and makes no view of them
+    except Exception:
+        return ABSENT
+    function = compiled(torch, call, parameters, arguments)
+    if function is None:
+        return ABSENT
+    before = [shown(worker.Encoder(torch).encode(one), 0) for one in args]
+    try:
+        with torch.no_grad():
+            result = function(*args)
+    except Exception as error:
+        return "refused: " + type(error).__name__
+    together = worker.Encoder(torch)
+    after = [together.encode(one) for one in result[2:]]
+    shared = len(together.storages)
+    found = together.encode(result[0])
+    changed = {str(at): shown(one, shared) for at, one in enumerate(after) if shown(one, 0) != before[at]}
+    return [shown(found, shared), changed]
+
+
+def shown(value, shared):
+    """A value without what is its own: storages from number ``shared`` on, and strides of what is contiguous there."""
+    if isinstance(value, list):
+        return [shown(one, shared) for one in value]
+    if not isinstance(value, dict):
+        return value
+    body = value.get("tensor")
+    if not isinstance(body, dict) or "strides" not in body:
+        return {key: shown(one, shared) for key, one in value.items()}
+    kept = {key: body[key] for key in ("dtype", "shape", "bytes", "class") if key in body}
+    if "storage" in body and body["storage"] < shared:
+        kept.update(storage=body["storage"], offset=body["offset"], strides=body["strides"])
+    elif not contiguous(body["shape"], body["strides"]):
+        kept["strides"] = body["strides"]
+    return {"tensor": kept}
+
+
+def contiguous(shape, strides):
+    """Whether elements follow each other; the steps of dimensions with one element are nobody's matter."""
+    step = 1
+    for size, stride in reversed(list(zip(shape, strides))):
+        if size > 1 and stride != step:
+            return 0 in shape
+        step *= size
+    return True

@@ -1,0 +1,531 @@
+"""Recorded calls of operators (:mod:`torch_compat.corpus.calls`): how they are chosen, and what the reference reader makes of them.
+
+``python -m tools.differential choose`` chooses them anew, after which every release has to be asked anew.
+"""
+
+from __future__ import annotations
+
+import ast
+import base64
+import json
+import math
+import re
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tools.differential.arguments import Maker, Unwritable, gentle
+from tools.differential.calls import call_ours
+from tools.differential.comparison import RANDOM, compared, exclusion
+from tools.differential.horizons import COLUMNS, column, not_asked, schemas_at
+from tools.differential.structured import spec_of
+from torch_compat.corpus.calls import RecordedCall
+from torch_compat.corpus.surveys import FILES
+from torch_compat.errors import Unsupported
+from torch_compat.operators.call_signature import bare, signature_of
+from torch_compat.operators.history import FactHistory, History
+from torch_compat.proving.arguments import make_call
+from torch_compat.proving.cases import cases
+from torch_compat.proving.oracles import CallOutcome, Modelled, differences
+from torch_compat.proving.programs import Form, archive, forms
+from torch_compat.proving.proof import version_for
+from torch_compat.proving.stated import read
+from torch_compat.proving.values import Seeded, tensor_body
+from torch_compat.releases.release import Release
+from torch_compat.runtime import dtypes
+from torch_compat.runtime.encoding import Decoder, Encoder
+from torch_compat.runtime.registry import known
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+SEED = "recorded"
+ROUNDS = ((range(10), 620, 260), (range(10, 20), 1100, 260), (range(20, 40), 1500, 1000))
+"""Calls of each schema, of which some are chosen; how many characters they have at most, and what they give beyond that. A later round is for the
+operators of which the earlier ones give no value of some version."""
+LAST = "2.15.0"
+"""The release whose upgraders are asked for."""
+LEFT_OUT = {"layout", "device", "pin_memory"}
+REFUSED = "refused: "
+EMPTY = '"bytes": ""'
+STRIDES = "other strides"
+CONVERTED = "numbers are made of tensors"
+VARIABLES = {"t", "t1", "t2", "tVal", "Any"}
+NOTHING: dict[str, Any] = {"tuple": []}
+"""The result of an operator that has none, as programs that ask for it see it."""
+
+UNCALLED: dict[str, str] = {
+    r"aten::(dequantize|int_repr|q_scale|q_zero_point|quantize_per_tensor) .*": "quantized tensors, which no call from outside has",
+    r"aten::(randint|randperm) .*": "draws random numbers",
+    r"aten::sparse_coo_tensor .*|aten::to_padded_tensor .*": "a sparse or nested tensor, which no call hands out or in",
+    r"aten::_scaled_dot_product_.*|aten::native_layer_norm .*": "its results are longer than what is recorded",
+    r"aten::(_pad_enum|addr|all|any|index_add|masked_fill_|max_pool1d_with_indices|median|unique_dim) tensor 1\.0\.0|aten::median tensor 1\.8\.0"
+    r"|aten::max_pool1d_with_indices tensor 1\.2\.0|aten::bitwise_or tensor 1\.5\.0": "the releases before the next version refuse every recorded call, for its dtype or its form",
+    r"aten::affine_grid_generator tensor 1\.3\.0|aten::grid_sampler(_3d)? tensor 2\.1\.0": "its calls are longer than what is recorded",
+    r"aten::stft tensor 2\.0\.0": "gives complex numbers only where asked to, which no generated call does",
+}
+"""Versions of operators that no recorded call reaches although releases have them: a pattern of operator, kind and release, with the reason."""
+
+Border = tuple[str, str, str]
+"""An operator, the kind of its first argument, and the release since which it is another one."""
+
+
+# ------------------------------------------------------------------------------------------------------------------ calls
+
+
+def type_of(value: Any) -> str | None:
+    """The TorchScript type of a value; None where a value does not show it."""
+    if value is None:
+        return "None"
+    if isinstance(value, dict):
+        ((kind, inner),) = value.items()
+        if kind == "dict":
+            pair = [type_of(one) for one in inner[0]] if inner else [None]
+            return None if None in pair else f"Dict[{', '.join(map(str, pair))}]"
+        if kind == "tuple":
+            parts = [type_of(one) for one in inner]
+            return None if None in parts or not parts else f"Tuple[{', '.join(map(str, parts))}]"
+        return {"tensor": "Tensor", "device": "Device"}.get(kind, kind)
+    if isinstance(value, list):
+        kinds = {type_of(one) for one in value}
+        if "None" in kinds:
+            return f"List[Optional[{min(kinds - {'None'})}]]" if len(kinds) == 2 else None  # type: ignore[type-var]
+        return f"List[{kinds.pop()}]" if len(kinds) == 1 and None not in kinds else None
+    return type(value).__name__
+
+
+def recorded(request: dict[str, Any], schema: dict[str, Any], number: int) -> RecordedCall | None:
+    """A generated call as a program of any release makes it: what is as by default is left out. None where no program can."""
+    request = _from_start(request)
+    stated = signature_of(schema["text"]).arguments
+    count = len(request["args"])
+    args: list[tuple[str, Any]] = []
+    keywords: dict[str, tuple[str, Any]] = {}
+    for value, argument in zip(request["args"], stated[:count], strict=True):
+        kind = type_of(value)
+        if kind is None and value == [] and argument.type.rstrip("?").startswith(("int[", "SymInt[", "float[")):
+            kind = f"List[{'float' if argument.type.startswith('float') else 'int'}]"
+        if kind is None:
+            return None
+        if argument.kwarg_only:
+            if value is not None and argument.name not in LEFT_OUT:
+                keywords[argument.name] = (kind, value)
+        else:
+            args.append((kind, value))
+    for argument in reversed([one for one in stated[:count] if not one.kwarg_only]):
+        if args[-1][0] != "None" or argument.default is None:
+            break
+        args.pop()
+    name = f"{schema['name']}.{schema['overload']}" if schema["overload"] else schema["name"]
+    return RecordedCall(name, number, tuple(args), keywords)
+
+
+def _from_start(value: Any) -> Any:
+    """The value with tensors without elements at the start of their storages: where else they are shows in nothing that releases compute."""
+    if isinstance(value, list):
+        return [_from_start(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    if "tensor" in value and 0 in value["tensor"]["shape"]:
+        return {"tensor": {**value["tensor"], "offset": 0}}
+    return {key: _from_start(one) for key, one in value.items()}
+
+
+def request_of(call: RecordedCall) -> dict[str, Any]:
+    """A recorded call as :func:`tools.differential.calls.call_ours` takes it: positional arguments first, then those by name."""
+    named = sorted(call.keywords)
+    values = [*(value for _, value in call.args), *(call.keywords[name][1] for name in named)]
+    _, _, overload = call.name.partition(".")
+    return {"name": call.operator, "overload": overload, "args": [_whole(one) for one in values], "keywords": {}, "named": named}
+
+
+def _whole(value: Any) -> Any:
+    """The value with the bytes of the storages of its tensors, not those of their elements."""
+    if isinstance(value, list):
+        return [_whole(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    ((kind, inner),) = value.items()
+    if kind != "tensor":
+        return {kind: _whole(inner)} if kind in {"dict", "tuple"} else value
+    if 0 in inner["shape"]:
+        return value
+    kind_of = dtypes.DTYPES[inner["dtype"]].array
+    elements = np.frombuffer(base64.b64decode(inner["bytes"]), kind_of)
+    places = np.full(inner["shape"], inner["offset"], np.int64)
+    for at, step in enumerate(inner["strides"]):
+        places += np.arange(inner["shape"][at]).reshape([-1 if other == at else 1 for other in range(places.ndim)]) * step
+    base = np.zeros(int(places.max()) + 1, kind_of)
+    base[places.reshape(-1)] = elements
+    return {"tensor": {**inner, "bytes": base64.b64encode(base.tobytes()).decode()}}
+
+
+# ----------------------------------------------------------------------------------------------------------------- choice
+
+
+@cache
+def borders() -> dict[tuple[str, str], tuple[Release, ...]]:
+    """Of each operator that is here in several versions, and each kind of first argument, the releases they start at."""
+    return {(name, kind): since for name, kinds in known().items() for kind, since in kinds.items() if len(since) > 1}
+
+
+def kind_of_call(call: RecordedCall) -> str:
+    """The kind of first argument by which the reader chooses a version."""
+    kinds = known()[call.operator]
+    first = (call.args or [*call.keywords.values()] or [("None", None)])[0][0]
+    kind = {"Tensor": "tensor", "int": "scalar", "float": "scalar", "bool": "scalar", "complex": "scalar", "str": "str"}.get(
+        first
+    )
+    kind = kind or {"List": "list", "Dict": "dict", "Tuple": "tuple"}.get(first.partition("[")[0], "any")
+    if kind == "scalar" and "tensor" in kinds and len(call.args) > 1 and call.args[1][0] == "Tensor":
+        kind = "tensor"
+    return kind if kind in kinds else "any" if "any" in kinds else "tensor"
+
+
+@dataclass
+class Candidate:
+    """A call that may be recorded, and what the reader gives for it at the releases beside the borders: a text for each."""
+
+    call: RecordedCall
+    given: dict[str, str]
+    size: int
+
+    @property
+    def empty(self) -> bool:
+        """Whether a tensor without elements is among what goes in or comes out: such a call says little."""
+        return any(EMPTY in one for one in self.given.values())
+
+
+@dataclass
+class Choice:
+    """What was chosen.
+
+    Attributes:
+        lacking: versions of which no generated call gives a value, as `borders` names them.
+        alike: versions of which no generated call tells them from the one before.
+    """
+
+    calls: list[RecordedCall] = field(default_factory=list)
+    lacking: list[Border] = field(default_factory=list)
+    alike: list[Border] = field(default_factory=list)
+
+
+def outcome(call: RecordedCall, release: str) -> str:
+    """What the reader gives at a horizon, as one text: ``error``, ``unsupported``, or the value with the inputs."""
+    ours = call_ours(request_of(call), release)
+    if "value" not in ours:
+        said = "error" if "error" in ours else "unsupported"
+        return "random" if RANDOM in ours.get("unsupported", "") else said
+    try:
+        together = Encoder()
+        return json.dumps([together.encode(ours["inputs"]), together.encode(ours["value"])])
+    except Exception:  # noqa: BLE001 - a value that has no neutral form is not recorded
+        return "unsupported"
+
+
+def candidates(
+    releases: list[str], wanted: Collection[tuple[str, str]], numbers: range, longest: int, largest: int
+) -> dict[tuple[str, str], list[Candidate]]:
+    """Calls of operators, by the schemas of all releases.
+
+    Parameters:
+        wanted: keys of `borders`.
+    """
+    names = {name for name, _ in wanted}
+    only = f"^({'|'.join(map(re.escape, sorted(names)))})$"
+    texts: dict[str, dict[str, Any]] = {}
+    for release in releases:
+        for schema in schemas_at(release, only):
+            if exclusion(schema) is None and not_asked(schema["text"], release) is None:
+                texts.setdefault(schema["text"], schema)
+    found: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
+    for text, schema in sorted(texts.items()):
+        for at in numbers:
+            try:
+                call = _made(text, schema, at)
+            except Unwritable:
+                break
+            key = (call.operator, kind_of_call(call)) if call is not None else ("", "")
+            if call is None or key not in wanted:
+                continue
+            size = len(json.dumps([call.args, call.keywords]))
+            if size > longest:
+                continue
+            given = {one: outcome(call, one) for one in beside(key, releases)}
+            if (
+                not any(one.startswith("[") and len(one) - size > largest for one in given.values())
+                and "random" not in given.values()
+            ):
+                found[key].append(Candidate(call, given, size))
+    return found
+
+
+def _made(text: str, schema: dict[str, Any], at: int) -> RecordedCall | None:
+    name = schema["name"].split("::")[1]
+    make = Maker(Seeded(f"{SEED}/{text}/{at}"), bare(name), plain=gentle(name) or at % 2 == 0, graph=True, body=tensor_body)
+    request = make_call(make, schema, spec_of(schema["name"]))
+    for value, argument in zip(request["args"], schema["arguments"], strict=False):
+        if argument["name"] == "mask" and at % 4 == 3 and at >= ROUNDS[1][0].start and value["tensor"]["dtype"] == "bool":
+            value["tensor"]["dtype"] = "uint8"  # as masks were up to 1.1; a bool has the same bytes
+    return recorded(request, schema, 0)
+
+
+def chosen(releases: list[str], only: str = "") -> Choice:
+    """The calls of all rounds, and those of upgraders."""
+    wanted = {key for key in borders() if re.search(only, key[0])}
+    found: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
+    choice, left = Choice(), set(wanted)
+    for numbers, *limits in ROUNDS:
+        for key, rows in candidates(releases, left, numbers, *limits).items():
+            found[key] += rows
+        choice = choose(found, wanted, releases)
+        left = {(name, kind) for name, kind, _ in choice.lacking}
+    choice.calls += [one for one in of_upgraders() if re.search(only, one.operator)]
+    return choice
+
+
+def beside(key: tuple[str, str], releases: list[str]) -> list[str]:
+    """The releases right before and right after each border, and the newest."""
+    chosen = {releases[-1]}
+    for since in borders()[key][1:]:
+        before = [one for one in releases if Release(one) < since]
+        after = [one for one in releases if Release(one) >= since]
+        chosen.update([*before[-1:], *after[:1]])
+    return sorted(chosen, key=Release)
+
+
+def choose(found: dict[tuple[str, str], list[Candidate]], wanted: Collection[tuple[str, str]], releases: list[str]) -> Choice:
+    """For each version the smallest call that gives a value, and the smallest that tells it from the one before; few where one does for several."""
+    choice = Choice()
+    kept: dict[str, Candidate] = {}
+    for key in sorted(wanted):
+        since = borders()[key]
+        rows = sorted(found.get(key, []), key=lambda one: (one.empty, one.size))
+        taken: list[Candidate] = []
+        for at, start in enumerate(since):
+            end = since[at + 1] if at + 1 < len(since) else None
+            mine = [one for one in beside(key, releases) if Release(one) >= start and (end is None or Release(one) < end)]
+            before = [one for one in beside(key, releases) if Release(one) < start]
+            if at and mine and before:
+                telling = [one for one in rows if tells(one, before[-1], mine[0])]
+                telling.sort(key=lambda one: (one not in taken, one.empty, not both(one, before[-1], mine[0]), one.size))
+                if not telling:
+                    choice.alike.append((*key, str(start)))
+                taken += [one for one in telling[:1] if one not in taken]
+            if not any(one.given[release].startswith("[") for one in taken for release in mine):
+                giving = [one for one in rows if any(one.given[release].startswith("[") for release in mine)]
+                if not giving:
+                    choice.lacking.append((*key, str(start)))
+                taken += giving[:1]
+        for one in taken:
+            kept.setdefault(json.dumps([one.call.operator, one.call.args, one.call.keywords]), one)
+    numbers: Counter[str] = Counter()
+    for one in sorted(kept.values(), key=lambda one: (one.call.name, json.dumps(one.call[2:]))):
+        numbers[one.call.name] += 1
+        choice.calls.append(one.call._replace(number=numbers[one.call.name]))
+    return choice
+
+
+def tells(one: Candidate, before: str, after: str) -> bool:
+    """Whether a call comes to another thing there."""
+    pair = one.given[before], one.given[after]
+    return pair[0] != pair[1] and "unsupported" not in pair
+
+
+def both(one: Candidate, before: str, after: str) -> bool:
+    """Whether it gives a value on both sides."""
+    return one.given[before].startswith("[") and one.given[after].startswith("[")
+
+
+PER_UPGRADER = 3  # calls: the first that differs from what the newest release computes, and others
+OF_UPGRADER = 48  # calls of each form, of which these are taken
+
+
+def of_upgraders() -> list[RecordedCall]:
+    """Calls that archives of an old file format make: of each upgrader some, one of which it makes another call of than its name says."""
+    found: list[RecordedCall] = []
+    for stated in read().values():
+        if not stated.old:
+            continue  # no release had the call
+        version = version_for(stated)
+        rows: dict[bool, list[RecordedCall]] = {True: [], False: []}
+        for form in forms(stated.operator, stated.arguments):
+            for values in cases(form, SEED, OF_UPGRADER):
+                call = _of_form(form, values, stated.name, version)
+                text = json.dumps([call.args, call.keywords]) if call is not None else ""
+                if call is None or EMPTY in text or len(text) > ROUNDS[0][1] or _overflows(call, text):
+                    continue
+                upgraded, as_it_is = (answer_of(call._replace(file_format=one), LAST) for one in (version, stated.bump))
+                if upgraded.kind == "value" and not _long(upgraded):
+                    rows[bool(as_it_is.kind != "value" or differences(upgraded, as_it_is))].append(call)
+        taken = [*rows[True][: PER_UPGRADER - 1], *rows[False]][:PER_UPGRADER]
+        found += [one._replace(number=at) for at, one in enumerate(taken, 1)]
+    return found
+
+
+def _overflows(call: RecordedCall, text: str) -> bool:
+    """Whether powers go into bytes: what does not fit there is undefined in C++."""
+    return call.operator == "aten::logspace" and '"uint8"' in text
+
+
+def _long(outcome: CallOutcome) -> bool:
+    return len(json.dumps(outcome.turn)) > sum(ROUNDS[0][1:])
+
+
+def _of_form(form: Form, values: list[Any], name: str, version: int) -> RecordedCall | None:
+    """The call of a form with these values; None where it writes out anything but None."""
+    given = {f"a_{own}": (kind, value) for (own, kind, _), value in zip(form.parameters, values, strict=True)}
+    tree = ast.parse(form.call, mode="eval").body
+    assert isinstance(tree, ast.Call)
+    texts = [*map(ast.unparse, tree.args), *(ast.unparse(one.value) for one in tree.keywords)]
+    if any(text not in given and text != "None" for text in texts):
+        return None
+    args = tuple(given.get(ast.unparse(one), ("None", None)) for one in tree.args)
+    keywords = {str(one.arg): given.get(ast.unparse(one.value), ("None", None)) for one in tree.keywords}
+    if any(kind.startswith("Optional") for kind, _ in (*args, *keywords.values())):
+        return None
+    return RecordedCall(name, 0, args, keywords, version)
+
+
+def answer_of(call: RecordedCall, release: str) -> CallOutcome:
+    """What the reader gives for a call that the program of an archive makes."""
+    values: list[Any] = []
+    texts: list[str] = []
+    parameters: list[tuple[str, str, str]] = []
+    for prefix, (kind, value) in [
+        *(("", one) for one in call.args),
+        *((f"{name}=", call.keywords[name]) for name in sorted(call.keywords)),
+    ]:
+        if kind == "None":
+            texts.append(f"{prefix}None")
+        else:
+            texts.append(f"{prefix}a_{len(values)}")
+            parameters.append((str(len(values)), kind, kind))
+            values.append(value)
+    form = Form(call.operator, tuple(parameters), f"torch.{call.operator.rpartition('::')[2]}({', '.join(texts)})")
+    (found,) = Modelled(release).ask(archive(form, call.file_format), [values])
+    return found
+
+
+# ----------------------------------------------------------------------------------------------------------------- replay
+
+
+def answers(fixtures: Path = FIXTURES) -> dict[str, dict[str, Any]]:
+    """What every release that was asked answered, by the key of the call."""
+    history = FactHistory(fixtures / FILES["calls"][0])
+    found: dict[str, dict[str, Any]] = defaultdict(dict)
+    for key, text, bits in history.facts():
+        for release in history.of(bits):
+            found[key][release] = json.loads(text)
+    return found
+
+
+def replayed(call: RecordedCall, release: str, answer: Any) -> tuple[str, str]:
+    """What the reader makes of a call at the horizon of a release, beside its recorded answer: a column, and what differs.
+
+    The column is one of :data:`tools.differential.horizons.COLUMNS`, ``STRIDES`` where nothing but these differs, ``CONVERTED``, ``left out`` where `horizons` says why, or the answer itself where
+    the release has no such call or died of it.
+    """
+    if isinstance(answer, str) and not answer.startswith(REFUSED):
+        return answer, ""
+    if not_asked(f"{call.name}(", release) is not None:
+        return "left out", ""
+    if not call.file_format and converted(call, release):
+        return CONVERTED, ""
+    request = request_of(call)
+    ours = _from_archive(call, release) if call.file_format else call_ours(request, release)
+    theirs: dict[str, Any] = {"error": answer}
+    if not isinstance(answer, str):
+        value, changed = answer
+        value = None if value == NOTHING else value
+        given = [*(one for _, one in call.args), *(call.keywords[name][1] for name in request["named"])]
+        places = [at for at, one in enumerate(given) if one is not None and "device" not in _keys(one)]
+        for at, body in changed.items():
+            given[places[int(at)]] = body
+        theirs = {"value": value, "inputs": given}
+    kept = (ours.get("inputs"), ours.get("value"))
+    word, said = compared(request, call.name, release, theirs, ours)
+    if word == "compared" and (apart := memory(theirs, *kept)):
+        return STRIDES if apart.partition(": ")[2].startswith("strides") else COLUMNS[-1], apart
+    return column(word), said
+
+
+def converted(call: RecordedCall, release: str) -> bool:
+    """Whether no overload of the release takes tensors where the call gives them: its compiler makes numbers of them then."""
+    kinds = [kind for kind, _ in call.args]
+    return "Tensor" in kinds and not any(all(map(_fits, kinds, taken)) for taken in _taken(call.operator, release))
+
+
+def _fits(kind: str, taken: str) -> bool:
+    if taken in VARIABLES or kind not in {"Tensor", "int", "float", "bool", "complex"}:
+        return True
+    return taken.startswith("Tensor") == (kind == "Tensor")
+
+
+@cache
+def _taken(operator: str, release: str) -> list[list[str]]:
+    """The types of the arguments by position of every overload that a release has."""
+    stated = [signature_of(text).arguments for text in History.load().schemas(operator, release)]
+    return [[one.type for one in arguments if not one.kwarg_only] for arguments in stated]
+
+
+def _from_archive(call: RecordedCall, release: str) -> dict[str, Any]:
+    """As :func:`tools.differential.calls.call_ours`, of a call that the program of an archive makes."""
+    found = answer_of(call, release)
+    if found.turn is None:
+        return {"unsupported" if found.kind == "unsupported" else "error": found.said}
+    given = iter(found.turn["inputs"])
+    values = [
+        value if kind == "None" else next(given)
+        for kind, value in (*call.args, *(call.keywords[name] for name in sorted(call.keywords)))
+    ]
+    decoder = Decoder()
+    return {"value": decoder.decode(found.turn["value"]), "inputs": [decoder.decode(one) for one in values]}
+
+
+def _keys(value: Any) -> Iterable[str]:
+    return value.keys() if isinstance(value, dict) else ()
+
+
+def memory(theirs: dict[str, Any], inputs: Any, value: Any) -> str:
+    """Which tensor of the reader's result lies otherwise in memory: shares none of an input's, or has other strides; empty where none does."""
+    together = Encoder()
+    together.encode(inputs)
+    shared = len(together.storages)
+    try:
+        ours = together.encode(value)
+    except Unsupported:
+        return ""
+    return next(_apart(theirs["value"], ours, shared, "value"), "")
+
+
+def _apart(theirs: Any, ours: Any, shared: int, where: str) -> Iterator[str]:
+    if isinstance(theirs, list):
+        for at, (one, other) in enumerate(
+            zip(theirs, ours, strict=False)
+        ):  # of some operators the first result alone is compared
+            yield from _apart(one, other, shared, f"{where}[{at}]")
+    elif isinstance(theirs, dict):
+        ((kind, body),) = theirs.items()
+        if kind in {"tuple", "dict"}:
+            yield from _apart(body, ours[kind], shared, where)
+        elif kind == "tensor" and 0 not in body["shape"]:
+            mine = ours["tensor"]
+            lies = (mine["storage"], mine["offset"]) if mine.get("storage", shared) < shared else None
+            wanted = (body["storage"], body["offset"]) if "storage" in body else None
+            if lies != wanted:
+                yield f"{where}: storage and offset {wanted}, not {lies}"
+            elif _steps(body, body.get("strides")) != _steps(mine, mine["strides"]):
+                yield f"{where}: strides {body.get('strides', 'of its shape')}, not {mine['strides']}"
+
+
+def _steps(body: dict[str, Any], strides: list[int] | None) -> list[int]:
+    """Strides of the dimensions of more than one element."""
+    shape = body["shape"]
+    whole = [math.prod(shape[at + 1 :]) for at in range(len(shape))]
+    return [step for size, step in zip(shape, whole if strides is None else strides, strict=True) if size > 1]
