@@ -151,7 +151,7 @@ def test_help_says_what_trust_is(command: Command, name: str) -> None:
     ended = command(name, "--help")
     text = " ".join(ended.out.split())
     assert "--trust" in text
-    assert "may execute code from" in text
+    assert "can execute code from" in text
 
 
 @pytest.mark.parametrize("name", [("produce",), ("extension", "record")])

@@ -54,7 +54,7 @@ class _Lazy(click.Group):
 @click.group(cls=_Lazy, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="torch-compat")
 def top_level() -> None:
-    """Check, with evidence from real releases, which PyTorch archives still load and still compute the same results."""
+    """Check which PyTorch archives still load and compute the same results, using evidence from real releases."""
 
 
 def by_click(arguments: list[str]) -> Any:

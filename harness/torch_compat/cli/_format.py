@@ -39,7 +39,7 @@ def trust_option(command: Command) -> Command:
         is_flag=True,
         help=(
             "Load archives from outside the frozen corpus even if this machine cannot isolate a release from the network and your "
-            "home directory. A release may execute code from an archive."
+            "home directory. A release can execute code from an archive."
         ),
     )(command)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 __all__ = ["COMMANDS", "EPILOG"]
 
 COMMANDS = {
-    "replay": "Observe with the selected readers, judge, and report (the main job).",
+    "replay": "Load fixtures with the selected readers, judge, and report (the main job).",
     "inspect": "Identify archives, their contents, and the releases that can load them.",
     "run": "Run a TorchScript, mobile or exported program, without torch or with a real release.",
     "judge": "Check the recorded observations against the policy.",
-    "report": "List what changed with a release: breaks, deprecations and fixes.",
+    "report": "List what changed in a release: breaks, deprecations and fixes.",
     "notes": "Draft the compatibility notes of a release from recorded observations.",
     "signoff": "Sign off a release on recorded evidence, or verify a sign-off.",
     "candidate": "Compare a build of torch with the newest release.",
@@ -18,7 +18,7 @@ COMMANDS = {
     "produce": "Write fixtures by running recipes with a real release.",
     "admit": "Add a new release: calendar, environment, fixtures, observations, documents.",
     "operators": "Show operator schemas and their changes, and check changes for breakage.",
-    "extension": "Record the operators that an extension uses, and check which releases it fits.",
+    "extension": "Record the operators that an extension uses, and check which releases it is compatible with.",
     "prove": "Prove that an upgrader preserves what old programs computed.",
     "readers": "List, build and remove environments of releases; look for new releases.",
     "deprecations": "Show the state of each deprecation: too early, overdue, or due next.",

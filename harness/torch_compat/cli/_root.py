@@ -18,5 +18,5 @@ def root_option(command: Command) -> Command:
     return click.option(
         "--root",
         type=click.Path(path_type=Path),
-        help="Directory with policies/torch/, fixtures/ and reports/. Default: the nearest one, from the current directory upwards.",
+        help="Directory with policies/torch/, fixtures/ and reports/. Default: the nearest such directory, searching upwards from the current directory.",
     )(command)

@@ -39,8 +39,8 @@ def _option(command: Callable[..., Any], forms: tuple[str, ...]) -> Callable[...
         multiple=True,
         metavar="FORMAT=FILE",
         help=(
-            f"Also write this format to this file; can be repeated. Formats: {', '.join(forms)}. `github` has workflow "
-            "commands for annotations; `summary` is Markdown for a step summary."
+            f"Also write this format to this file; can be repeated. Formats: {', '.join(forms)}. `github` writes GitHub "
+            "workflow commands (annotations); `summary` writes Markdown for a step summary."
         ),
     )(command)
 

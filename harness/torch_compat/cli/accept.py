@@ -33,7 +33,8 @@ __all__ = ["accept"]
 @click.option(
     "--show",
     is_flag=True,
-    help="Also show everything that waivers already cover, to compare with their reasons, and errors that no [[message]] explains, to draft one.",
+    help="Also show everything that waivers already cover, so that you can check it against their reasons, and errors that no [[message]] "
+    "explains, so that you can draft one.",
 )
 @root_option
 @format_option

@@ -78,10 +78,10 @@ def admit(
       survey       record its operators, names and limits
       readers      load its fixtures with every other reader
       documents    regenerate the generated files, and judge
-      predictions  recount reports/predictions.md
+      predictions  update the counts in reports/predictions.md
 
-    A step whose result exists is skipped. The command can be stopped at any time; run it again to continue, with the same result. The
-    other readers run one after another, oldest first. An environment that is built only for this step is removed before the next one
+    Steps whose results already exist are skipped. The command can be stopped at any time; run it again to continue, with the same result.
+    The other readers run one after another, oldest first. An environment that is built only for this step is removed before the next one
     is built, unless --keep-environments is given.
 
     Exit status: 0 the release is added and all promises hold; 1 a promise is broken or a prediction is wrong, and must be fixed or

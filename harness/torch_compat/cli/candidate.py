@@ -44,7 +44,7 @@ def _shard_of(_context: click.Context, _parameter: click.Parameter, value: str |
 @click.option(
     "--against",
     metavar="torch-X.Y.Z|python:PATH|wheel:FILE|nightly:DATE",
-    help="Release or build to compare with. A build is run in the same way. Default: the newest recorded release that is not newer.",
+    help="Release or build to compare with. A build is run in the same way. Default: the newest recorded release that is not newer than the build.",
 )
 @click.option(
     "--index-url",
@@ -71,15 +71,20 @@ def _shard_of(_context: click.Context, _parameter: click.Parameter, value: str |
     type=click.Path(path_type=Path, file_okay=False, exists=True),
     multiple=True,
     metavar="DIR",
-    help="Also look for earlier builds in this directory (an --into of other runs). Can be repeated.",
+    help="Also look for earlier builds in this directory (the --into directory of other runs). Can be repeated.",
 )
 @click.option(
-    "--keep", type=click.IntRange(min=1), default=14, show_default=True, metavar="DAYS", help="How long an earlier build counts."
+    "--keep",
+    type=click.IntRange(min=1),
+    default=14,
+    show_default=True,
+    metavar="DAYS",
+    help="How many days an earlier build is kept in the cache and compared with.",
 )
 @click.option(
     "--fail-on", type=click.Choice(["new"]), help="Exit with status 1 for every new item, even if it breaks no promise."
 )
-@click.option("--full", is_flag=True, help="Print every item in full, not one screen.")
+@click.option("--full", is_flag=True, help="Print every item in full, instead of a one-screen summary.")
 @trust_option
 @root_option
 @format_option
@@ -102,14 +107,14 @@ def candidate(
 ) -> int:
     """Compare a build of torch with the newest release, or with another build.
 
-    python:PATH is the Python executable that has the build, wheel:FILE a wheel of torch, and nightly:DATE the nightly of a day from an
-    index. The build writes every recipe, reads fixtures (a sample that always holds
-    every recipe and the oldest writers), lists its operators, and uses deprecated features. The report lists what is new, fixed, already
-    known, and not checked. Nothing enters the corpus.
+    python:PATH is a Python executable with the build installed, wheel:FILE is a torch wheel, and nightly:DATE is that day's nightly build
+    from an index. The build runs every recipe, reads fixtures (a sample that always includes every recipe and the oldest writers), lists
+    its operators, and uses deprecated features. The report lists what is new, fixed, already known, and not checked. Nothing is added to
+    the corpus.
 
-    A build executes code from archives. It runs without access to the network, your environment variables and your files.
+    A build can execute code from archives. It runs without access to the network, your environment variables and your files.
 
-    Exit status: 0 nothing new breaks a promise; 1 something new does; 2 the build cannot be used; 4 a required check was not done.
+    Exit status: 0 nothing new breaks a promise; 1 something new breaks a promise; 2 the build cannot be used; 4 a required check was not done.
     """
     from torch_compat.readers.wheels import expire_wheels  # noqa: PLC0415 - all of the harness
     from torch_compat.replay.candidate import asked_now, base_of, blaming, examined, recorded, shard_of  # noqa: PLC0415

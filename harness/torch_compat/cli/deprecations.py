@@ -39,12 +39,12 @@ _NEXT = re.compile(r"(\d{1,6})(?:-days)?")
 @root_option
 @as_of_option
 @profile_option
-@click.option("--next", "ahead", metavar="N-days", help="List as due only what falls due within the next N days.")
-@click.option("--sweep", metavar="FROM..TO", help="Instead, judge every day from FROM to TO (dates or releases).")
+@click.option("--next", "ahead", metavar="N-days", help="Limit the list of what is due to the next N days.")
+@click.option("--sweep", metavar="FROM..TO", help="Judge every day from FROM to TO (dates or releases), instead of one date.")
 @click.option(
-    "--states", is_flag=True, help="Instead, print one line per deprecation with one character per release (text format only)."
+    "--states", is_flag=True, help="Print one line per deprecation instead, with one character per release (text format only)."
 )
-@click.option("--full", is_flag=True, help="Print every event, and departures from timelines that were not promised.")
+@click.option("--full", is_flag=True, help="Print every event, and deviations from timelines that PyTorch did not promise.")
 @format_option
 def deprecations(
     names: tuple[str, ...],

@@ -27,7 +27,7 @@ WORDS = {"fits": "fits", "does-not-fit": "does not fit", "cannot-be-told": "cann
 
 @click.group(cls=WithCommands)
 def extension() -> None:
-    """Record the operators that an extension uses, and check which releases it fits.
+    """Record the operators that an extension uses, and check which releases it is compatible with.
 
     The manifest that `record` writes is also the input of torch_compat.extension.verify, which warns once when the extension is
     imported.
@@ -50,7 +50,7 @@ def extension() -> None:
     "--library",
     type=click.Path(path_type=Path),
     metavar="PATH.so",
-    help="Built library; what it registers is read from the dispatcher.",
+    help="Built library; the operators that it registers are read from the dispatcher.",
 )
 @click.option("--module", metavar="NAME", help="Python module to load instead of a library.")
 @click.option(
@@ -61,7 +61,9 @@ def extension() -> None:
     metavar="FOLDER",
     help="Directory to import from. Can be repeated.",
 )
-@click.option("--reader", metavar="torch-X.Y.Z", help="Release to load the extension in; must be built here.")
+@click.option(
+    "--reader", metavar="torch-X.Y.Z", help="Release to load the extension in; it must have an environment on this machine."
+)
 @click.option("--name", metavar="NAME", help="Name of the extension in warnings. Default: the name of the file or module.")
 @click.option(
     "--backend", metavar="KEY", help="Dispatch key of the extension's own backend. PrivateUse1 is detected automatically."
@@ -90,8 +92,8 @@ def record(
     The operators come from a list, from loading the extension in a release, or from both; a list can then add the operators that the
     extension calls.
 
-    Loading executes the extension's code. Of your files, it can read only the directory of the library and each --path, and it has no
-    access to the network. If this machine cannot isolate it, a warning is printed on standard error, and the code runs anyway.
+    Loading executes the extension's code. The only files of yours that it can read are in the library's directory and each --path
+    directory. It has no network access. If this machine cannot isolate it, a warning is printed on standard error, and the code runs anyway.
     """
     from torch_compat.operators.extensions import RecordedReleases, from_dispatcher, from_list, known_release  # noqa: PLC0415 - as late as needed
 
@@ -169,13 +171,15 @@ def _text(path: Path) -> str:
 @click.argument("manifest", type=click.Path(path_type=Path))
 @click.option("--release", "releases", multiple=True, metavar="X.Y.Z", help="Release to check. Can be repeated.")
 @click.option("--all", "every", is_flag=True, help="Check every recorded release.")
-@click.option("--verbose", is_flag=True, help="Name the operators that do not fit, and say why.")
+@click.option(
+    "--verbose", is_flag=True, help="List the operators that are incompatible or could not be checked, with the reasons."
+)
 @format_option
 def check(manifest: Path, releases: tuple[str, ...], every: bool, verbose: bool, format_: str) -> int:
-    """Check which releases an extension fits.
+    """Check which releases an extension is compatible with.
 
-    Exit status: 0 it fits all of them; 1 it does not fit one of them; 2 invalid usage or manifest; 4 the records of a release are not
-    sufficient to decide.
+    Exit status: 0 the extension is compatible with all of them; 1 it is incompatible with at least one; 2 invalid usage or manifest; 4 the
+    records of a release are not sufficient to decide.
     """
     from torch_compat.cli._format import exit_status  # noqa: PLC0415
     from torch_compat.operators.extensions import RecordedReleases, known_release  # noqa: PLC0415
@@ -226,7 +230,7 @@ def _print_fits(manifest: ExtensionManifest, fits: Sequence[Fit], *, verbose: bo
 
 @extension.command()
 @click.argument("operators", nargs=-1)
-@click.option("--release", metavar="X.Y.Z", help="Release to look at.")
+@click.option("--release", metavar="X.Y.Z", help="Release to show.")
 @click.option(
     "--changes",
     nargs=2,

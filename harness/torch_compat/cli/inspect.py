@@ -27,8 +27,8 @@ __all__ = ["inspect"]
     "--fail-on",
     multiple=True,
     metavar="CONDITION",
-    help="Exit with status 1 if a file meets the condition: danger (it names harmful code), damage, changes (an operator computes "
-    "something else in a release since it was written), or release:X (torch X does not load it with default arguments). May be given several times.",
+    help="Exit with status 1 if a file meets the condition: danger (it references harmful code), damage, changes (an operator "
+    "that it uses gives different results in a release after the one that wrote it), or release:X (torch X does not load it with default arguments). Can be repeated.",
 )
 @machine_outputs_option
 @format_option
@@ -38,11 +38,11 @@ def inspect(
     """Identify archives, show their contents, and list the releases of torch that can load them.
 
     Nothing in an archive is executed or imported, and torch is not needed. If PATH is a directory, every file below it is inspected,
-    whatever its name; links to directories are not followed, and a file that is not a PyTorch archive is listed as other. A single file is shown in full, several files as a table with one line
-    each, in the given order.
+    whatever its name; links to directories are not followed, and a file that is not a PyTorch archive is listed as other. A single file
+    is shown in full, several files as a table with one line each, in the given order.
 
-    Exit status: 0 every archive is sound; 1 a file meets a condition of --fail-on; 2 a file could not be read, is damaged, or was named
-    and is not a PyTorch archive (its row says so; all other rows are complete); 3 internal error in torch-compat; 4 there was no file.
+    Exit status: 0 every archive is intact; 1 a file meets a condition of --fail-on; 2 a file could not be read, is damaged, or was given
+    on the command line but is not a PyTorch archive (its row says so; all other rows are complete); 3 internal error in torch-compat; 4 there was no file.
     """
     asked = outputs_of(outputs, whole=())
 

@@ -56,7 +56,7 @@ def full_option(command: click.decorators.FC) -> click.decorators.FC:
     type=click.Path(path_type=Path, file_okay=False, exists=True),
     multiple=True,
     metavar="DIR",
-    help="Also judge the results of a build: a tree of `torch-compat candidate`, or a directory of trees. Can be repeated.",
+    help="Also judge the results of a build: an output directory of `torch-compat candidate`, or a directory that contains several. Can be repeated.",
 )
 @click.option(
     "--findings",
@@ -66,7 +66,7 @@ def full_option(command: click.decorators.FC) -> click.decorators.FC:
 @click.option(
     "--page",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Also write HTML pages to this directory: index.html, and details beside it. They need no network.",
+    help="Also write HTML pages to this directory: index.html and detail pages. They work offline.",
 )
 @click.option(
     "--baseline",
@@ -98,7 +98,7 @@ def judge(
 ) -> int:
     """Check the recorded observations against the policy.
 
-    Does not parse archives, read the clock or need torch.
+    This command does not parse archives, read the system clock, or need torch.
     """
     asked = outputs_of(outputs)
     if fail_on_new and baseline is None:

@@ -71,7 +71,7 @@ def recipe(name: str, family: Family, root: Path | None, format_: str) -> int:
 def deprecation(name: str, kind: str, root: Path | None, format_: str) -> int:
     """Create a deprecation: a policy file and a probe.
 
-    Writes policies/torch/deprecations/NAME.toml, from the worked example of its kind, and its probe in fixtures/deprecations. Until
+    Writes policies/torch/deprecations/NAME.toml, based on the example for its kind, and its probe in fixtures/deprecations. Until
     all placeholders are replaced, every command that loads the policy fails and names them.
     """
     place = _place(root)
@@ -86,8 +86,8 @@ def upgrader(operator: str, root: Path | None, format_: str) -> int:
     """Create an upgrader for OPERATOR (aten::foo.Bar): a table, a recipe and a test.
 
     Adds an [[upgrader]] table to policies/torch/upgraders.toml, for the schema that the newest release has and the next file format
-    version, and writes the recipe fixtures/recipes/upgrade_ID.py and the test tests/upgraders/test_ID.py. Then prints what is left, step by
-    step. Run the command again to see what is left now.
+    version, and writes the recipe fixtures/recipes/upgrade_ID.py and the test tests/upgraders/test_ID.py. Then prints the
+    remaining steps. Run the command again to see which steps remain.
     """
     from torch_compat.scaffolding.upgrader import UPGRADERS, new_upgrader, upgrader_steps  # noqa: PLC0415 - reads every schema of every release
 

@@ -21,18 +21,21 @@ __all__ = ["notes"]
 @click.command()
 @click.argument("release", metavar="RELEASE")
 @click.option(
-    "--since", metavar="RELEASE", help="Compare with this release. Default: the newest recorded one of the line before."
+    "--since",
+    metavar="RELEASE",
+    help="Compare with this release. Default: the newest recorded release of an earlier minor version.",
 )
 @click.option("--output", type=click.Path(path_type=Path), help="Write the notes to this file.")
 @root_option
 def notes(release: str, since: str | None, output: Path | None, root: Path | None) -> int:
     """Draft the compatibility notes of RELEASE as Markdown, from recorded observations.
 
-    Sections: backwards-incompatible changes, deprecations, improvements of compatibility, known problems, and what was not checked.
+    Sections: backwards-incompatible changes, deprecations, compatibility improvements, known problems, and what was not checked.
     Each item has a snippet with its output in both releases, what to do, and its evidence. Text in reports/notes/RELEASE.toml is
     inserted under its item, and is never changed.
 
-    Exit status: 0 every item is explained by the policy; 1 the policy does not explain an item; 2 hand-written text no longer has evidence.
+    Exit status: 0 every item is explained by the policy; 1 an item is not explained by the policy; 2 hand-written text refers to an item
+    that no longer has evidence.
     """
     place = find_root(root)
     with counting("judging") as step:

@@ -58,7 +58,8 @@ def _share(_context: click.Context, _parameter: click.Parameter, value: str | No
     multiple=True,
     metavar="torch-X.Y.Z|python:PATH|wheel:FILE|nightly:DATE",
     help=(
-        "Release to observe with; must be built here, unless --recorded is given. python:PATH is a Python that has a torch of your own. "
+        "Release to observe with; it must have an environment on this machine, unless --recorded is given. python:PATH is a Python "
+        "executable with your own build of torch. "
         "`reference` is the reference reader: it runs "
         "programs without torch, each with the semantics of the release that wrote it. Can be repeated."
     ),
@@ -70,10 +71,10 @@ def _share(_context: click.Context, _parameter: click.Parameter, value: str | No
 @click.option(
     "--everywhere",
     is_flag=True,
-    help="With --recipe: every release of the corpus runs the recipe, then every release reads what was written. Builds, runs and removes one "
+    help="With --recipe: every release of the corpus runs the recipe, then every release reads the resulting fixtures. Builds, runs and removes one "
     "release after another, and continues where an earlier run stopped.",
 )
-@click.option("--yes", is_flag=True, help="With --everywhere: download more than 5 GB without asking for this option.")
+@click.option("--yes", is_flag=True, help="With --everywhere: allow downloads of more than 5 GB.")
 @click.option("--commands", is_flag=True, help="With --everywhere: only print the commands, one line for each CI shard.")
 @click.option("--options", metavar="NAME", help="Only this set of load options from the policy.")
 @click.option("--missing", is_flag=True, help="Only cells without an up-to-date recorded observation by this release.")
@@ -123,15 +124,15 @@ def observe(
 
     Results of the reference reader are compared with what the writer of each fixture recorded when it read the fixture back.
 
-    A release may execute code from archives, and executes probes. It runs without access to the network, your environment variables
-    and your files. If this machine cannot isolate it, it loads only fixtures that are pinned in FROZEN. If any other fixture would
-    have to be observed, nothing is observed and the exit status is 4, unless you pass --trust.
+    A release can execute code from archives, and it runs probes. It runs without access to the network, your environment variables and
+    your files. If this machine cannot isolate it, it loads only fixtures that are pinned in FROZEN. If the run needs any other fixture,
+    it observes nothing and exits with status 4, unless you pass --trust.
 
-    With --recipe NAME --everywhere, nothing is compared: a new recipe is run by every release and read by every release, and recorded.
-    The command first prints the download size, disk space and time.
+    With --recipe NAME --everywhere, nothing is compared: every release runs the new recipe and reads all resulting fixtures, and the
+    results are recorded. The command first prints the download size, disk space and time.
 
-    Exit status: 0 every outcome is as recorded, or --missing found nothing missing (in this case no release runs); 1 an outcome differs
-    from the recorded one; 4 an outcome has no record to compare with, or the reference reader does not support something (the
+    Exit status: 0 every outcome matches its record, or --missing found nothing missing (no release runs); 1 an outcome differs from its
+    record; 4 an outcome has no record to compare with, or the reference reader does not support something (the
     message names it).
     """
     if everywhere:

@@ -37,7 +37,7 @@ __all__ = ["plan"]
 @click.option(
     "--loud",
     is_flag=True,
-    help="Code that relies on the old behavior raises an error after the change, instead of silently giving other results.",
+    help="Code that relies on the old behavior raises an error after the change, instead of silently returning different results.",
 )
 @click.option("--alternative", metavar="TEXT", help="Replacement, to be named in the warning and in the policy file.")
 @click.option("--write", metavar="ID", help="Also write a draft of the policy file policies/torch/deprecations/ID.toml.")
@@ -55,9 +55,9 @@ def plan(
     root: Path | None,
     format_: str,
 ) -> int:
-    """Plan a change of KIND to SUBJECT: print the earliest schedule that keeps every promise.
+    """Plan a change to SUBJECT: print the earliest schedule that keeps every promise.
 
-    KIND is operator, mode, keyword-only, removal, rename, default, behaviour or file-format.
+    KIND is the kind of change: operator, mode, keyword-only, removal, rename, default, behaviour or file-format.
     """
     policy = under_profile(find_policy(root), profile)
     if loud and kind not in SILENT:

@@ -36,7 +36,7 @@ __all__ = ["produce"]
     "names",
     multiple=True,
     metavar="NAME",
-    help="Run only this recipe. Can be repeated. Default: all recipes that the release has to write.",
+    help="Run only this recipe. Can be repeated. Default: all recipes that this release is required to run.",
 )
 @click.option(
     "--into",

@@ -45,8 +45,8 @@ PROOFS = "reports/proofs"
     "readers",
     multiple=True,
     metavar="READER",
-    help="Also run torch-X.Y.Z or a build (python:PATH, wheel:FILE, nightly:DATE): a release from before the change for the old "
-    "result, one from after it or a build for the new result. Repeatable.",
+    help="Also run torch-X.Y.Z or a build (python:PATH, wheel:FILE, nightly:DATE): a release before the change (for the "
+    "old result), or a release after it or a build (for the new result). Can be repeated.",
 )
 @click.option(
     "--seed", default="0", show_default=True, metavar="TEXT", help="Seed of the generated calls: same seed, same calls."
@@ -71,7 +71,9 @@ PROOFS = "reports/proofs"
     is_flag=True,
     help="Record the results of releases in reports/proofs, which `judge` reads, and the results of a build in the tree of that build.",
 )
-@click.option("--mutate", is_flag=True, help="Instead, change the body in many ways and report which changes a proof notices.")
+@click.option(
+    "--mutate", is_flag=True, help="Do not prove; change the body in many ways and report which changes a proof detects."
+)
 @root_option
 @format_option
 def prove(
@@ -86,23 +88,24 @@ def prove(
     root: Path | None,
     format_: str,
 ) -> int:
-    """Prove an upgrader, or find the smallest call that it does not preserve.
+    """Prove that an upgrader preserves results, or find the smallest call whose result it changes.
 
-    The same generated calls run in a program from before the operator's change and, through the upgrader, after it. By default, the
-    reference reader runs both, without torch; --reader uses real releases, which take precedence. Without real releases on both sides the verdict is
+    The same generated calls run with the old operator, and with the new operator through the upgrader. By default, the reference reader
+    runs both, without torch; --reader uses real releases, which take precedence. Without real releases on both sides, the verdict is
     marked as modelled.
 
     ID is an upgrader of policies/torch/upgraders.toml (such as div_Tensor_0_3), or a file with one or more [[upgrader]] tables.
     Calls that a recorded proof lists as counterexamples are tried first.
 
     Verdicts: preserved; relaxed (the old program raised, the new one returns a value); changed (with a counterexample); unreachable (no
-    release before the change has the operator, so that no archive can hold the call); not-checked.
+    release before the change has the operator, so no archive can contain the call); not-checked.
 
     With --mutate, one change at a time is made to the upgrader's body (branches swapped, a condition dropped, a constant changed); each should
-    change the result of a generated call. Changes that cannot are listed with the reason in the upgrader's table (`equivalent`).
+    change the result of a generated call. Changes that cannot affect any result are listed, with the reason, in the upgrader's table
+    (`equivalent`).
 
-    Exit status: 0 all preserved, relaxed or unreachable (--mutate: at least 95 % of the changes noticed, at most one missed); 1 a change was
-    found (--mutate: too few noticed); 2 invalid usage; 4 something could not be checked.
+    Exit status: 0 all preserved, relaxed or unreachable (--mutate: at least 95 % of the changes detected, at most one missed); 1 a change was
+    found (--mutate: too few detected); 2 invalid usage; 4 something could not be checked.
     """
     place = _place(root)
     chosen = _chosen(name, everything, place)

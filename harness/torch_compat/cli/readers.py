@@ -47,7 +47,7 @@ def readers() -> None:
 def list_(root: Path | None, format_: str) -> None:
     """List all releases in the calendar.
 
-    Shows the Python on this machine that fits each release, and whether its environment is built.
+    Shows the Python on this machine that works with each release, and whether its environment is built.
     """
     environments = Environments()
     rows = [_row(release, environments.get(release.version)) for release in find_policy(root).calendar]

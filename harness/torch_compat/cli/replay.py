@@ -48,14 +48,14 @@ ANY = "any"
     "names",
     multiple=True,
     metavar="torch-X.Y.Z|python:PATH|wheel:FILE|nightly:DATE",
-    help="Observe with this release, with a torch of your own (python:PATH), or with the reference reader (`reference`). Can be repeated.",
+    help="Observe with this release, with a build (such as python:PATH), or with the reference reader (`reference`). Can be repeated.",
 )
 @click.option(
     "--require",
     "required",
     multiple=True,
     metavar="torch-X.Y.Z|python:PATH|any",
-    help="Exit status 4 unless this release or build (any: at least one of them) was observed now. Can be repeated.",
+    help="Exit with status 4 unless this run observed this release or build (`any`: at least one release or build). Can be repeated.",
 )
 @click.option("--recorded", is_flag=True, help="Do not observe; judge only the recorded observations.")
 @click.option("--again", is_flag=True, help="Observe everything again, including what the last run observed.")
@@ -79,15 +79,15 @@ def replay(
     full: bool,
     format_: str,
 ) -> int:
-    """Observe with the selected readers, judge, and report.
+    """Load fixtures with the selected readers, judge, and report.
 
-    By default, the readers are the reference reader and every release of the policy that is built here. For the other releases, the
-    recorded observations are used. The report is also written to reports/latest/report.json.
+    By default, the readers are the reference reader and every release in the policy that has an environment on this machine.
+    For the other releases, the recorded observations are used. The report is also written to reports/latest/report.json.
 
-    A release may execute code from archives, and executes probes. It runs without access to the network, your environment variables
-    and your files. If this machine cannot isolate it, it loads only fixtures that are pinned in FROZEN. If any other fixture would
-    have to be observed, nothing is reported and the exit status is 4, unless you pass --trust. The reference reader runs programs in
-    its own interpreter and executes no Python code from archives.
+    A release can execute code from archives, and it runs probes. It runs without access to the network, your environment variables and
+    your files. If this machine cannot isolate it, it loads only fixtures that are pinned in FROZEN. If the run needs any other fixture,
+    it reports nothing and exits with status 4, unless you pass --trust. The reference reader runs programs in its own interpreter and
+    executes no Python code from archives.
     """
     if recorded and (names or again):
         raise UsageError("--recorded observes nothing, so it cannot be combined with --reader or --again")

@@ -27,7 +27,9 @@ __all__ = ["report"]
 @click.command()
 @click.argument("release", metavar="RELEASE")
 @click.option(
-    "--since", metavar="RELEASE", help="Compare with this release. Default: the newest recorded one of the line before."
+    "--since",
+    metavar="RELEASE",
+    help="Compare with this release. Default: the newest recorded release of an earlier minor version.",
 )
 @click.option("--full", is_flag=True, help="Print every item with its example, explanation and findings.")
 @click.option(
@@ -41,12 +43,13 @@ __all__ = ["report"]
 @outputs_option
 @root_option
 def report(release: str, since: str | None, full: bool, format_: str, outputs: tuple[str, ...], root: Path | None) -> int:
-    """List what changed with RELEASE: silent changes, refusals, crashes, operators, formats, deprecations and fixes.
+    """List what changed in RELEASE: silent changes, refusals, crashes, operators, formats, deprecations and fixes.
 
     RELEASE is 2.13.0, torch-2.13.0, or 2.13 for its newest patch release. No release runs: the recorded observations of both releases are
-    compared. Each fact is one item with one date. If the records do not show the exact release, the item names all candidates.
+    compared. Each change is listed once, with one date. If the records do not show exactly which release made the change, the item lists
+    all candidates.
 
-    Exit status: 0 every item is explained by the policy; 1 the policy does not explain an item; 4 there are no records of the release.
+    Exit status: 0 every item is explained by the policy; 1 an item is not explained by the policy; 4 there are no records of the release.
     """
     asked = outputs_of(outputs)
     with counting("judging") as step:

@@ -39,8 +39,8 @@ PROGRAMS = ("torchscript", "mobile", "export")  # families of which a release ru
     show_default=True,
     metavar="reference[@HORIZON]|torch-X.Y.Z|python:PATH|wheel:FILE|nightly:DATE",
     help=(
-        "The reference reader, optionally as of a release or date (reference@1.5.1, reference@2020-06-24), a release built here, or a "
-        "Python that has a torch of your own (python:PATH)."
+        "The reference reader, optionally as of a release or date (reference@1.5.1, reference@2020-06-24), a release that has an "
+        "environment on this machine, or a build of torch (such as python:PATH)."
     ),
 )
 @click.option("--explain", is_flag=True, help="Also print which calls were replaced by upgraders.")
@@ -57,15 +57,15 @@ PROGRAMS = ("torchscript", "mobile", "export")  # families of which a release ru
 def run(
     path: Path, arguments: str | None, method: str, reader: str, explain: bool, timeout: float, trust: bool, format_: str
 ) -> int:
-    """Load a TorchScript, mobile or exported program and call a method of it.
+    """Load a TorchScript, mobile or exported program and call one of its methods.
 
-    The reference reader runs the program with NumPy, in a process of its own. It does not need torch, and executes or imports no
-    Python code from the archive. An exported program (.pt2) has the method forward; __call__ also checks the inputs before, as
-    calling a module does.
-    Arguments are a JSON list: null, booleans, integers, strings and lists stand for themselves, a number with a fraction is a float,
-    and {"tensor": {"dtype": "int64", "shape": [2], "data": [7, -7]}} is a tensor.
+    The reference reader runs the program with NumPy, in a separate process. It does not need torch, and executes or imports no Python code
+    from the archive. An exported program (.pt2) has a forward method; __call__ also checks the inputs first, as when you call a module.
 
-    A real release may execute code from the archive. It runs without access to the network, your environment variables and your
+    Arguments are a JSON list: null, booleans, integers, strings and lists are used as they are, a number with a decimal point or
+    an exponent is a float, and {"tensor": {"dtype": "int64", "shape": [2], "data": [7, -7]}} is a tensor.
+
+    A real release can execute code from the archive. It runs without access to the network, your environment variables and your
     files. If this machine cannot isolate it, it loads only fixtures of the frozen corpus of the current tree; any other archive is
     refused with the code `untrusted`, unless you pass --trust.
 

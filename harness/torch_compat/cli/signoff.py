@@ -41,10 +41,10 @@ LONGEST: Final = 400
     metavar="TEXT",
     help="Reason; one for each --accept, in the same order, or for --withdraw.",
 )
-@click.option("--verify", is_flag=True, help="Instead, list everything that has changed since the sign-off.")
+@click.option("--verify", is_flag=True, help="Do not sign off; list everything that has changed since the sign-off.")
 @click.option("--signers", type=click.Path(path_type=Path), help="With --verify: the allowed signers file for ssh-keygen.")
-@click.option("--attach", type=click.Path(path_type=Path), help="Instead, add this detached signature of signoff.json.")
-@click.option("--withdraw", is_flag=True, help="Instead, mark the sign-off as withdrawn. Nothing is deleted.")
+@click.option("--attach", type=click.Path(path_type=Path), help="Do not sign off; add this detached signature of signoff.json.")
+@click.option("--withdraw", is_flag=True, help="Mark the sign-off as withdrawn instead of signing off. Nothing is deleted.")
 @root_option
 def signoff(
     release: str,
@@ -61,8 +61,8 @@ def signoff(
     """Sign off RELEASE on the recorded evidence, in reports/signoffs/RELEASE.
 
     The sign-off is refused if a promise is broken, a required check could not be done, or a verdict rests on the reference reader alone.
-    The message lists all of these. --accept ID --because TEXT accepts one of them, but never a missing check. Findings that are waived,
-    expected, continue or break no promise are listed.
+    The message lists all of these. --accept ID --because TEXT accepts one of them, but never a missing check. The sign-off lists
+    findings that are waived, are expected, continue from an earlier release, or break no promise.
 
     To sign with a key: `ssh-keygen -Y sign -f KEY -n torch-compat signoff.json`, then --attach signoff.json.sig.
 

@@ -124,8 +124,8 @@ def _corpus(evidence: Evidence) -> str:
     reading = " and read them" if scope.readers == scope.writers else f"; {len(scope.readers)} read them"
     return (
         f"{len(scope.writers)} releases, from {scope.writers[0]} to {scope.writers[-1]}, write archives{reading}.\n"
-        f"From {len(corpus.recipes)} recipes, they wrote {fixtures} fixtures with goldens. In {refusals} cases, a release cannot write a recipe, and\n"
-        f"the reason is recorded. The families are {families}."
+        f"They ran {len(corpus.recipes)} recipes and wrote {fixtures} fixtures with expected results (goldens). In {refusals} cases, a release\n"
+        f"cannot run the recipe; the reason is recorded. The families are {families}."
     )
 
 
