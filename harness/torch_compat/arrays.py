@@ -124,7 +124,7 @@ def view(
         raise Corrupt(f"a view of {len(shape)} dimensions has {len(strides)} strides", where=where, code="bad-tensor")
     for number in (*shape, *strides, offset):
         if number.__class__ is not int:
-            raise Corrupt(f"a view has a {type(number).__name__} where an integer is expected", where=where, code="bad-tensor")
+            raise Corrupt(f"expected an integer in a view, got {type(number).__name__}", where=where, code="bad-tensor")
     if any(one < 0 for one in shape):
         raise Corrupt(f"a view has the shape {_short(shape)}", where=where, code="bad-tensor")
     if 0 in shape:
@@ -230,7 +230,7 @@ def sized_dtype(order: str, code: str) -> np.dtype[Any]:
         raise ValueError(f"an element of {code} has {length} bytes, more than {LARGEST_ITEM}")
     found = np.dtype(order + code)
     if found.hasobject or not found.itemsize:
-        raise TypeError(f"{code} is no dtype of plain numbers or texts")
+        raise TypeError(f"{code} is not a dtype of plain numbers or strings")
     return found
 
 

@@ -115,7 +115,7 @@ def change(path: Path, at: int, **fields: Any) -> None:
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"value": {"value": 7}}, "was edited: its id is not the digest of the rest"),
+        ({"value": {"value": 7}}, "was edited: its id does not match the digest of its contents"),
         ({"value": ...}, "is not a value with its id"),
         ({"id": ...}, "is not a value with its id"),
         ({"id": 7}, "is not a value with its id"),

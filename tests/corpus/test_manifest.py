@@ -131,7 +131,7 @@ def test_an_entry_with_a_value_of_a_wrong_type_is_refused(name: str, tmp_path: P
     [
         ({"surplus": 1}, "is not a complete entry"),
         ({"kind": "fixtures"}, "has the unknown kind 'fixtures'"),
-        ({"recipe": "package"}, "lists recipe 'package' again, after line 3"),
+        ({"recipe": "package"}, "recipe 'package' is already listed on line 3"),
         ({"writer": "somebody"}, "names the unknown writer 'somebody'"),
     ],
 )

@@ -538,7 +538,7 @@ def test_a_death_is_told_in_words(code: str, said: str, hostile: IsolatedModule)
     with pytest.raises(ReaderError, match=f"died while it was to call attack: {said}") as caught:
         attack(hostile, code)
     assert caught.value.code == "died"
-    with pytest.raises(ReaderError, match="the process of this program is gone"):
+    with pytest.raises(ReaderError, match="the process that runs this program has exited"):
         hostile(B, B)
     assert gone(hostile._child.pid)
 

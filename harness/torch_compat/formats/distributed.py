@@ -150,7 +150,7 @@ def read_metadata(folder: str, allowance: Allowance) -> Checkpoint:
     for name, value in values.items():
         allowance.spend(SHARD)
         if not isinstance(name, str):
-            raise _bad(path, f"names a value by {brief(name, 40)}, expected a text")
+            raise _bad(path, f"names a value by {brief(name, 40)}, expected a string")
         parts = places.pop(name, {})
         keys = paths.get(name) if isinstance(paths, dict) else None
         keys = keys if isinstance(keys, tuple) and keys and all(isinstance(key, str | int) for key in keys) else (name,)

@@ -223,7 +223,7 @@ def messages_said(entries: list[Entry]) -> Iterator[Problem]:
         texts = [(one.get("type"), one.get("text")) for one in phrases]
         for at, phrase in enumerate(phrases):
             if entry.get("kind") == "error" and texts[at] in texts[:at]:
-                message = f"{found(texts[at][1])} stands here already: one text has one set of releases"
+                message = f"{found(texts[at][1])} is already listed: one text has one set of releases"
                 yield entry.problem(message, "says", at, "text")
             for name in _ends(phrase.get("releases")):
                 if known and name not in known:

@@ -122,7 +122,7 @@ class Storages:
         native = array_dtype(dtype, sys.byteorder)
         assert native is not None  # noqa: S101 - in its own order each machine has it
         if self.mmap:
-            raise self.needs_copy((storage.root or storage).key, f"{dtype} has to be turned into the byte order of this machine")
+            raise self.needs_copy((storage.root or storage).key, f"{dtype} must be converted to the byte order of this machine")
         return self._turn(storage, data, native.itemsize), native
 
     def _turn(self, storage: Storage, data: Array, size: int) -> Array:

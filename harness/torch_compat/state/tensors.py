@@ -268,7 +268,7 @@ class Tensors:
         if isinstance(made, Absent):
             return made
         if not isinstance(made, np.ndarray) or made.dtype.kind != "i":
-            raise self._bad(tensor, f"whose {name} are no whole numbers, but {type(found).__name__}")
+            raise self._bad(tensor, f"whose {name} are not integers, but {type(found).__name__}")
         if parts[name].storage.nbytes < made.nbytes:  # so that a row of zeros for strides cannot make millions of lists
             raise self._bad(tensor, f"whose {name} are more than their storage holds")
         return made
