@@ -253,13 +253,15 @@ def record_dtype(fields: Sequence[tuple[str, np.dtype[Any], int]], itemsize: int
         itemsize: bytes of a record.
 
     Raises:
-        ValueError: a field lies outside of its record, or a record is larger than numpy can count.
+        ValueError: a field is outside its record, or a record is larger than numpy can count.
     """
     if not 0 < itemsize <= LARGEST_ITEM or len(fields) > MOST_FIELDS:
         raise ValueError(f"a record of {_number(itemsize)} bytes and {len(fields)} fields cannot be")
     for name, dtype, offset in fields:
         if name.__class__ is not str or offset.__class__ is not int or not 0 <= offset <= itemsize - dtype.itemsize:
-            said = f"the field {name!r:.40} of {dtype.itemsize} bytes at {_number(offset)} lies outside of its record of {itemsize} bytes"
+            said = (
+                f"the field {name!r:.40} of {dtype.itemsize} bytes at {_number(offset)} is outside its record of {itemsize} bytes"
+            )
             raise ValueError(said)
     names, formats, offsets = ([one[part] for one in fields] for part in range(3))
     made: np.dtype[Any] = np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": itemsize})  # type: ignore[call-overload]

@@ -379,7 +379,7 @@ def test_a_directory_without_a_tree_is_an_error(command: Callable[..., Any], tmp
     (tmp_path / "empty").mkdir()
     ended = command("judge", "--with", str(tmp_path / "empty"))
     assert ended.status == 2
-    assert "holds no tree of a build" in ended.err
+    assert "contains no results of a build" in ended.err
 
 
 def test_the_index_of_nightlies_may_stand_in_the_policy(
@@ -434,7 +434,7 @@ def test_a_name_that_means_no_build_is_explained(candidate: Callable[..., Any], 
     ("version", "hooks", "message"),
     [
         (VERSION, {"at_import": "raise RuntimeError('libgone.so: cannot open')"}, "libgone.so: cannot open"),
-        ("unknown", {}, "states the version 'unknown'"),
+        ("unknown", {}, "reports the version 'unknown'"),
         ("1.7.0.dev29990101+cpu", {}, "that date is in the future"),
     ],
 )

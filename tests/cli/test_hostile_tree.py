@@ -255,7 +255,7 @@ MALFORMED: dict[str, tuple[dict[str, Any], str]] = {
     "a huge shape": ({"golden": {"value": tensor(shape=[1 << 62, 4], strides=[0, 0])}}, "has 8 bytes, expected"),
     "strides that lack one": ({"golden": {"value": tensor(shape=[1, 2])}}, "has 1 strides for 2 dimensions"),
     "bytes that lack some": ({"golden": {"value": tensor(shape=[3])}}, "has 8 bytes, expected 12 for float32 of the shape [3]"),
-    "bytes that are none": ({"golden": {"value": tensor(bytes="!!")}}, "tensor.bytes is no base64"),
+    "bytes that are none": ({"golden": {"value": tensor(bytes="!!")}}, "tensor.bytes is not base64"),
     "bytes of a list": ({"golden": {"value": tensor(bytes=[1])}}, "tensor.bytes is list, expected a string"),
     "an odd dtype": ({"golden": {"value": tensor(dtype="a\x1b")}}, "tensor.dtype is str 'a\\x1b', expected the name of a dtype"),
     "a tensor with a key": ({"golden": {"value": tensor(x=1)}}, "tensor has the unknown key 'x'"),
@@ -337,7 +337,10 @@ OUTCOMES: dict[str, tuple[dict[str, Any], str]] = {
     "a count of a text": ({"count": "1"}, "count is '1', expected a non-negative integer"),
     "a digest of a number": ({"digest": 5}, "digest is 5, expected a string"),
     "an error of numbers": ({"errors": [[5, 6]]}, "errors contains values that are not strings"),
-    "a place of a number": ({"differences": [{"kind": "value", "where": 7}]}, "no text for kind or where"),
+    "a place of a number": (
+        {"differences": [{"kind": "value", "where": 7}]},
+        "'kind' and 'where' of a difference must be strings",
+    ),
     "a path of a number": ({"departures": [[[5], 1]]}, "departures contains a path that is not a string"),
 }
 

@@ -140,7 +140,7 @@ def test_every_outcome_is_tried() -> None:
         ({"outcome": "raised"}, "is 'raised', but has no error"),
         ({"outcome": "raised", "error": ERROR}, "is 'raised', but is recorded as behaving as old"),
         ({"error": ERROR}, "is 'worked', but has an error"),
-        ({"behaves": "strangely"}, "behaves 'strangely', expected"),
+        ({"behaves": "strangely"}, "'behaves' is 'strangely', expected"),
         ({"warnings": ["text"]}, ""),
         ({"error": "text"}, ""),
     ],

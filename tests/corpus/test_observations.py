@@ -121,7 +121,7 @@ def test_the_own_result_is_the_golden_with_the_departures() -> None:
         (
             "differs",
             {"heard": True, "extent": [{**extent("error"), "errors": [["a", "b"]]}]},
-            "no classes and texts of both sides",
+            "must be lists of four strings",
         ),
         ("same", {"result": ...}, "result"),
         ("same", {"outcome": 1}, "has the unknown outcome"),

@@ -170,7 +170,7 @@ def test_the_text_of_a_lock() -> None:
     [
         (HEADER, "# older words\n", "waivers.lock:1: does not begin with the header"),
         ("releases 1.0.0", "release 1.0.0", "waivers.lock:3: must list the releases that were recorded"),
-        ("releases 1.0.0 1.0.1", "releases 1.0.1 1.0.0", "waivers.lock:3: expected releases in their order"),
+        ("releases 1.0.0 1.0.1", "releases 1.0.1 1.0.0", "waivers.lock:3: expected unique releases in calendar order"),
         ("releases 1.0.0", "releases one", "waivers.lock:3: "),
         ("recipes add div", "recipes div add", "waivers.lock:4: must list the recipes that there were, in order"),
         ("recipes add div\n", "", "waivers.lock:4: must list the recipes that there were, in order"),

@@ -171,7 +171,7 @@ def test_each_command_keeps_what_the_other_one_counts(tmp_path: Path) -> None:
 
 def test_lines_that_would_be_kept_must_be_clear(tmp_path: Path) -> None:
     (tmp_path / LOCK).write_text(lock_text(COUNTS) + "behavior odd = 4\n")
-    with pytest.raises(PolicyError, match=r"counts\.lock:9: behavior odd stands here twice, with different counts"):
+    with pytest.raises(PolicyError, match=r"counts\.lock:9: behavior odd is given twice, with different counts"):
         rewritten(read_lock(tmp_path), BY_JUDGING, {}, COUNTS.keys())
     assert rewritten(read_lock(tmp_path), BY_PREDICTING, {("behavior", "odd"): 4}, COUNTS.keys())["behavior", "odd"] == 4
     (tmp_path / LOCK).write_text(lock_text(COUNTS) + "<<<<<<<\n")

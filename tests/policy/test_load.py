@@ -60,7 +60,7 @@ def test_a_missing_folder(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["notes.txt", "empty.toml"])
 def test_a_folder_that_holds_no_policy(write: Write, name: str) -> None:
     (found,) = mistakes(write({name: ""}))
-    assert "holds no policy" in found
+    assert "contains no policy" in found
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_a_folder_that_holds_no_policy(write: Write, name: str) -> None:
         ("formats.toml", "version = 6", "version = 0", "P/formats.toml:10: format[1].version: must be a positive integer, or a name such as 'tar'; found 0"),
         ("formats.toml", "version = 6", "version = true", "P/formats.toml:10: format[1].version: must be a positive integer, or a name such as 'tar'; found true"),
         ("formats.toml", 'kind = "bytecode"\nversion = 6', 'kind = "container"\nversion = "no name"', "P/formats.toml:10: format[1].version: must be a positive integer, or a name such as 'tar'; found 'no name'"),
-        ("formats.toml", "[[format]]", '[[message]]\nid = "w"\nkind = "error"\nsays = [{ type = "E", text = "a", releases = ".." }]\nbecause = "x"\n[[format]]', "P/formats.toml:11: message[0].says: needs at least two texts"),
+        ("formats.toml", "[[format]]", '[[message]]\nid = "w"\nkind = "error"\nsays = [{ type = "E", text = "a", releases = ".." }]\nbecause = "x"\n[[format]]', "P/formats.toml:11: message[0].says: needs at least two strings"),
         ("formats.toml", "[[format]]", '[[message]]\nid = "w"\nkind = "error"\nsays = [{ type = "E", text = "a", releases = "1.9.0" }, { type = "E", text = "a", releases = "1.10.0.." }]\nbecause = "x"\n[[format]]', "P/formats.toml:11: message[0].says[1].text: 'a' is already listed: one text has one set of releases"),
         ("formats.toml", "[[format]]", '[[message]]\nid = "w"\nkind = "error"\nsays = [{ type = "E", text = "a", releases = ".." }, { type = "E", text = "b", releases = "7.7.7.." }]\nbecause = "x"\n[[format]]', "P/formats.toml:11: message[0].says[1].releases: release '7.7.7' is not in the calendar"),
         ("formats.toml", "[[format]]", '[[message]]\nid = "w"\nkind = "error"\nsays = [{ type = "E", text = "a", releases = ".." }, { type = "an E", text = "b", releases = ".." }]\nbecause = "x"\n[[format]]', "P/formats.toml:11: message[0].says[1].type: must be a module such as 'numpy.core'; found 'an E'"),

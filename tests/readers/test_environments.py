@@ -257,7 +257,7 @@ def test_an_interrupted_build_leaves_nothing(tmp_path: Path, tools: Tools, step:
 @pytest.mark.parametrize("answer", ["1.5.0", "1.5.1.post2", "1.5.1a0", "1.6.0+cpu"])
 def test_another_torch_than_asked_for_is_refused(tmp_path: Path, tools: Tools, answer: str) -> None:
     tools.answer = answer
-    with pytest.raises(WrongVersion, match=r"torch 1\.5\.1 was asked for"):
+    with pytest.raises(WrongVersion, match=r"expected torch 1\.5\.1, got"):
         cache(tmp_path, tools).build(release())
     assert list((tmp_path / "readers").glob("*")) == []
 

@@ -101,7 +101,7 @@ def test_a_build_without_a_day_has_that_of_its_wheel(tmp_path: Path, root: Path)
 def test_a_wheel_that_lies_is_refused(tmp_path: Path, root: Path) -> None:
     with pytest.raises(BuildError, match="its files were packed on 2026-10-01"):
         wheel_build(small_wheel(tmp_path / "day", packed=dt.date(2026, 10, 1)), CALENDAR, today=TODAY, root=root)
-    with pytest.raises(BuildError, match=r"is named 2\.16\.0rc1, but its torch states 2\.15\.0"):
+    with pytest.raises(BuildError, match=r"is named 2\.16\.0rc1, but its torch reports 2\.15\.0"):
         wheel_build(small_wheel(tmp_path / "version", "2.16.0rc1", says="2.15.0"), CALENDAR, today=TODAY, root=root)
 
 
@@ -129,7 +129,7 @@ def test_the_nightly_of_a_day_is_found_and_held_to_its_hash(tmp_path: Path, root
 
 def test_a_wheel_with_another_hash_is_never_run(tmp_path: Path, root: Path) -> None:
     index = index_of(tmp_path, small_wheel(tmp_path), sha256="0" * 64)
-    with pytest.raises(BuildError, match="and the index states 000000000000…: it was not run") as caught:
+    with pytest.raises(BuildError, match="but the index reports 000000000000…: it was not run") as caught:
         nightly_build("2026-11-20", CALENDAR, today=TODAY, index=index, root=root)
     assert (caught.value.code, caught.value.exit_status) == ("wrong-hash", 2)
     assert not list((root / "wheels").glob("*torch*"))

@@ -279,7 +279,7 @@ def _parse(line: str, known: Known) -> Block | tuple[str, str, str]:
         raise ValueError(f"expected a direction, one of {', '.join(DIRECTIONS)}, that fits its writers")
     _hexadecimal(digest)
     if not all(map(_NAME.fullmatch, (waiver, outcome, options, *recipes.split(",")))):
-        raise ValueError("expected names made of letters, digits and _ . -")
+        raise ValueError("expected names of letters, digits and _ . -")
     names = tuple(recipes.split(","))
     if list(names) != sorted(set(names)):
         raise ValueError("expected unique, sorted recipe names")

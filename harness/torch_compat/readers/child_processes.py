@@ -310,7 +310,7 @@ class ChildProcess:
         how = "nobody knows how" if end["exit"] is None else end.get("signal", f"exit status {end['exit']}")
         why = f": {end['said']}" if end["said"] else ""
         return ReaderError(
-            f"the process that runs the program died while it was to {self.stage}: {how}{why}",
+            f"the process that runs the program died while trying to {self.stage}: {how}{why}",
             hint="nothing outside of it was changed; load the archive again to continue",
             code="died",
         )

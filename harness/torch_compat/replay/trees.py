@@ -156,7 +156,7 @@ def trees_at(folder: Path) -> list[BuildTree]:
     found = [_read(folder)] if (folder / STATE).is_file() else trees_in(folder)
     if not found:
         raise UsageError(
-            "holds no tree of a build",
+            "contains no results of a build",
             where=str(folder),
             hint=f"use a directory with {STATE}, or the --into of `torch-compat candidate`",
             code="no-tree",

@@ -55,7 +55,7 @@ class Storages:
         one = self._record(storage)
         if not one.absent:
             return None
-        return "the file holds no storages" if one.offset is None else "it was never written (skip_data)"
+        return "the file contains no storages" if one.offset is None else "it was never written (skip_data)"
 
     def _record(self, storage: Storage) -> StorageRecord:
         key = (storage.root or storage).key

@@ -144,7 +144,7 @@ def check_calls(calls: Any) -> None:
             json.dumps(calls, ensure_ascii=False).encode()
         except UnicodeEncodeError as error:
             half = ascii(error.object[error.start])[1:-1]
-            raise ValueError(f"calls holds the lone surrogate {half}, expected whole characters") from None
+            raise ValueError(f"calls contains the lone surrogate {half}, expected whole characters") from None
         _remember(calls, _sound_calls)
 
 
@@ -354,7 +354,7 @@ def _tensor(body: Any, where: str, _: int) -> None:
     try:
         found = len(binascii.a2b_base64(body["bytes"], strict_mode=True))
     except ValueError as error:
-        raise ValueError(f"{where}.bytes is no base64: {error}") from None
+        raise ValueError(f"{where}.bytes is not base64: {error}") from None
     size = ELEMENT_SIZES.get(dtype, found // count if count else 0)
     if found != count * size:
         raise ValueError(f"{where} has {found} bytes, expected {count * size} for {dtype} of the shape {shape!r:.60}")

@@ -95,7 +95,7 @@ def set_of_unknown_names(tree: Tree, random: Random) -> tuple[str, ...]:
         lines[index] = f"{head} 9.9.9.."
 
     edit_lines(path, name)
-    return f"{path.name}:{index + 1}", "names nothing of the list"
+    return f"{path.name}:{index + 1}", "matches nothing in the list"
 
 
 def flipped(old: str, new: str) -> Plant:

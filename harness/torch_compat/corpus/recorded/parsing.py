@@ -219,7 +219,7 @@ def _pairs(text: str, form: str, order: Callable[[str], Any] = str) -> dict[str,
         name, _, value = pair.rpartition(":")
         if not name or not value:
             raise ValueError(f"is not a complete entry: has {pair!r:.80}, expected {form}")
-        _new(found, name, "lists")
+        _new(found, name, "entry")
         found[name] = value
     _sorted(list(found), order)
     return found
