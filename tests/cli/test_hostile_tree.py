@@ -104,7 +104,7 @@ def test_a_manifest_names_files_beside_itself_alone(name: str, tree: Tree, secre
     assert f"{RELEASE}/manifest.jsonl:3: " in damage.detail
     if name != "\ud800.pt":
         assert "add: file is " in damage.detail
-        assert "expected the plain name of an archive beside this manifest, as add.pt" in damage.detail
+        assert "expected the file name of an archive in the manifest's directory, such as add.pt" in damage.detail
     assert FIXTURE not in corpus.fixtures  # so that no reader is ever given it
     ended = command("judge")
     harmless(ended)
@@ -124,7 +124,7 @@ def test_a_corpus_gives_no_path_outside_it(tree: Tree, secret: Path) -> None:
     """Also of a fixture that no manifest was read for."""
     corpus = load_corpus(tree.root / "fixtures")
     for name in ("../../../secret.pt", str(secret), "/dev/zero"):
-        with pytest.raises(CorpusError, match=r"manifest.jsonl, add: file is"):
+        with pytest.raises(CorpusError, match=r"manifest.jsonl, add: refers to the file"):
             corpus.path(replace(corpus.fixtures[FIXTURE], file=name))
 
 

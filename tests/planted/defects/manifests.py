@@ -172,7 +172,7 @@ def manifest_cut_off(tree: Tree, random: Random) -> str:
 def manifest_of_another_release(tree: Tree, random: Random) -> str:
     one, other = random.sample(tree.releases(), 2)
     shutil.copyfile(one / MANIFEST, other / MANIFEST)
-    return f"but lies in '{other.name}'"
+    return f"but is in '{other.name}'"
 
 
 @defect()

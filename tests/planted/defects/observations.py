@@ -198,7 +198,7 @@ def observation_under_another_key(tree: Tree, random: Random) -> str:
 def observation_made_twice(tree: Tree, random: Random) -> str:
     path, index = any_line(tree, random, *OF_CELLS)
     edit_lines(path, lambda lines: [*lines, lines[index]])
-    return "again"
+    return "duplicate"
 
 
 @defect()
