@@ -39,7 +39,7 @@ def test_plain_names(name: str, tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_any_other_name_is_refused(name: str, tmp_path: Path) -> None:
-    with pytest.raises(CorpusError, match=r"names the file .*, expected a plain relative name") as caught:
+    with pytest.raises(CorpusError, match=r"refers to the file .*, expected a plain relative name") as caught:
         inside(tmp_path, name, where="manifest.jsonl:7, div")
     assert caught.value.code == "outside"
     assert str(caught.value).startswith("manifest.jsonl:7, div: ")

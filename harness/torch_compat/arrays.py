@@ -124,7 +124,7 @@ def view(
         raise Corrupt(f"a view of {len(shape)} dimensions has {len(strides)} strides", where=where, code="bad-tensor")
     for number in (*shape, *strides, offset):
         if number.__class__ is not int:
-            raise Corrupt(f"a view has a {type(number).__name__} where an integer is expected", where=where, code="bad-tensor")
+            raise Corrupt(f"expected an integer in a view, got {type(number).__name__}", where=where, code="bad-tensor")
     if any(one < 0 for one in shape):
         raise Corrupt(f"a view has the shape {_short(shape)}", where=where, code="bad-tensor")
     if 0 in shape:
@@ -230,7 +230,7 @@ def sized_dtype(order: str, code: str) -> np.dtype[Any]:
         raise ValueError(f"an element of {code} has {length} bytes, more than {LARGEST_ITEM}")
     found = np.dtype(order + code)
     if found.hasobject or not found.itemsize:
-        raise TypeError(f"{code} is no dtype of plain numbers or texts")
+        raise TypeError(f"{code} is not a dtype of plain numbers or strings")
     return found
 
 
@@ -253,13 +253,15 @@ def record_dtype(fields: Sequence[tuple[str, np.dtype[Any], int]], itemsize: int
         itemsize: bytes of a record.
 
     Raises:
-        ValueError: a field lies outside of its record, or a record is larger than numpy can count.
+        ValueError: a field is outside its record, or a record is larger than numpy can count.
     """
     if not 0 < itemsize <= LARGEST_ITEM or len(fields) > MOST_FIELDS:
         raise ValueError(f"a record of {_number(itemsize)} bytes and {len(fields)} fields cannot be")
     for name, dtype, offset in fields:
         if name.__class__ is not str or offset.__class__ is not int or not 0 <= offset <= itemsize - dtype.itemsize:
-            said = f"the field {name!r:.40} of {dtype.itemsize} bytes at {_number(offset)} lies outside of its record of {itemsize} bytes"
+            said = (
+                f"the field {name!r:.40} of {dtype.itemsize} bytes at {_number(offset)} is outside its record of {itemsize} bytes"
+            )
             raise ValueError(said)
     names, formats, offsets = ([one[part] for one in fields] for part in range(3))
     made: np.dtype[Any] = np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": itemsize})  # type: ignore[call-overload]

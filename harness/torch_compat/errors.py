@@ -154,8 +154,7 @@ class PolicyError(HarnessError):
         self.problems = sorted(problems, key=lambda problem: (problem.file, problem.line, problem.path, problem.message))
         count = len(self.problems)
         super().__init__(
-            f"{count} mistake{'s' if count != 1 else ''} in the policy:\n"
-            + "\n".join(f"  {problem}" for problem in self.problems)
+            f"{count} error{'s' if count != 1 else ''} in the policy:\n" + "\n".join(f"  {problem}" for problem in self.problems)
         )
 
 

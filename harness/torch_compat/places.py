@@ -52,7 +52,7 @@ def inside(root: Path, name: str, *, where: str | None = None) -> Path:
     if wrong is not None:
         quoted = ascii(name if len(name) <= SHOWN else name[: SHOWN - 1] + "…")
         raise CorpusError(
-            f"names the file {quoted}, expected a plain relative name", where=where or str(root), hint=_HINT, code="outside"
+            f"refers to the file {quoted}, expected a plain relative name", where=where or str(root), hint=_HINT, code="outside"
         )
     path = os.fspath(root)
     for part in parts:

@@ -115,7 +115,7 @@ def find_root(given: Path | None) -> Root:
     """
     if given is not None:
         if not given.is_dir():
-            raise UsageError("is not a directory" if given.exists() else "there is no such directory", where=str(given))
+            raise UsageError("is not a directory" if given.exists() else "directory not found", where=str(given))
         return Root(given.resolve())
     here = Path.cwd()
     for folder in (here, *here.parents):

@@ -146,7 +146,7 @@ def test_what_is_no_file(tmp_path: Path) -> None:
 def test_a_folder_or_nothing_is_a_wrong_use(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is a folder"):
         open_archive(tmp_path)
-    with pytest.raises(UsageError, match="there is no such file"):
+    with pytest.raises(UsageError, match="file not found"):
         open_archive(tmp_path / "nowhere")
 
 

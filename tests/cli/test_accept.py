@@ -145,7 +145,7 @@ def test_a_lock_that_is_missing_is_made(ask: Callable[..., Ended], policy: Path)
     (policy / WAIVERS_LOCK).unlink()
     refused = ask("judge")
     assert refused.status == 2
-    assert f"{WAIVERS_LOCK}: there is no such file, though the policy has 2 waivers: torch-compat accept --write" in refused.err
+    assert f"{WAIVERS_LOCK}: file not found, but the policy has 2 waivers: torch-compat accept --write" in refused.err
     assert "early-and-known: new: finding" in ask("accept").out
     assert ask("accept", "--write").status == 0
     assert (policy / WAIVERS_LOCK).read_bytes() == before

@@ -71,7 +71,7 @@ def refused(ended: Ended, status: int, *said: str) -> None:
 def test_a_root_that_is_no_folder(command: str, run: Callable[..., Ended], tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     refused(run(*command.split(), "--root", tmp_path / "file"), 2, f"{tmp_path}/file", "is not a directory")
-    refused(run(*command.split(), "--root", tmp_path / "nowhere"), 2, f"{tmp_path}/nowhere", "there is no such directory")
+    refused(run(*command.split(), "--root", tmp_path / "nowhere"), 2, f"{tmp_path}/nowhere", "directory not found")
 
 
 @pytest.mark.parametrize("command", ["judge", "replay", "observe --reader torch-1.5.1", "produce torch-1.5.1"])
@@ -112,7 +112,7 @@ def test_every_mistake_of_a_policy_is_named_with_file_and_line(command: str, run
         "releases.toml": spoil("releases.toml", "date = 2019-02-05", "dated = 2019-02-05"),
     }
     ended = run(*command.split(), "--root", root)
-    refused(ended, 2, "mistakes in the policy", *(f"{name}:{line}: " for name, line in places.items()))
+    refused(ended, 2, "errors in the policy", *(f"{name}:{line}: " for name, line in places.items()))
 
 
 def test_a_policy_that_is_no_toml(run: Callable[..., Ended], root: Path) -> None:

@@ -270,7 +270,7 @@ def test_two_builds_of_one_version_are_not_mixed(
     site = tmp_path / "other" / "readers" / f"torch-{VERSION}" / "site" / "torch" / "more.py"
     site.write_text("# another build\n", encoding="utf-8")
     ended = candidate(other, "--format", "json")
-    assert any("is another build that also states 1.7.0.dev20200901+cpu" in note for note in ended.json["notes"])
+    assert any("is another build that also reports 1.7.0.dev20200901+cpu" in note for note in ended.json["notes"])
     assert len(trees_in(tmp_path / "trees")) == 2
 
 
@@ -379,7 +379,7 @@ def test_a_directory_without_a_tree_is_an_error(command: Callable[..., Any], tmp
     (tmp_path / "empty").mkdir()
     ended = command("judge", "--with", str(tmp_path / "empty"))
     assert ended.status == 2
-    assert "holds no tree of a build" in ended.err
+    assert "contains no results of a build" in ended.err
 
 
 def test_the_index_of_nightlies_may_stand_in_the_policy(
@@ -419,7 +419,7 @@ def test_the_index_of_nightlies_may_stand_in_the_policy(
         ("/usr/bin/python3", "such as python:/usr/bin/python3"),
         ("python:", "expected torch-X.Y.Z, python:PATH, wheel:FILE or nightly:DATE"),
         ("conda:torch", "expected torch-X.Y.Z, python:PATH, wheel:FILE or nightly:DATE"),
-        ("python:nowhere", "nowhere: there is no such program"),
+        ("python:nowhere", "nowhere: program not found"),
         ("python:/tmp", "/tmp: is a directory"),
     ],
 )
@@ -434,8 +434,8 @@ def test_a_name_that_means_no_build_is_explained(candidate: Callable[..., Any], 
     ("version", "hooks", "message"),
     [
         (VERSION, {"at_import": "raise RuntimeError('libgone.so: cannot open')"}, "libgone.so: cannot open"),
-        ("unknown", {}, "states the version 'unknown'"),
-        ("1.7.0.dev29990101+cpu", {}, "that day has not come"),
+        ("unknown", {}, "reports the version 'unknown'"),
+        ("1.7.0.dev29990101+cpu", {}, "that date is in the future"),
     ],
 )
 def test_a_build_that_cannot_be_used_is_named(
@@ -473,7 +473,7 @@ def test_a_nightly_whose_files_are_older_than_its_day_is_refused(
     os.utime(tmp_path / "build" / "readers" / f"torch-{VERSION}" / "site" / "torch" / "__init__.py", (0, 0))
     ended = candidate(name)
     assert ended.status == 2
-    assert "states the day 2020-09-01, but its files are older, of 1970-01-01" in ended.err
+    assert "reports the date 2020-09-01, but its files are older, of 1970-01-01" in ended.err
 
 
 def test_a_build_that_changes_while_it_is_used_has_said_nothing(

@@ -102,7 +102,7 @@ def test_an_extension_that_does_not_load(run: Run, dispatcher: list[dict[str, An
         (("--operators", "LIST", "--reader", "torch-2.4.1"), 2, "use --release X.Y.Z instead of --reader"),
         (("--operators", "LIST", "--release", "2.4.1", "--reader", "torch-2.4.1"), 2, "use --release X.Y.Z instead of --reader"),
         (("--operators", "LIST", "--release", "2.4.7"), 2, "did you mean 2.4.1?"),
-        (("--operators", "missing.txt", "--release", "2.4.1"), 2, "there is no such file"),
+        (("--operators", "missing.txt", "--release", "2.4.1"), 2, "file not found"),
         (("--module", "m", "--library", "x.so", "--reader", "torch-2.4.1"), 2, "--library and --module cannot be combined"),
         (("--module", "m", "--release", "2.4.1"), 2, "use --reader"),
         (("--module", "m", "--reader", "torch-2.5.1"), 4, "torch-compat readers build torch-2.5.1"),

@@ -103,8 +103,8 @@ def test_a_manifest_names_files_beside_itself_alone(name: str, tree: Tree, secre
     assert damage.subject == f"{RELEASE}/manifest.jsonl"
     assert f"{RELEASE}/manifest.jsonl:3: " in damage.detail
     if name != "\ud800.pt":
-        assert "add: names the file " in damage.detail
-        assert "expected the plain name of an archive beside this manifest, as add.pt" in damage.detail
+        assert "add: file is " in damage.detail
+        assert "expected the file name of an archive in the manifest's directory, such as add.pt" in damage.detail
     assert FIXTURE not in corpus.fixtures  # so that no reader is ever given it
     ended = command("judge")
     harmless(ended)
@@ -115,7 +115,7 @@ def test_a_manifest_names_files_beside_itself_alone(name: str, tree: Tree, secre
 def test_a_manifest_names_recipes_by_plain_names(name: str, tree: Tree, command: Command) -> None:
     change(tree, lambda entry: entry.update(recipe=name))
     (damage,) = (one for one in load_corpus(tree.root / "fixtures").damage if one.kind == "unreadable-manifest")
-    assert "manifest.jsonl:3: names the recipe " in damage.detail or "holds an unpaired surrogate in recipe" in damage.detail
+    assert "manifest.jsonl:3: recipe is " in damage.detail or "contains an unpaired surrogate in recipe" in damage.detail
     for arguments in COMMANDS:
         harmless(command(*arguments))
 
@@ -124,7 +124,7 @@ def test_a_corpus_gives_no_path_outside_it(tree: Tree, secret: Path) -> None:
     """Also of a fixture that no manifest was read for."""
     corpus = load_corpus(tree.root / "fixtures")
     for name in ("../../../secret.pt", str(secret), "/dev/zero"):
-        with pytest.raises(CorpusError, match=r"manifest.jsonl, add: names the file"):
+        with pytest.raises(CorpusError, match=r"manifest.jsonl, add: refers to the file"):
             corpus.path(replace(corpus.fixtures[FIXTURE], file=name))
 
 
@@ -238,7 +238,7 @@ MALFORMED: dict[str, tuple[dict[str, Any], str]] = {
     "golden of a number": ({"golden": {"calls": [5], "state": 1}}, "golden.calls[0] is int 5, expected an object"),
     "golden without a turn": ({"golden": {"calls": [{"method": "f"}], "state": 1}}, "golden.calls[0] lacks first"),
     "golden with a key": ({"golden": GOLDEN | {"x\x1b": 1}}, "golden has the unknown key 'x\\x1b'"),
-    "golden of an error": ({"golden": {"error": {"type": 5, "message": ""}}}, "golden.error.type is int 5, expected a text"),
+    "golden of an error": ({"golden": {"error": {"type": 5, "message": ""}}}, "golden.error.type is int 5, expected a string"),
     "a number of a text": ({"golden": {"value": {"float": "x"}}}, "golden.value.float is str 'x', expected a number"),
     "complex of one number": ({"golden": {"value": {"complex": [1]}}}, "golden.value.complex is list, expected two numbers"),
     "a dict of a text": ({"golden": {"value": {"dict": ["ab"]}}}, "golden.value.dict[0] is str 'ab', expected a pair"),
@@ -255,8 +255,8 @@ MALFORMED: dict[str, tuple[dict[str, Any], str]] = {
     "a huge shape": ({"golden": {"value": tensor(shape=[1 << 62, 4], strides=[0, 0])}}, "has 8 bytes, expected"),
     "strides that lack one": ({"golden": {"value": tensor(shape=[1, 2])}}, "has 1 strides for 2 dimensions"),
     "bytes that lack some": ({"golden": {"value": tensor(shape=[3])}}, "has 8 bytes, expected 12 for float32 of the shape [3]"),
-    "bytes that are none": ({"golden": {"value": tensor(bytes="!!")}}, "tensor.bytes is no base64"),
-    "bytes of a list": ({"golden": {"value": tensor(bytes=[1])}}, "tensor.bytes is list, expected a text"),
+    "bytes that are none": ({"golden": {"value": tensor(bytes="!!")}}, "tensor.bytes is not base64"),
+    "bytes of a list": ({"golden": {"value": tensor(bytes=[1])}}, "tensor.bytes is list, expected a string"),
     "an odd dtype": ({"golden": {"value": tensor(dtype="a\x1b")}}, "tensor.dtype is str 'a\\x1b', expected the name of a dtype"),
     "a tensor with a key": ({"golden": {"value": tensor(x=1)}}, "tensor has the unknown key 'x'"),
     "a tensor without shape": ({"golden": {"value": {"tensor": {"dtype": "int8"}}}}, "tensor lacks bytes, shape, strides"),
@@ -265,7 +265,7 @@ MALFORMED: dict[str, tuple[dict[str, Any], str]] = {
     "a length of true": ({"size": True}, "add: size is True, expected 0 or more bytes"),
     "a family": ({"family": "os.system"}, "add: family is 'os.system', expected one of torch-save"),
     "versions of a text": ({"versions": {"file-format": "x"}}, "versions.'file-format' is 'x', expected a number"),
-    "operators of numbers": ({"operators": [1]}, "operators holds 1, expected texts"),
+    "operators of numbers": ({"operators": [1]}, "operators contains 1, expected strings"),
 }
 
 
@@ -330,15 +330,18 @@ DIFFERS: Any = {
     "differences": [{"kind": "value", "where": "value"}],
 }  # fmt: skip
 OUTCOMES: dict[str, tuple[dict[str, Any], str]] = {
-    "a distance of a text": ({"extent": [VALUE | {"frontier": [["x", 1]]}]}, "a frontier holds 'x', expected a number"),
-    "a distance of a list": ({"extent": [VALUE | {"frontier": [[[1], 1]]}]}, "a frontier holds [1], expected a number"),
+    "a distance of a text": ({"extent": [VALUE | {"frontier": [["x", 1]]}]}, "a frontier contains 'x', expected a number"),
+    "a distance of a list": ({"extent": [VALUE | {"frontier": [[[1], 1]]}]}, "a frontier contains [1], expected a number"),
     "a kind of a list": ({"extent": [VALUE | {"kind": ["value"]}]}, ""),
-    "a dtype of a number": ({"extent": [VALUE | {"dtype": 5}]}, "{kind, dtype, count, frontier}, texts and a number"),
-    "a count of a text": ({"count": "1"}, "count is '1', expected a number, 0 or more"),
-    "a digest of a number": ({"digest": 5}, "digest is 5, expected a text"),
-    "an error of numbers": ({"errors": [[5, 6]]}, "errors holds values that are not strings"),
-    "a place of a number": ({"differences": [{"kind": "value", "where": 7}]}, "no text for kind or where"),
-    "a path of a number": ({"departures": [[[5], 1]]}, "departures hold a path that is not a string"),
+    "a dtype of a number": ({"extent": [VALUE | {"dtype": 5}]}, "{kind, dtype, count, frontier}, strings and a number"),
+    "a count of a text": ({"count": "1"}, "count is '1', expected a non-negative integer"),
+    "a digest of a number": ({"digest": 5}, "digest is 5, expected a string"),
+    "an error of numbers": ({"errors": [[5, 6]]}, "errors contains values that are not strings"),
+    "a place of a number": (
+        {"differences": [{"kind": "value", "where": 7}]},
+        "'kind' and 'where' of a difference must be strings",
+    ),
+    "a path of a number": ({"departures": [[[5], 1]]}, "departures contains a path that is not a string"),
 }
 
 

@@ -348,7 +348,7 @@ def test_damage_is_named(run: Callable[..., tuple[int, str, str]], tmp_path: Pat
     assert "error         " in out
     status, out, _ = run(tmp_path / "nowhere.pt")
     assert status == 2
-    assert "usage: there is no such file" in out
+    assert "usage: file not found" in out
 
 
 def test_text_of_an_archive_cannot_act_on_the_terminal(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
@@ -419,7 +419,7 @@ def test_the_library_gives_the_same_object(rows: Callable[..., tuple[int, list[d
 
 
 def test_the_library_raises_for_what_is_no_file_and_nothing_else(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="there is no such file"):
+    with pytest.raises(UsageError, match="file not found"):
         torch_compat.inspect(tmp_path / "nowhere.pt")
     (tmp_path / "x.pt").write_bytes(b"\0" * 100)
     assert torch_compat.inspect(tmp_path / "x.pt")["error"]["code"] == "only-zeros"

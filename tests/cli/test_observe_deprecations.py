@@ -148,7 +148,7 @@ def test_lines_are_not_added_to_those_of_another_build(command: Callable[..., An
     old.recording("1.6.0").unlink()
     ended = command(*ASKED, "--record")
     assert ended.status == 2
-    assert "a part of them cannot be replaced" in ended.err
+    assert "you cannot replace only some of them" in ended.err
 
 
 def test_nothing_is_recorded_about_a_corpus_that_is_not_whole(command: Callable[..., Any], old: Tree) -> None:

@@ -333,10 +333,10 @@ def test_a_dump_is_asked_of_what_is_there(run: Run, tmp_path: Path, monkeypatch:
     assert "readers build torch-2.13.0; or use python:PATH" in err
     status, _, err = run("dump", "python:nowhere")
     assert status == 2
-    assert "nowhere: there is no such program" in err
+    assert "nowhere: program not found" in err
     for build, message in (
-        ("wheel:some.whl", "some.whl: there is no such file"),
-        ("nightly:tomorrow", "'tomorrow' is not a day"),
+        ("wheel:some.whl", "some.whl: file not found"),
+        ("nightly:tomorrow", "'tomorrow' is not a valid date"),
         ("conda:torch", "'conda:torch' is not a build"),
         ("venv/bin/python", "'venv/bin/python' is not a build"),
     ):
@@ -446,7 +446,7 @@ def test_neither_a_release_nor_a_file(run: Run) -> None:
     assert "nearest: 1.12.1" in err
     status, _, err = run("check", "--old", "nowhere.txt", "--new", "1.13.1")
     assert status == 2
-    assert "nowhere.txt: there is no such file" in err
+    assert "nowhere.txt: file not found" in err
     Path("folder").mkdir()
     assert "is a directory, not a file" in run("check", "--old", "1.13.1", "--new", "folder")[2]
 

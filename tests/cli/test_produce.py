@@ -119,8 +119,8 @@ def test_no_recipes_is_nothing_selected(command: Callable[..., Any], tree: Tree)
 @pytest.mark.parametrize(
     ("hooks", "words"),
     [
-        ({"says": "1.6.0"}, "torch 1.6.0 answered, expected 1.5.1"),
-        ({"says": "1.5.1+cu92"}, "torch 1.5.1+cu92 answered, but 1.5.1 was installed"),
+        ({"says": "1.6.0"}, "expected torch 1.5.1, got 1.6.0"),
+        ({"says": "1.5.1+cu92"}, "expected torch 1.5.1, which was installed, got 1.5.1+cu92"),
         ({"at_import": "raise ImportError('gone')"}, "ImportError: gone"),
     ],
 )

@@ -107,8 +107,8 @@ def test_a_release_that_the_calendar_does_not_know_is_wrong_usage(command: Calla
 @pytest.mark.parametrize(
     ("hooks", "words"),
     [
-        ({"says": "1.5.1"}, "torch 1.5.1 answered, expected 1.6.0"),
-        ({"says": "1.6.0+cpu"}, "torch 1.6.0+cpu answered, but 1.6.0 was installed"),
+        ({"says": "1.5.1"}, "expected torch 1.6.0, got 1.5.1"),
+        ({"says": "1.6.0+cpu"}, "expected torch 1.6.0, which was installed, got 1.6.0+cpu"),
         ({"at_import": "raise ImportError('broken')"}, "ImportError: broken"),
         ({"at_import": "os._exit(0)"}, "died"),
     ],
@@ -272,7 +272,7 @@ def test_the_reference_reader_reads_where_it_is_asked_to(command: Callable[..., 
 def test_the_reference_reader_reads_at_the_horizons_of_the_writers(command: Callable[..., Any], name: str) -> None:
     ended = command("replay", "--reader", name)
     assert (ended.status, ended.out) == (2, "")
-    assert "at the horizon of its own writer" in ended.err
+    assert "uses the semantics of the release that wrote each fixture" in ended.err
 
 
 # ------------------------------------------------------------------------------------------------------- what was asked now

@@ -154,14 +154,14 @@ def test_a_release_gives_the_same_form(run: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["nowhere.pt"], "nowhere.pt: there is no such file"),
+        (["nowhere.pt"], "nowhere.pt: file not found"),
         (["fixtures"], "fixtures: is a directory"),
-        (["no\x1b[31mwhere.pt"], "no\\x1b[31mwhere.pt: there is no such file"),
+        (["no\x1b[31mwhere.pt"], "no\\x1b[31mwhere.pt: file not found"),
         (
             [DIV, "--reader", "tensorflow"],
             "expected reference, reference@HORIZON, torch-X.Y.Z or python:PATH, found 'tensorflow'",
         ),
-        ([DIV, "--reader", "reference@soon"], "expected a release (1.5.1) or a day (2020-06-24), found 'soon'"),
+        ([DIV, "--reader", "reference@soon"], "expected a release (1.5.1) or a date (2020-06-24), found 'soon'"),
         ([DIV, "--reader", "torch-9.9.9"], "9.9.9"),
         ([DIV, "--reader", "torch-2.13.0", "--explain"], "--explain works only with the reference reader"),
         ([DIV, "--args", "nowhere.json"], "nowhere.json: cannot be read: No such file or directory"),

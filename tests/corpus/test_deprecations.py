@@ -138,9 +138,9 @@ def test_every_outcome_is_tried() -> None:
     [
         ({"outcome": "exploded"}, "unknown outcome 'exploded'"),
         ({"outcome": "raised"}, "is 'raised', but has no error"),
-        ({"outcome": "raised", "error": ERROR}, "is 'raised', but is said to behave as old"),
+        ({"outcome": "raised", "error": ERROR}, "is 'raised', but is recorded as behaving as old"),
         ({"error": ERROR}, "is 'worked', but has an error"),
-        ({"behaves": "strangely"}, "behaves 'strangely', expected"),
+        ({"behaves": "strangely"}, "'behaves' is 'strangely', expected"),
         ({"warnings": ["text"]}, ""),
         ({"error": "text"}, ""),
     ],
@@ -162,7 +162,7 @@ def test_a_deprecation_is_observed_once(tmp_path: Path) -> None:
     path = written(tmp_path)
     edit_lines(path, lambda lines: [*lines, lines[-1]])
     (why,) = read_recorded(tmp_path).unreadable.values()
-    assert "observes the deprecation old again" in why
+    assert "duplicate observation of the deprecation old" in why
 
 
 def test_what_several_answer_alike_is_told_once(tmp_path: Path) -> None:

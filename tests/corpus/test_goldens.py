@@ -115,7 +115,7 @@ def change(path: Path, at: int, **fields: Any) -> None:
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"value": {"value": 7}}, "was edited: its id is not the digest of the rest"),
+        ({"value": {"value": 7}}, "was edited: its id does not match the digest of its contents"),
         ({"value": ...}, "is not a value with its id"),
         ({"id": ...}, "is not a value with its id"),
         ({"id": 7}, "is not a value with its id"),
@@ -137,7 +137,7 @@ def test_a_value_told_twice_is_refused(tmp_path: Path) -> None:
     header, lines = read_lines(path, "goldens")
     entries = [entry for _, entry in lines]
     write_lines(path, header, [*entries, entries[0]])
-    assert "again" in str(Goldens(tmp_path).unreadable[f"torch-1.5.1/{GOLDENS}"])
+    assert "duplicate value" in str(Goldens(tmp_path).unreadable[f"torch-1.5.1/{GOLDENS}"])
 
 
 @pytest.mark.parametrize("cut", range(0, 400, 37))
@@ -152,7 +152,7 @@ def test_a_file_that_is_cut_off_is_noticed(cut: int, tmp_path: Path) -> None:
 def test_a_value_that_no_file_tells_is_named_with_the_line_that_names_it(tmp_path: Path) -> None:
     write(tmp_path, OLD)
     (tmp_path / "torch-1.5.1" / GOLDENS).unlink()
-    with pytest.raises(CorpusError, match=r"manifest\.jsonl:\d: names the (calls|golden)") as raised:
+    with pytest.raises(CorpusError, match=r"manifest\.jsonl:\d: refers to the (calls|golden)") as raised:
         read_manifest(tmp_path / "torch-1.5.1" / "manifest.jsonl")
     assert raised.value.code == "missing-value"
 

@@ -122,7 +122,7 @@ def test_an_entry_that_lacks_something_is_refused(name: str, tmp_path: Path) -> 
 @pytest.mark.parametrize("name", [one.name for one in fields(Fixture) if one.name != "release"])
 def test_an_entry_with_a_value_of_a_wrong_type_is_refused(name: str, tmp_path: Path) -> None:
     found = error(rewrite(written(tmp_path), 1, **{name: 1.5}))
-    said = f"has {name} of 1.5, expected the id of a value" if name in VALUES else f"has a value of a wrong type for {name}"
+    said = f"{name} is 1.5, expected the id of a value" if name in VALUES else f"has a value of a wrong type for {name}"
     assert said in str(found)
 
 
@@ -131,8 +131,8 @@ def test_an_entry_with_a_value_of_a_wrong_type_is_refused(name: str, tmp_path: P
     [
         ({"surplus": 1}, "is not a complete entry"),
         ({"kind": "fixtures"}, "has the unknown kind 'fixtures'"),
-        ({"recipe": "package"}, "lists recipe 'package' again, after line 3"),
-        ({"writer": "somebody"}, "names the unknown writer 'somebody'"),
+        ({"recipe": "package"}, "recipe 'package' is already listed on line 3"),
+        ({"writer": "somebody"}, "refers to the unknown writer 'somebody'"),
     ],
 )
 def test_an_inconsistent_entry_is_refused(change: dict[str, Any], said: str, tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_a_writer_that_is_not_who_it_says_is_refused(identity: Any, tmp_path: Pa
 
 def test_a_manifest_in_another_folder_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path)
-    assert "lies in 'torch-1.6.0'" in str(error(path.parent.rename(tmp_path / "torch-1.6.0") / path.name))
+    assert "is in 'torch-1.6.0'" in str(error(path.parent.rename(tmp_path / "torch-1.6.0") / path.name))
 
 
 def test_producing_again_is_compared_around_what_may_vary() -> None:

@@ -64,11 +64,11 @@ def test_a_reduced_grid_is_a_claim_and_no_part_of_the_program(tmp_path: Path) ->
         ("\ndef", 'WRITERS = "few"\n\ndef', "WRITERS is 'few', expected 'reduced'"),
         ("\ndef", 'BESIDES = ["1.4.0"]\n\ndef', "has BESIDES, but no WRITERS"),
         ("\ndef", 'WRITERS = "reduced"\nBESIDES = "1.4.0"\n\ndef', "BESIDES is '1.4.0', expected a list of releases"),
-        ('"""Division."""', "", "has no docstring that states what it tests"),
+        ('"""Division."""', "", "has no docstring that says what it tests"),
         ('FAMILY = "torchscript"', "", "has no constant FAMILY"),
         ('"torchscript"', '"onnx"', "FAMILY is 'onnx', expected one of torch-save, torchscript"),
-        ('["aten::div"]', '"aten::div"', "has no constant OPERATORS"),
-        ('["aten::div"]', "[1]", "has no constant OPERATORS"),
+        ('["aten::div"]', '"aten::div"', "has no OPERATORS constant"),
+        ('["aten::div"]', "[1]", "has no OPERATORS constant"),
         ('SINCE = "1.2.0"', "", "has no constant SINCE"),
         ('"1.2.0"', "1.2", "has no constant SINCE"),
         ('"1.6.0"', "1.6", "has no constant UNTIL"),
@@ -156,7 +156,7 @@ def test_since_when_is_a_claim_and_the_subject_is_none(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('"""Something old."""', "", "has no docstring that states what it tests"),
+        ('"""Something old."""', "", "has no docstring that says what it tests"),
         ('SUBJECT = "torch.old"', "", "has no constant SUBJECT"),
         ('SINCE = "1.2.0"', "", "has no constant SINCE"),
         ('"torch.new"', "None", "has no constant ALTERNATIVE"),

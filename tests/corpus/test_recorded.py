@@ -205,7 +205,7 @@ def test_a_text_that_no_file_tells_is_missed_by_name(tmp_path: Path) -> None:
     edit_lines(tmp_path / "torch-1.5.1.txt", lambda lines: [line for line in lines if not line.startswith("text")])
     found = read_recorded(tmp_path)
     assert found.unreadable.keys() == {"torch-1.5.1.txt", "torch-2.13.0.txt"}
-    assert all(f"has, such as the text {name}" in why for why in found.unreadable.values())
+    assert all(f"readable file, such as the text {name}" in why for why in found.unreadable.values())
     assert found.readers.keys() == {f"torch-{release}+cpu" for release in BASE}
 
 
@@ -218,7 +218,9 @@ def test_texts_of_a_file_that_is_not_sound_are_missed(tmp_path: Path) -> None:
     edit_lines(tmp_path / "torch-1.5.1.txt", lambda lines: [*lines, line])
     found = read_recorded(tmp_path).unreadable
     assert "unknown result 'splendid'" in found["torch-1.5.1.txt"]
-    assert "1 of its cells and answers refer to records that no readable file has, such as the text" in found["torch-2.13.0.txt"]
+    assert (
+        "1 of its cells and answers refer to records that are in no readable file, such as the text" in found["torch-2.13.0.txt"]
+    )
 
 
 def test_texts_of_all_outcomes_have_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,7 +229,7 @@ def test_texts_of_all_outcomes_have_a_limit(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(recorded, "LETTERS_PER_BYTE", 0)
     found = read_recorded(tmp_path).unreadable
     assert f"{tmp_path}/torch-1.5.1.txt:" in found["torch-1.5.1.txt"]
-    assert f"has texts of more than {len(CAREFUL) - 1} letters" in found["torch-1.5.1.txt"]
+    assert f"contains more than {len(CAREFUL) - 1} characters of text" in found["torch-1.5.1.txt"]
 
 
 def test_what_is_alike_stands_in_one_line(tmp_path: Path) -> None:
@@ -424,7 +426,7 @@ def test_a_damaged_file_costs_what_it_holds_and_names_what_rests_on_it(release: 
             assert f"torch-{newer}.txt" in {path.name, *found.unreadable}
     for name, why in found.unreadable.items():
         assert str(tmp_path / name) in why
-        assert name == path.name or "refer to records that no readable file has" in why
+        assert name == path.name or "refer to records that are in no readable file" in why
     if release != BASE[-1]:
         assert f"torch-{BASE[-1]}.txt" in found.unreadable
 
@@ -443,13 +445,13 @@ SAME_CELLS = "default same"
 ANSWER = digest({"checks": [["1.5.1", True, ""]], "error": None})[:12]
 EDITS: dict[str, tuple[str, int, str, str]] = {
     "a kind that is not known": ("probe", 0, "prove", "has the unknown kind 'prove'"),
-    "another reader": ("reader", 1, "torch-1.6.0", "is said to be of torch-1.6.0, but the answer came from"),
+    "another reader": ("reader", 1, "torch-1.6.0", "is recorded for torch-1.6.0, but the answer came from"),
     "a reader twice": ("shown", 0, "reader", "Expecting value"),
     "no JSON": ("reader", 2, "{", "Expecting property name"),
     "no object": ("reader", 2, "[1]", "is '[1]', expected a JSON object"),
     "no identity": ("reader", 2, '{"identity":null,"observed":"2026-11-20","protocol":1}', "but the answer came from None"),
     "an identity of lists": (
-        "reader", 2, '{"identity":{"torch":"1.5.1+cpu","x":[]},"observed":"2026-11-20","protocol":1}', "holds more than texts and numbers",
+        "reader", 2, '{"identity":{"torch":"1.5.1+cpu","x":[]},"observed":"2026-11-20","protocol":1}', "identity may contain only strings, numbers, booleans and null",
     ),
     "no day": ("reader", 2, '{"identity":{"torch":"1.5.1+cpu"},"protocol":1}', "is not a complete entry: KeyError('observed')"),
     "a day of a number": (
@@ -459,27 +461,27 @@ EDITS: dict[str, tuple[str, int, str, str]] = {
         "reader", 2, '{"identity":{"torch":"1.5.1+cpu"},"observed":"2026-11-20","protocol":"1"}', "has the protocol '1', expected a number",
     ),
     "another seal": ("shown", 2, f"torch-1.5.0+cpu:{'0' * 16}", "was shown to another torch-1.5.0+cpu than the one whose identity is recorded"),
-    "a newer one that was shown something": ("shown", 2, "torch-2.13.0+cpu:0", "was shown to torch-2.13.0+cpu, which is not older"),
+    "a newer one that was shown something": ("shown", 2, "torch-2.13.0+cpu:0", "is recorded as shown to torch-2.13.0+cpu, which is not an older release"),
     "one that is no release that was shown something": ("shown", 2, "torch-x:0", "expected a version of torch such as '2.13.0'"),
-    "one that was shown something twice": ("shown", 2, "torch-1.5.0:0 torch-1.5.0:0", "lists 'torch-1.5.0' again"),
+    "one that was shown something twice": ("shown", 2, "torch-1.5.0:0 torch-1.5.0:0", "duplicate entry 'torch-1.5.0'"),
     "newer ones that were shown something before older": ("shown", 2, "torch-1.5.0+cpu:0 torch-1.5.0:0", "in the wrong order"),
     "no seal": ("shown", 2, "torch-1.5.0", "has 'torch-1.5.0', expected NAME:SEAL"),
     "load options without a name": ("options", 1, "", "expected the name of load options and a digest"),
-    "a text of another name": ("text", 1, "0" * 12, "text 000000000000 was edited: its id is not the digest of the rest"),
-    "a text that is none": ("text", 2, "[1]", "is '[1]', expected a JSON text"),
-    "a text that was edited": ("text", 2, '"x"', "was edited: its id is not the digest of the rest"),
+    "a text of another name": ("text", 1, "0" * 12, "text 000000000000 was edited: its id does not match the digest of its contents"),
+    "a text that is none": ("text", 2, "[1]", "is '[1]', expected a JSON string"),
+    "a text that was edited": ("text", 2, '"x"', "was edited: its id does not match the digest of its contents"),
     "a day that is none": ("shown", 1, "soon", "was observed on 'soon', which is not a date"),
-    "an answer of another name": ("answer", 1, "0" * 12, "answer 000000000000 was edited: its id is not the digest of the rest"),
-    "an outcome of another name": ("outcome", 1, "0" * 12, "outcome 000000000000 was edited: its id is not the digest of the rest"),
+    "an answer of another name": ("answer", 1, "0" * 12, "answer 000000000000 was edited: its id does not match the digest of its contents"),
+    "an outcome of another name": ("outcome", 1, "0" * 12, "outcome 000000000000 was edited: its id does not match the digest of its contents"),
     "a probe of another reader": ("probe", 1, "torch-1.6.0", "is of 'torch-1.6.0', a reader that no line above declares"),
-    "an answer that nothing tells": ("probe", 2, f"one:{'1' * 20}:{'0' * 12}", "refer to records that no readable file has, such as the answer 000000000000"),
+    "an answer that nothing tells": ("probe", 2, f"one:{'1' * 20}:{'0' * 12}", "refer to records that are in no readable file, such as the answer 000000000000"),
     "a probe without a key": ("probe", 2, f"one:{ANSWER}", "has a probe '' with the key 'one', expected PROBE:KEY:ID"),
     "a probe without an answer": ("probe", 2, "one", "has 'one', expected PROBE:KEY:ID"),
     "probes in another order": ("probe", 2, f"two:1:{ANSWER} one:1:{ANSWER}", "in the wrong order"),
     "an answer to what is no probe": ("probe", 0, "deprecation", "is not a complete entry"),
     "writers of another reader": ("writers", 1, "torch-1.6.0", "a reader that no line above declares"),
-    "writers in another order": ("writers", 2, "1.5.1 1.5.0", "not from the oldest to the newest"),
-    "a writer twice": ("writers", 2, "1.5.0 1.5.0 1.5.1", "lists a name twice"),
+    "writers in another order": ("writers", 2, "1.5.1 1.5.0", "are not sorted from oldest to newest"),
+    "a writer twice": ("writers", 2, "1.5.0 1.5.0 1.5.1", "contains a duplicate name"),
     "a newer writer": ("writers", 2, "1.5.0 1.5.1 1.6.0", "lists writers that are newer"),
     "a writer that is no release": ("writers", 2, "1.5.0 1.5.1 x", "expected a version of torch such as '2.13.0'"),
     "no writers": ("writers", 2, "", "that can be no release"),
@@ -487,30 +489,30 @@ EDITS: dict[str, tuple[str, int, str, str]] = {
     "cells of another reader": ("read", 1, "torch-1.6.0", "expected a reader whose writers are listed above"),
     "a recipe elsewhere": ("read", 2, "../x", "and the names of recipes"),
     "recipes in another order": ("read", 2, "x+y add", "in the wrong order"),
-    "a recipe twice": ("read", 2, "add add", "observes torch-1.5.0/add (default) by torch-1.5.1+cpu again"),
-    "a set of a writer that is not listed": ("read", 3, f"{SAME_CELLS} 1.6.0", "the span '1.6.0' names nothing of the list"),
-    "a set without names": ("read", 3, f"{SAME_CELLS} ", "the span '' names nothing of the list"),
-    "a span without a beginning": ("read", 3, f"{SAME_CELLS} ..1.5.1", "the span '..1.5.1' names nothing of the list"),
-    "a span to nowhere": ("read", 3, f"{SAME_CELLS} 1.5.0..9.9.9", "names nothing of the list"),
+    "a recipe twice": ("read", 2, "add add", "duplicate observation of torch-1.5.0/add (default) by torch-1.5.1+cpu"),
+    "a set of a writer that is not listed": ("read", 3, f"{SAME_CELLS} 1.6.0", "the span '1.6.0' matches nothing in the list"),
+    "a set without names": ("read", 3, f"{SAME_CELLS} ", "the span '' matches nothing in the list"),
+    "a span without a beginning": ("read", 3, f"{SAME_CELLS} ..1.5.1", "the span '..1.5.1' matches nothing in the list"),
+    "a span to nowhere": ("read", 3, f"{SAME_CELLS} 1.5.0..9.9.9", "matches nothing in the list"),
     "a span backwards": ("read", 3, f"{SAME_CELLS} 1.5.1..1.5.0", "the span '1.5.1..1.5.0' runs backwards"),
-    "a set with a name twice": ("read", 3, f"{SAME_CELLS} 1.5.0..,1.5.1", "holds something twice"),
-    "a set of very many spans": ("read", 3, f"{SAME_CELLS} {'1.5.0..,' * 200_000}1.5.0", "holds something twice"),
+    "a set with a name twice": ("read", 3, f"{SAME_CELLS} 1.5.0..,1.5.1", "contains a duplicate"),
+    "a set of very many spans": ("read", 3, f"{SAME_CELLS} {'1.5.0..,' * 200_000}1.5.0", "contains a duplicate"),
     "cells of load options that no line states": ("read", 3, "mmap same 1.5.0", "has cells of 'mmap', load options that no line above declares"),
     "cells without an outcome": ("read", 3, "default 1.5.0", "has the cells 'default 1.5.0', expected OPTIONS"),
     "cells of nobody": ("read", 3, "default", "has the cells 'default', expected OPTIONS"),
     "cells with too much": ("read", 3, "a:b:c:d same 1.5.0", "has the cells 'a:b:c:d same 1.5.0', expected OPTIONS"),
-    "an outcome that nothing tells": ("read", 3, "default:012da4 0 1.5.0", "refer to records that no readable file has, such as the outcome 0"),
-    "a recipe that nobody wrote": ("read", 2, "nothing", "refer to records that no readable file has, such as torch-1.5.0/nothing"),
+    "an outcome that nothing tells": ("read", 3, "default:012da4 0 1.5.0", "refer to records that are in no readable file, such as the outcome 0"),
+    "a recipe that nobody wrote": ("read", 2, "nothing", "refer to records that are in no readable file, such as torch-1.5.0/nothing"),
     "no recipe": ("wrote", 1, "", "expected RECIPE:SUBJECT"),
     "no subject": ("wrote", 1, "add:", "expected RECIPE:SUBJECT"),
     "a recipe that is no name": ("wrote", 1, "../x:0", "expected the name of a recipe and a subject"),
     "fixtures in another order": ("wrote", 1, "x+y:0 add:0", "in the wrong order"),
-    "a fixture twice": ("wrote", 1, "add:0 add:0", "lists 'add' again"),
+    "a fixture twice": ("wrote", 1, "add:0 add:0", "duplicate entry 'add'"),
     "a byte that is no text": ("wrote", 1, "caf\u00e9", "has the byte 0xc3, expected ASCII"),
     "a tab more": ("wrote", 1, "a:0\tb", "has the cells 'b', expected OPTIONS"),
     "ten million letters": ("wrote", 1, "x" * 10_000_000, "expected RECIPE:SUBJECT"),
     "very many who were shown something": ("shown", 2, " ".join(["torch-1.5.0:0"] * 10_000), "lists more than 2,000 readers"),
-    "ten million letters of a set": ("read", 3, f"{SAME_CELLS} {'x' * 10_000_000}", "names nothing of the list"),
+    "ten million letters of a set": ("read", 3, f"{SAME_CELLS} {'x' * 10_000_000}", "matches nothing in the list"),
     "a deep JSON": ("outcome", 2, '{"a":' * 100_000, "recursion"),
     "a number without end": ("outcome", 2, '{"result":"same","count":' + "9" * 10_000 + "}", "digits"),
 }  # fmt: skip
@@ -628,8 +630,8 @@ def test_no_release_lacks_what_it_does_not_support(tmp_path: Path) -> None:
 def test_a_cell_may_stand_once(tmp_path: Path) -> None:
     write_recorded(tmp_path, world(*BASE))
     for kind, said in (
-        ("read", "observes torch-1.5.0/add (default) by torch-1.5.1+cpu again"),
-        ("wrote", "tells of the fixture 'add' again"),
+        ("read", "duplicate observation of torch-1.5.0/add (default) by torch-1.5.1+cpu"),
+        ("wrote", "duplicate entry for fixture 'add'"),
     ):
         path = tmp_path / "torch-1.5.1.txt"
         kept = path.read_bytes()

@@ -331,7 +331,7 @@ def test_a_bare_pickle_has_no_storages_and_says_so(tmp_path: Path) -> None:
     (tmp_path / "x.pkl").write_bytes(two_storages()["data.pkl"])
     facts = read_facts(tmp_path / "x.pkl")
     assert (facts.family, facts.container, facts.name) == ("torch-save", "pickle", "torch.save (pickle)")
-    assert [(one.absent, one.offset, one.why) for one in facts.storages] == [(True, None, "the file holds no storages")] * 2
+    assert [(one.absent, one.offset, one.why) for one in facts.storages] == [(True, None, "the file contains no storages")] * 2
 
 
 def test_a_storage_that_is_missing_or_of_another_size_is_damage(tmp_path: Path) -> None:
@@ -359,7 +359,7 @@ REPLACED: list[tuple[str, str, bytes | None, str, str]] = [
     ("torch-2.8.0/div", "data.pkl", None, "missing-record", "data.pkl"),
     ("torch-2.8.0/div", "code/__torch__/div.py", b"\xff\xfe", "bad-text", "is not text"),
     ("torch-2.8.0/save_floats", "byteorder", b"middle", "bad-byteorder", "expected little or big"),
-    ("torch-2.8.0/save_floats", ".storage_alignment", b"0", "bad-alignment", "expected a number above 0"),
+    ("torch-2.8.0/save_floats", ".storage_alignment", b"0", "bad-alignment", "expected a positive integer"),
     ("torch-2.8.0/save_floats", "data.pkl", b"\x80\x02", "cut-off", "ends before its STOP"),
     ("torch-1.2.0/div", "model.json", b"[", "bad-json", "is not JSON"),
     ("torch-1.2.0/div", "model.json", b"[]", "bad-json", "expected an object"),

@@ -139,5 +139,5 @@ def test_old_and_new_behaviour_are_told_apart(worker: TorchRelease, tmp_path: Pa
     "more", ["\n\ndef behaves(value):\n    return value.gone\n", "\nraise ValueError('no')\n", "\ndel SUBJECT\n"]
 )
 def test_a_probe_that_fails_by_itself_is_a_fault_of_ours(more: str, worker: TorchRelease, tmp_path: Path) -> None:
-    with pytest.raises(ReaderError, match="could not carry out 'deprecation'"):
+    with pytest.raises(ReaderError, match="failed to run 'deprecation'"):
         use(worker, tmp_path, "return 1", more=more)

@@ -207,7 +207,7 @@ def test_every_mistake_of_a_list_at_once(recorded: RecordedReleases) -> None:
         "list.txt:1: 2.4.1 has no operator 'aten::lineer'; did you mean aten::linear",
         "list.txt:2: expected backend KEY [fallback], needs NAME",
         "list.txt:5: ",
-        "list.txt:7: aten::relu stands here twice",
+        "list.txt:7: aten::relu is listed twice",
         "list.txt:8: expected backend KEY",
         "list.txt: registers aten::add.Tensor at no key",
     ]

@@ -91,7 +91,7 @@ def test_every_mistake_at_once_with_line_and_path(tmp_path: Path) -> None:
     expected = {
         "": "lacks 'torch'",
         "extra": "is not known",
-        "backend": "expected a text or null, found 5",
+        "backend": "expected a string or null, found 5",
         "fallback": 'expected true or false, found "no"',
         "needs": "expected a list of names",
         "operators[0].use": "expected registers, defines or calls, found",
@@ -114,7 +114,7 @@ def test_every_mistake_at_once_with_line_and_path(tmp_path: Path) -> None:
     [
         ({"schema_version": "1"}, 'schema_version: expected 1, found "1"'),
         ({"schema_version": True}, "schema_version: expected 1, found true"),
-        ({"extension": ""}, 'extension: expected a text, found ""'),
+        ({"extension": ""}, 'extension: expected a string, found ""'),
         ({"operators": {}}, "operators: expected a list, found {}"),
         ({"backend": None}, "operators[0].relies_on_decomposition: is true, but the manifest names no backend"),
     ],
@@ -128,7 +128,7 @@ def test_operators_that_stand_twice(tmp_path: Path) -> None:
     document = sample().document()
     document["operators"].append(document["operators"][0])
     (problem,) = problems(written(tmp_path, document))
-    assert problem.endswith("operators[3]: aten::linear stands here twice as one that the extension calls")
+    assert problem.endswith("operators[3]: aten::linear is listed twice as an operator that the extension calls")
 
 
 def test_a_kernel_that_is_missing_and_a_name_without_namespace(tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ def test_files_that_are_no_manifest(tmp_path: Path, text: str, said: str) -> Non
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="there is no such file"):
+    with pytest.raises(UsageError, match="file not found"):
         read_manifest(tmp_path / "none.json")
     (tmp_path / "latin.json").write_bytes(b"\xff\xfe")
     with pytest.raises(UsageError, match="cannot be read"):

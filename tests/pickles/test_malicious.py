@@ -114,7 +114,7 @@ def test_persistent_ids_of_anything_else_mean_nothing(pid: bytes) -> None:
 
 @pytest.mark.parametrize("data", [b"NX\x01\0\0\0a\x93.", b"X\x01\0\0\0aK\x01\x93.", b"K\x01K\x02\x93.", b"(l(l\x93."])
 def test_globals_that_are_named_by_no_texts(data: bytes) -> None:
-    with pytest.raises(Corrupt, match="two texts"):
+    with pytest.raises(Corrupt, match="two strings"):
         read(b"\x80\x04" + data)
 
 

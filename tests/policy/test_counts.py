@@ -118,7 +118,7 @@ def test_two_branches_merge_line_by_line(shared: Path, ours: dict[Key, Value], t
         ("behavior known-too = 7\n", "", f"counts.lock:5: behavior known-too has no line here: {PREDICT}"),
         ("behavior known-too = 7\n", "behavior known-to = 7\n", f"counts.lock:5: the policy has no behavior 'known-to'; did you mean 'known-too'?: {ACCEPT}"),
         ("behavior known = 2\nbehavior known-too = 7\n", "behavior known-too = 7\nbehavior known = 2\n", f"counts.lock:5: behavior known belongs before behavior known-too: {PREDICT}"),
-        ("behavior known = 2\n", "behavior known = 2\nbehavior known = 3\n", f"counts.lock:5: behavior known stands in line 4 already: remove one, then run {PREDICT}"),
+        ("behavior known = 2\n", "behavior known = 2\nbehavior known = 3\n", f"counts.lock:5: behavior known is already on line 4: remove one, then run {PREDICT}"),
         ("behavior known = 2\n", "<<<<<<< HEAD\nbehavior known = 2\n", f"counts.lock:4: is the mark of a merge conflict: keep the lines of one side, then run {ACCEPT}"),
         (f"aten::f.out = {SEEN}\n", f"aten::f.out = {SEEN}", "counts.lock:8: is cut off: the last line has no end; restore the file from version control"),
         (f"= {SEEN}\n", "= 3\n", "counts.lock:8: must be 'operator_waiver ID OPERATOR = DIGEST', with 16 hexadecimal digits, or 'waits'; found"),
@@ -139,7 +139,7 @@ def test_a_mistake_is_named_with_its_line_and_what_to_do(tmp_path: Path, old: st
 def test_a_lock_that_is_missing(tmp_path: Path) -> None:
     assert problems(tmp_path, None, {}) == []
     (said,) = problems(tmp_path, None)
-    assert said == f"counts.lock: there is no such file, though the policy has 6 tables to count: {ACCEPT} and {PREDICT}"
+    assert said == f"counts.lock: file not found, but the policy has 6 tables to count: {ACCEPT} and {PREDICT}"
 
 
 def test_bytes_that_are_no_text(tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_each_command_keeps_what_the_other_one_counts(tmp_path: Path) -> None:
 
 def test_lines_that_would_be_kept_must_be_clear(tmp_path: Path) -> None:
     (tmp_path / LOCK).write_text(lock_text(COUNTS) + "behavior odd = 4\n")
-    with pytest.raises(PolicyError, match=r"counts\.lock:9: behavior odd stands here twice, with different counts"):
+    with pytest.raises(PolicyError, match=r"counts\.lock:9: behavior odd is given twice, with different counts"):
         rewritten(read_lock(tmp_path), BY_JUDGING, {}, COUNTS.keys())
     assert rewritten(read_lock(tmp_path), BY_PREDICTING, {("behavior", "odd"): 4}, COUNTS.keys())["behavior", "odd"] == 4
     (tmp_path / LOCK).write_text(lock_text(COUNTS) + "<<<<<<<\n")

@@ -67,7 +67,7 @@ def test_a_mistake_is_named_with_file_line_and_place(policy: Path, file: str, ol
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ('after = "alternative"', 'after = "restored"', "timelines.toml:14: timeline[0].steps[1].after: waits for 'restored', which is no earlier step"),
+        ('after = "alternative"', 'after = "restored"', "timelines.toml:14: timeline[0].steps[1].after: waits for 'restored', which is not an earlier step"),
         ('version = "1.13.0"', 'version = "1.13.1"', "must be the first release of its line; found 1.13.1"),
     ],
 )  # fmt: skip

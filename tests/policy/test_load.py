@@ -54,13 +54,13 @@ def test_an_expired_waiver_is_no_mistake_of_the_file(write: Write, files: dict[s
 
 def test_a_missing_folder(tmp_path: Path) -> None:
     (found,) = mistakes(tmp_path / "nowhere")
-    assert found.endswith(": there is no such folder")
+    assert found.endswith(": directory not found")
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "empty.toml"])
 def test_a_folder_that_holds_no_policy(write: Write, name: str) -> None:
     (found,) = mistakes(write({name: ""}))
-    assert "holds no policy" in found
+    assert "contains no policy" in found
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_a_folder_that_holds_no_policy(write: Write, name: str) -> None:
         ("promises.toml", 'families = ["torch-save", "torchscript"]', 'families = [\n  "torch-save",\n  "torchsript",\n]', "P/promises.toml:14: options[0].families[1]: must be one of torch-save, torchscript, mobile, package, export; found 'torchsript'; did you mean 'torchscript'?"),
         ("promises.toml", 'families = ["torch-save", "torchscript"]', 'families = ["torch-save", "torch-save"]', "P/promises.toml:12: options[0].families: names torch-save more than once"),
         ("promises.toml", "forward_window_days = 14", "forward_window_days = -1", "P/promises.toml:4: policy.forward_window_days: must be at least 0; found -1"),
-        ("promises.toml", "forward_window_days = 14", 'forward_window_days = "14"', "P/promises.toml:4: policy.forward_window_days: must be a whole number; found '14'"),
+        ("promises.toml", "forward_window_days = 14", 'forward_window_days = "14"', "P/promises.toml:4: policy.forward_window_days: must be an integer; found '14'"),
         ("promises.toml", "forward_window_days = 14", 'forward_window_days = 14\nprofiles = [{ id = "a", asks = "x" }, { id = "a", asks = "y" }]', "P/promises.toml:5: policy.profiles[1].id: profile 'a' is already defined"),
         ("releases.toml", 'install = "whole"\n', "", "P/releases.toml:8: release[1]: key 'install' is missing"),
         ("formats.toml", "[[format]]", '[[release]]\nversion = "1.11.0"\ndate = 2022-03-10\nsource = "x"\ninstall = "whole"\n[[format]]', "P/formats.toml:12: release[0].install: applies to no release that is planned"),
@@ -140,11 +140,11 @@ def test_a_folder_that_holds_no_policy(write: Write, name: str) -> None:
         ("formats.toml", 'no_writer = "never left a branch"', 'no_writer = "x"\npending = "y"', "P/formats.toml:14: format[1].pending: is 'pending' and has 'no_writer'; only one can be true"),
         ("formats.toml", 'kind = "bytecode"', 'kind = "container"', "P/formats.toml:10: format[1].version: must be a name such as 'tar' for kind 'container'; found 6"),
         ("formats.toml", "version = 6", 'version = "six"', "P/formats.toml:10: format[1].version: must be a number for kind 'bytecode'; found 'six'"),
-        ("formats.toml", "version = 6", "version = 0", "P/formats.toml:10: format[1].version: must be a whole number above 0, or a name such as 'tar'; found 0"),
-        ("formats.toml", "version = 6", "version = true", "P/formats.toml:10: format[1].version: must be a whole number above 0, or a name such as 'tar'; found true"),
-        ("formats.toml", 'kind = "bytecode"\nversion = 6', 'kind = "container"\nversion = "no name"', "P/formats.toml:10: format[1].version: must be a whole number above 0, or a name such as 'tar'; found 'no name'"),
-        ("formats.toml", "[[format]]", '[[message]]\nid = "w"\nkind = "error"\nsays = [{ type = "E", text = "a", releases = ".." }]\nbecause = "x"\n[[format]]', "P/formats.toml:11: message[0].says: needs at least two texts"),
-        ("formats.toml", "[[format]]", '[[message]]\nid = "w"\nkind = "error"\nsays = [{ type = "E", text = "a", releases = "1.9.0" }, { type = "E", text = "a", releases = "1.10.0.." }]\nbecause = "x"\n[[format]]', "P/formats.toml:11: message[0].says[1].text: 'a' stands here already: one text has one set of releases"),
+        ("formats.toml", "version = 6", "version = 0", "P/formats.toml:10: format[1].version: must be a positive integer, or a name such as 'tar'; found 0"),
+        ("formats.toml", "version = 6", "version = true", "P/formats.toml:10: format[1].version: must be a positive integer, or a name such as 'tar'; found true"),
+        ("formats.toml", 'kind = "bytecode"\nversion = 6', 'kind = "container"\nversion = "no name"', "P/formats.toml:10: format[1].version: must be a positive integer, or a name such as 'tar'; found 'no name'"),
+        ("formats.toml", "[[format]]", '[[message]]\nid = "w"\nkind = "error"\nsays = [{ type = "E", text = "a", releases = ".." }]\nbecause = "x"\n[[format]]', "P/formats.toml:11: message[0].says: needs at least two strings"),
+        ("formats.toml", "[[format]]", '[[message]]\nid = "w"\nkind = "error"\nsays = [{ type = "E", text = "a", releases = "1.9.0" }, { type = "E", text = "a", releases = "1.10.0.." }]\nbecause = "x"\n[[format]]', "P/formats.toml:11: message[0].says[1].text: 'a' is already listed: one text has one set of releases"),
         ("formats.toml", "[[format]]", '[[message]]\nid = "w"\nkind = "error"\nsays = [{ type = "E", text = "a", releases = ".." }, { type = "E", text = "b", releases = "7.7.7.." }]\nbecause = "x"\n[[format]]', "P/formats.toml:11: message[0].says[1].releases: release '7.7.7' is not in the calendar"),
         ("formats.toml", "[[format]]", '[[message]]\nid = "w"\nkind = "error"\nsays = [{ type = "E", text = "a", releases = ".." }, { type = "an E", text = "b", releases = ".." }]\nbecause = "x"\n[[format]]', "P/formats.toml:11: message[0].says[1].type: must be a module such as 'numpy.core'; found 'an E'"),
         ("waivers/known.toml", 'id = "known"', 'id = "other"', "P/waivers/known.toml:2: waiver.id: waiver 'other' stands in known.toml; the file must have the waiver's name"),
@@ -198,7 +198,7 @@ def test_mistakes_of_different_kinds_in_one_file_are_named_together(write: Write
         "P/promises.toml:15: options[1].id: options 'default' is already defined at P/promises.toml:10",
         "P/promises.toml:21: rule[0].asks: key 'asks' is missing",
         "P/promises.toml:23: rule[0].ask: unknown key 'ask'; did you mean 'asks'?",
-        "P/promises.toml:29: tolerance[0].max_ulp: must be a whole number; found 4.5",
+        "P/promises.toml:29: tolerance[0].max_ulp: must be an integer; found 4.5",
         "P/promises.toml:34: unknown table 'tolerence'; did you mean 'tolerance'?",
     ]
 
@@ -230,7 +230,7 @@ def test_a_message_stays_on_one_line(write: Write, files: dict[str, str]) -> Non
 def test_a_policy_with_waivers_needs_their_lock(write: Write, files: dict[str, str]) -> None:
     del files[WAIVERS_LOCK]
     (said,) = mistakes(write(files))
-    assert said == f"P/{WAIVERS_LOCK}: there is no such file, though the policy has 1 waivers: torch-compat accept --write"
+    assert said == f"P/{WAIVERS_LOCK}: file not found, but the policy has 1 waivers: torch-compat accept --write"
     assert load_policy(write(files), counted=False).accepted is None
 
 

@@ -535,10 +535,10 @@ def test_no_privileges_are_gained_and_bounds_are_set(hostile: IsolatedModule) ->
     ],
 )
 def test_a_death_is_told_in_words(code: str, said: str, hostile: IsolatedModule) -> None:
-    with pytest.raises(ReaderError, match=f"died while it was to call attack: {said}") as caught:
+    with pytest.raises(ReaderError, match=f"died while trying to call attack: {said}") as caught:
         attack(hostile, code)
     assert caught.value.code == "died"
-    with pytest.raises(ReaderError, match="the process of this program is gone"):
+    with pytest.raises(ReaderError, match="the process that runs this program has exited"):
         hostile(B, B)
     assert gone(hostile._child.pid)
 
@@ -582,7 +582,7 @@ SLOWLY = (
 @pytest.mark.parametrize("code", ["__import__('time').sleep(60)", SLOWLY])
 def test_a_process_that_does_not_answer_in_time_is_ended(code: str, hostile: IsolatedModule) -> None:
     hostile._child.wait(0.5)
-    with pytest.raises(ReaderError, match="did not answer within"):
+    with pytest.raises(ReaderError, match="did not respond within"):
         attack(hostile, code)
     assert gone(hostile._child.pid)
 

@@ -62,11 +62,11 @@ def test_a_release_that_lies_about_its_version_is_refused(tmp_path: Path, says: 
     ("at_import", "code", "words"),
     [
         ("raise ImportError('libcudart.so.9: no such file')", "worker-died", "ImportError: libcudart.so.9: no such file"),
-        ("os._exit(0)", "worker-died", "it said nothing"),
+        ("os._exit(0)", "worker-died", "it printed nothing"),
         ("os.write(2, b'\\xff\\xfe bye\\n\\n'); os._exit(3)", "worker-died", "\ufffd\ufffd bye"),
         ("os.abort()", "worker-died", "died"),
         (f"os.write({FD}, b'{{\"identity\": '); os._exit(0)", "worker-died", "died"),
-        (f"os.close({FD}); time.sleep(60)", "worker-died", "it said nothing"),
+        (f"os.close({FD}); time.sleep(60)", "worker-died", "it printed nothing"),
         (f"os.write({FD}, b'{{\"identity\": '); time.sleep(60)", "no-answer", "has not answered for 1 s"),
         ("time.sleep(60)", "no-answer", "has not answered for 1 s"),
         (f"os.write({FD}, b'{{\"identity\": \\n')", "protocol", "does not speak JSON"),

@@ -34,5 +34,5 @@ def test_whether_it_loads(cell: Observation, expected: bool) -> None:
 
 
 def test_what_loads_once_of_twice() -> None:
-    with pytest.raises(CorpusError, match=r"torch-1\.5\.1/add default: loads in one of two processes only"):
+    with pytest.raises(CorpusError, match=r"torch-1\.5\.1/add default: loaded in only one of two runs"):
         loads(unstable(SAME, REFUSED))

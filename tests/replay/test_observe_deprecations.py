@@ -75,7 +75,7 @@ def test_what_is_known_is_not_used_again_unless_its_probe_changed(tree: Tree, tm
 
 def test_what_is_one_thing_and_then_another_is_no_observation(tree: Tree) -> None:
     probe(tree, "warnings.warn(os.environ['PYTHONHASHSEED'])")
-    with pytest.raises(ReaderError, match="deprecation old gives different results"):
+    with pytest.raises(ReaderError, match="deprecation old gave different results"):
         observed(tree)
 
 

@@ -35,10 +35,10 @@ def test_what_the_script_says_is_given_unchanged(tmp_path: Path, monkeypatch: py
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        ("os.abort()", "surveying 1.5.1 ended with crashed"),
-        ("time.sleep(30)", "surveying 1.5.1 ended with timed-out"),
-        ("raise ValueError('no')", "could not carry out 'survey': builtins.ValueError: no"),
-        ("return {1, 2}", "could not carry out 'survey': builtins.TypeError"),
+        ("os.abort()", "survey of torch 1.5.1 failed: crashed"),
+        ("time.sleep(30)", "survey of torch 1.5.1 failed: timed-out"),
+        ("raise ValueError('no')", "failed to run 'survey': builtins.ValueError: no"),
+        ("return {1, 2}", "failed to run 'survey': builtins.TypeError"),
     ],
 )
 def test_a_survey_that_fails_is_a_reader_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, words: str) -> None:

@@ -150,9 +150,9 @@ def test_what_people_wrote_stands_beside_the_fact() -> None:
         (b"[[label", "not valid TOML"),
         (b"\xff", "not UTF-8"),
         (b'a = "b"', "expected only"),
-        (b'[[label]]\nrelease = "1.6.0"\n', "expected the texts"),
+        (b'[[label]]\nrelease = "1.6.0"\n', "expected the strings"),
         (b'[[label]]\nrelease = "1.6.0"\nfact = "a"\nsays = "maybe"\nwhy = "b"\n', "expected one of real, noise"),
-        (b'[[label]]\nrelease = "1.6.0"\nfact = "a"\nsays = "real"\nwhy = ""\n', "expected the texts"),
+        (b'[[label]]\nrelease = "1.6.0"\nfact = "a"\nsays = "real"\nwhy = ""\n', "expected the strings"),
     ],
 )
 def test_labels_that_are_none_are_refused(text: bytes, said: str) -> None:

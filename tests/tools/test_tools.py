@@ -35,7 +35,7 @@ def test_generate_says_what_changed(small_tree: Path, tmp_path: Path, capsys: py
 @pytest.mark.parametrize(
     ("name", "arguments", "status", "said"),
     [
-        ("generate", ["--root", "nowhere"], 2, "there is no such directory"),
+        ("generate", ["--root", "nowhere"], 2, "directory not found"),
         ("rehearse", ["--release", "9.9.9"], 2, "has no torch release '9.9.9'"),
     ],
 )

@@ -102,7 +102,7 @@ class TarArchive(Archive):
             said = f"the header of {name!r} has the sum {found}, stated is {stated}"
             self._note("header-checksum", name, said, position)
         if size is None:
-            self._note("size-disagrees", name, f"states its size as {header[124:136]!r}, which is no number", position)
+            self._note("size-disagrees", name, f"states its size as {header[124:136]!r}, which is not a number", position)
             self._lost[name] = "has no size"
             return -1
         if header[156:157] in {b"x", b"g"}:
@@ -113,7 +113,7 @@ class TarArchive(Archive):
             size = int(told) if told.isascii() and told.isdigit() and len(told) < DIGITS else -1
             if size < 0:
                 self._note(
-                    "size-disagrees", name, f"its PAX header states its size as {told[:40]!r}, which is no number", position
+                    "size-disagrees", name, f"its PAX header states its size as {told[:40]!r}, which is not a number", position
                 )
                 self._lost[name] = "has no size"
                 return -1

@@ -107,7 +107,7 @@ class ZipArchive(Archive):
             if prefix and record.startswith(prefix):
                 member.record = record = record[cut:]
             elif prefix:
-                self._shared.note("outside-folder", record, f"lies outside the folder {self.folder!r}", member.header_offset)
+                self._shared.note("outside-folder", record, f"is outside the folder {self.folder!r}", member.header_offset)
             if record in index:
                 said = f"is there more than once: at {index[record].header_offset} and at {member.header_offset}"
                 self._shared.note("duplicate-name", record, said, member.header_offset)
@@ -127,7 +127,7 @@ class ZipArchive(Archive):
         if counts and 2 * counts[best] > len(names):
             return best
         if names:
-            self._shared.note("no-folder", None, "its members lie in no common folder; PyTorch puts every record into one")
+            self._shared.note("no-folder", None, "its members have no common folder; PyTorch puts every record into one")
         return ""
 
     def member(self, record: str) -> Member:
@@ -237,7 +237,7 @@ class ZipArchive(Archive):
         if raw[start : start + 4] == LOCAL_SIGNATURE and start + LOCAL_SIZE <= end:
             self._unlisted(start, end)
         elif start == 0:
-            note("junk-before", None, f"{end} bytes stand before the first record", 0)
+            note("junk-before", None, f"{end} bytes precede the first record", 0)
         else:
             said = f"{end - start} bytes that belong to nothing follow the record {after!r}"
             note("junk-between", after, said, start)
@@ -267,7 +267,7 @@ class ZipArchive(Archive):
         text = bytes(self.view(".storage_alignment")[:20])
         if not text.isdigit() or int(text) == 0:
             where = f"{self.path}, record '.storage_alignment'"
-            raise Corrupt(f"holds {text!r}, expected a number above 0", where=where, code="bad-alignment")
+            raise Corrupt(f"contains {text!r}, expected a positive integer", where=where, code="bad-alignment")
         return int(text)
 
     def calculated_offsets(self, alignment: int | None = None, cursor: int = 0) -> list[tuple[int, int]]:

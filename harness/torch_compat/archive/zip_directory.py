@@ -208,7 +208,7 @@ class Directory:
             real = stop - length
             if 0 <= start < real and raw[real : real + 4] == CENTRAL_SIGNATURE and raw[:4] != LOCAL_SIGNATURE:
                 self.shift = real - start
-                self._add("junk-before", None, f"{self.shift} bytes stand before the archive, which its offsets do not count", 0)
+                self._add("junk-before", None, f"{self.shift} bytes precede the archive, and its offsets do not count them", 0)
                 self._read(real, stop)
                 return
         for count, length, start in statements:
@@ -352,7 +352,7 @@ class Directory:
             raise Corrupt(f"starts or ends like a zip archive, but {why}, and no record", where=shared.path, code="no-directory")
         self._add("no-directory", None, why, size)
         if position:
-            self._add("junk-before", None, f"{position} bytes stand before the first record", 0)
+            self._add("junk-before", None, f"{position} bytes precede the first record", 0)
         walk = _Walk(raw, shared.allowance)
         padded = 0
         while True:

@@ -258,7 +258,7 @@ class Member:
         name = raw[named : named + name_length]
         if signature != LOCAL_SIGNATURE:
             if name != self._name:
-                self._spoil("no-header", f"no local header stands at {start}, where the directory says", start)
+                self._spoil("no-header", f"there is no local header at {start}, where the directory places it", start)
                 return
             shared.note("bad-signature", self.record, f"its local header starts with {signature.hex(' ')}", start)
         if name != self._name:
@@ -381,7 +381,7 @@ class Member:
         at = self._offset + self._stored
         form = DESCRIPTOR64 if wide else DESCRIPTOR
         if at + form.size > shared.directory:
-            shared.note("cut-off", self.record, "ends without the data descriptor that has to follow", at)
+            shared.note("cut-off", self.record, "ends without the data descriptor that must follow", at)
             return
         signature, *numbers = form.unpack(shared.raw[at : at + form.size])
         stated = [self.crc, self.stored_size, self.size]

@@ -58,12 +58,12 @@ def outputs_of(given: tuple[str, ...], whole: tuple[str, ...] = WHOLE) -> dict[P
     for one in given:
         form, equals, name = one.partition("=")
         if not equals or not name or form not in {*whole, *FORMS}:
-            what = f"{form!r} is no format" if equals and name else f"{one!r} is no FORMAT=FILE"
+            what = f"{form!r} is not a known format" if equals and name else f"{one!r} is not FORMAT=FILE"
             raise UsageError(
                 f"--output: {what}", hint=f"formats: {', '.join((*whole, *FORMS))}; --output junit=report.xml", code="output"
             )
         if Path(name) in found:
-            raise UsageError(f"--output: {name} is named twice", code="output")
+            raise UsageError(f"--output: {name} is given twice", code="output")
         found[Path(name)] = form
     return found
 

@@ -111,7 +111,9 @@ def record(
             raise UsageError(
                 "to load an extension, name a release that is built here", hint="use --reader torch-X.Y.Z instead of --release"
             )
-        raise UsageError("--operators needs the release that the list belongs to", hint="use --release X.Y.Z instead of --reader")
+        raise UsageError(
+            "--operators needs --release X.Y.Z, the release that the list is for", hint="use --release X.Y.Z instead of --reader"
+        )
     version = known_release(asked, recorded.known)
     listed = None if listing is None else (_text(listing), str(listing))
     called = name or module or (library.stem if library is not None else listing.stem if listing is not None else "")
@@ -159,7 +161,7 @@ def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise UsageError("there is no such file", where=str(path), code="no-file") from None
+        raise UsageError("file not found", where=str(path), code="no-file") from None
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot be read: {error}", where=str(path), code="no-file") from error
 

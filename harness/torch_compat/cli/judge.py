@@ -154,7 +154,7 @@ def _write_page(folder: Path, files: dict[str, str]) -> None:
 
 def _baseline(path: Path) -> dict[str, tuple[tuple[str, int, str], ...]]:
     if not path.is_file():
-        raise UsageError("there is no such file", where=str(path), code="baseline")
+        raise UsageError("file not found", where=str(path), code="baseline")
     return read_baseline(read_whole(path), str(path))
 
 

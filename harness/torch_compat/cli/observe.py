@@ -175,9 +175,9 @@ def observe(
     builds = [release for release in found if isinstance(release, BuildRelease)]
     if builds and (missing or record or recorded):
         raise UsageError(
-            f"{builds[0].build.name} is a build: what it does never enters the corpus, so it cannot be combined with --missing, "
-            "--record or --recorded",
-            hint="torch-compat candidate keeps what builds do in trees of their own",
+            f"{builds[0].build.name} is a build; builds are never recorded in the corpus, so --missing, --record and --recorded "
+            "cannot be used with it",
+            hint="torch-compat candidate writes each build's results to its own directory",
         )
     if options is not None and options not in {entry.id for entry in policy.options}:
         known = ", ".join(entry.id for entry in policy.options)
@@ -268,13 +268,13 @@ def _everywhere(place: Root, recipe: str, *, yes: bool, commands: bool, trust: b
 def _check_reference(asked: list[str], *, wrong: bool) -> None:
     if asked and wrong:
         raise UsageError(
-            "observations of the reference reader are never recorded, so it cannot be combined with --missing, --record, --recorded "
-            "or --deprecations"
+            "the reference reader cannot be combined with --missing, --record, --recorded or --deprecations: its observations are "
+            "never recorded"
         )
     for reader in asked:
         if reader != NAME:
             raise UsageError(
-                f"{reader}: the reference reader reads each fixture at the horizon of its own writer",
+                f"{reader}: the reference reader uses the semantics of the release that wrote each fixture",
                 hint=f"use --reader {NAME}; for one file at another horizon: torch-compat run PATH --reader {reader}",
             )
 

@@ -113,8 +113,8 @@ def _write(root: Path | None, name: str, draft: str | None, alternative: str | N
     """
     if draft is None:
         raise UsageError(
-            "a new file format has no policy file of its own",
-            hint="add its [[format]] to policies/torch/formats.toml once the calendar has the release that reads it",
+            "a new file format does not get its own policy file",
+            hint="add its [[format]] to policies/torch/formats.toml once the release that can read it is in the calendar",
         )
     if not re.fullmatch(IDENTIFIER, name):
         raise UsageError(
@@ -123,7 +123,9 @@ def _write(root: Path | None, name: str, draft: str | None, alternative: str | N
     if not alternative:
         raise UsageError("--write requires an alternative", hint="use --alternative TEXT")
     if not any(step.event and step.release for step in steps):
-        raise UsageError("no step has a release in the calendar, so there is nothing to write yet", code="calendar-ends")
+        raise UsageError(
+            "no step falls on a release that is in the calendar yet, so there is nothing to write", code="calendar-ends"
+        )
     place = find_root(root)
     path = place.inside(f"policies/torch/deprecations/{name}.toml")
     with changing(place.path):

@@ -216,8 +216,8 @@ def _recordable(chosen: list[StatedUpgrader], build: Build | None, place: Root |
     for one in chosen:
         if known.get(one.id) != one:
             raise UsageError(
-                f"{one.id} is not an upgrader of {UPGRADERS} in this form, so judge would ignore its proof",
-                hint=f"add its table to {UPGRADERS}, or prove it with a build, which has its own tree",
+                f"{one.id} {'does not match its' if one.id in known else 'has no'} table in {UPGRADERS}, so judge would ignore its proof",
+                hint=f"add its table to {UPGRADERS}, or prove it with a build, whose results are stored separately",
                 code="upgrader",
             )
 
@@ -357,7 +357,7 @@ def _write(folder: Path, proofs: list[Proof]) -> list[str]:
     from torch_compat.writes import put  # noqa: PLC0415
 
     if not folder.is_dir():
-        raise UsageError("there is no such directory", where=plain(str(folder)), hint="create it first", code="output")
+        raise UsageError("directory not found", where=plain(str(folder)), hint="create it first", code="output")
     written = []
     for proof in proofs:
         for at, one in enumerate(proof.counterexamples, 1):

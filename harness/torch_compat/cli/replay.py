@@ -147,7 +147,8 @@ def _reference_chosen(policy: Policy, names: tuple[str, ...]) -> bool:
     for name in names:
         if is_reference(name) and name != NAME:
             raise UsageError(
-                f"{name}: the reference reader reads each fixture at the horizon of its own writer", hint=f"use --reader {NAME}"
+                f"{name}: the reference reader uses the semantics of the release that wrote each fixture",
+                hint=f"use --reader {NAME}",
             )
     return NAME in names if names else REFERENCE_BY_DEFAULT and any(rule.id == RULE for rule in policy.rules)
 

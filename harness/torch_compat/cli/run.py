@@ -75,7 +75,7 @@ def run(
     """
     if not path.is_file():
         raise UsageError(
-            "is a directory, not a file" if path.is_dir() else "there is no such file", where=plain(str(path)), code="no-file"
+            "is a directory, not a file" if path.is_dir() else "file not found", where=plain(str(path)), code="no-file"
         )
     given = read_arguments(arguments) if arguments is not None else []
     if is_reference(reader):

@@ -84,7 +84,7 @@ def signoff(
     if withdraw:
         return _withdraw(place, version, name, day, reasons)
     if len(accepted) != len(reasons):
-        raise UsageError(f"{len(accepted)} --accept and {len(reasons)} --because, expected one reason for each")
+        raise UsageError(f"got {len(accepted)} --accept and {len(reasons)} --because; give one --because for each --accept")
     return _sign(place, version, name, day, dict(zip(accepted, (_text(one, "--because", "") for one in reasons), strict=True)))
 
 

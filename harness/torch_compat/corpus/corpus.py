@@ -188,7 +188,7 @@ def _files(folder: Path, release: Path, manifest: Manifest) -> list[CorpusDamage
         except OSError:
             found_there = None
         if found_there is None or not stat.S_ISREG(found_there.st_mode):
-            what = "is no regular file" if os.path.lexists(path) else "there is no such file"
+            what = "is not a regular file" if os.path.lexists(path) else "does not exist"
             damage.append(CorpusDamage("missing-file", subject, f"is listed in the manifest, but {what}"))
             continue
         size = found_there.st_size  # first: what is listed with a few bytes is not read if it has a million times as many
@@ -228,7 +228,9 @@ def _pins(folder: Path, manifests: list[Manifest]) -> list[CorpusDamage]:
         if error.code != "missing-file":
             return [CorpusDamage("unreadable-pins", FROZEN, str(error).replace(f"{folder}/", ""))]
         return (
-            [CorpusDamage("missing-file", FROZEN, f"pins {len(entries)} entries, but there is no such file")] if entries else []
+            [CorpusDamage("missing-file", FROZEN, f"file not found, but the manifests have {len(entries)} entries to pin")]
+            if entries
+            else []
         )
     damage = []
     for name, pin in sorted(entries.items()):
@@ -250,7 +252,7 @@ def read_frozen(path: Path) -> dict[str, str]:
         CorpusError: there is no such file, it is too large, or a line is not a pin.
     """
     if not path.is_file():
-        raise CorpusError("there is no such file", where=str(path), code="missing-file")
+        raise CorpusError("file not found", where=str(path), code="missing-file")
     pins: dict[str, str] = {}
     try:
         lines = read_whole(path).decode("ascii").split("\n")
@@ -261,7 +263,7 @@ def read_frozen(path: Path) -> dict[str, str]:
     for number, line in enumerate(lines, 1):
         pin, gap, name = line.partition("  ")
         if not gap or len(pin) != 64 or name in pins or not all(map(is_plain, name.split("/"))):
-            raise CorpusError("is not '<digest>  <fixture>', or names a fixture again", where=f"{path}:{number}", code="bad-line")
+            raise CorpusError("is not '<digest>  <fixture>', or repeats a fixture", where=f"{path}:{number}", code="bad-line")
         pins[name] = pin
     return pins
 

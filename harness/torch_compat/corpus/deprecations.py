@@ -152,9 +152,9 @@ def _parse_use(entry: dict[str, Any]) -> Use:
     if use.outcome not in OUTCOMES:
         raise ValueError(f"unknown outcome {use.outcome!r}")
     if use.behaves not in BEHAVIOURS:
-        raise ValueError(f"behaves {use.behaves!r}, expected 'old', 'new' or null")
+        raise ValueError(f"'behaves' is {use.behaves!r}, expected 'old', 'new' or null")
     if (use.error is not None) is not (use.outcome in {"raised", "lacks", "crashed"}):
         raise ValueError(f"is {use.outcome!r}, but has {'an' if use.error else 'no'} error")
     if use.behaves is not None and use.outcome != "worked":
-        raise ValueError(f"is {use.outcome!r}, but is said to behave as {use.behaves}")
+        raise ValueError(f"is {use.outcome!r}, but is recorded as behaving as {use.behaves}")
     return use

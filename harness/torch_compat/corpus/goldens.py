@@ -69,14 +69,12 @@ class Goldens:
         if field == "readback" and name in PLAIN:
             return name
         if name.__class__ is not str:
-            raise CorpusError(
-                f"has {field} of {name!r:.60}, expected the id of a value in {GOLDENS}", where=where, code="bad-line"
-            )
+            raise CorpusError(f"{field} is {name!r:.60}, expected the id of a value in {GOLDENS}", where=where, code="bad-line")
         known = self._full.get((field, name))
         if known is not None:
             return known
         if name not in self._told:
-            what = f"names the {field} {name[:40]!r}, which no {GOLDENS} that can be read tells"
+            what = f"refers to the {field} {name[:40]!r}, which is in no readable {GOLDENS}"
             raise CorpusError(what, where=where, hint="restore it from version control", code="missing-value")
         value, told = self._told[name]
         try:
@@ -112,13 +110,15 @@ def _read(path: Path) -> dict[str, tuple[Any, str]]:
         if entry["kind"] != "value" or name.__class__ is not str or "value" not in entry:
             raise CorpusError("is not a value with its id", where=where, code="bad-line")
         if name in told:
-            raise CorpusError(f"tells the value {name!r:.60} again", where=where, code="duplicate")
+            raise CorpusError(f"duplicate value {name!r:.60}", where=where, code="duplicate")
         try:
             right = value_id(entry["value"])
         except RecursionError as error:
             raise CorpusError("is nested too deeply", where=where, code="bad-line") from error
         if right != name:
-            raise CorpusError(f"value {name!r:.60} was edited: its id is not the digest of the rest", where=where, code="edited")
+            raise CorpusError(
+                f"value {name!r:.60} was edited: its id does not match the digest of its contents", where=where, code="edited"
+            )
         told[name] = entry["value"], where
     return told
 

@@ -73,7 +73,7 @@ def read_lines(path: Path, kind: str) -> tuple[dict[str, Any], list[tuple[int, d
     try:
         body = read_whole(path)
     except FileNotFoundError:
-        raise CorpusError("there is no such file", where=str(path), code="missing-file") from None
+        raise CorpusError("file not found", where=str(path), code="missing-file") from None
     except IsADirectoryError:
         raise CorpusError("is a folder, expected a file of JSON lines", where=str(path), code="missing-file") from None
     except OSError as error:
@@ -130,7 +130,7 @@ def _check_footer(path: Path, body: bytes, parsed: list[tuple[int, dict[str, Any
     above = body[: body.rstrip(b"\n").rfind(b"\n") + 1]
     if footer.get("lines") != len(parsed) - 1 or footer.get("sha256") != hashlib.sha256(above).hexdigest():
         raise CorpusError(
-            "was changed after it was recorded: its last line does not fit the lines above",
+            "was changed after it was recorded: its last line does not match the lines above",
             where=f"{path}:{parsed[-1][0]}",
             hint="restore it from version control, or record it again",
             code="edited",

@@ -227,7 +227,7 @@ def read_manifest(path: Path, goldens: Goldens | None = None) -> Manifest:
     header, lines = read_lines(path, "manifest")
     release = header.get("release")
     if not isinstance(release, str) or path.parent.name != release_folder(release):
-        raise CorpusError(f"is the manifest of release {release!r}, but lies in {path.parent.name!r}", where=f"{path}:1")
+        raise CorpusError(f"is the manifest of release {release!r}, but is in {path.parent.name!r}", where=f"{path}:1")
     if release != SYNTHETIC:
         _check_release(release, f"{path}:1")
     goldens = goldens or Goldens(path.parent.parent)
@@ -273,10 +273,10 @@ def read_manifest(path: Path, goldens: Goldens | None = None) -> Manifest:
         _check_entry(entry, where)
         recipe = entry["recipe"]
         if recipe in seen:
-            raise CorpusError(f"lists recipe {recipe!r} again, after line {seen[recipe]}", where=where, code="duplicate")
+            raise CorpusError(f"recipe {recipe!r} is already listed on line {seen[recipe]}", where=where, code="duplicate")
         seen[recipe] = number
         if entry["writer"] not in writers:
-            raise CorpusError(f"names the unknown writer {entry['writer']!r}", where=where, code="bad-line")
+            raise CorpusError(f"refers to the unknown writer {entry['writer']!r}", where=where, code="bad-line")
     return Manifest(release, writers, tuple(fixtures), tuple(not_writable))
 
 
@@ -292,7 +292,7 @@ def _check_identity(identity: Any) -> None:
         raise TypeError(f"identity is {identity.__class__.__name__}, expected an object")
     for name, value in identity.items():
         if value is not None and value.__class__ not in {str, int, float, bool}:
-            raise ValueError(f"identity.{name!r:.60} is {value.__class__.__name__}, expected a text or a number")
+            raise ValueError(f"identity.{name!r:.60} is {value.__class__.__name__}, expected a string or a number")
 
 
 def _check_entry(entry: dict[str, Any], where: str) -> None:
@@ -301,10 +301,10 @@ def _check_entry(entry: dict[str, Any], where: str) -> None:
         (name for name, text in entry.items() if text.__class__ is str and not text.isascii() and not _is_whole(text)), None
     )
     if odd is not None:
-        raise CorpusError(f"holds an unpaired surrogate in {odd}", where=where, code="bad-line")
+        raise CorpusError(f"contains an unpaired surrogate in {odd}", where=where, code="bad-line")
     recipe = entry["recipe"]
     if not is_plain(recipe):
-        what = f"names the recipe {recipe[:80]!a}, expected the plain name of a file: letters, digits and _ . + -"
+        what = f"recipe is {recipe[:80]!a}, expected a file name made of letters, digits and _ . + -"
         raise CorpusError(what, where=where, code="outside")
     if "file" not in entry:
         return
@@ -314,8 +314,8 @@ def _check_entry(entry: dict[str, Any], where: str) -> None:
         raise CorpusError(what, where=where, code="bad-line")
     if not is_plain(file) or file == MANIFEST:
         raise CorpusError(
-            f"{recipe}: names the file {file[:80]!a}, expected the plain name of an archive beside this manifest, "
-            f"as {recipe}{EXTENSIONS[family]}",
+            f"{recipe}: file is {file[:80]!a}, expected the file name of an archive in the manifest's directory, "
+            f"such as {recipe}{EXTENSIONS[family]}",
             where=where,
             code="outside",
         )
@@ -334,7 +334,7 @@ def _check_lists(entry: dict[str, Any]) -> None:
     for name in ("operators", "formats"):
         for text in entry.get(name, ()):
             if text.__class__ is not str:
-                raise ValueError(f"{name} holds {text!r:.60}, expected texts")
+                raise ValueError(f"{name} contains {text!r:.60}, expected strings")
 
 
 def _is_whole(text: str) -> bool:

@@ -215,7 +215,7 @@ def parse_probe(name: str, entry: dict[str, Any]) -> Probe:
     if entry["key"].__class__ is not str:
         raise ValueError("the key of a probe is not a string")
     if error is not None and not all(error[part].__class__ is str for part in ("type", "message")):
-        raise ValueError(f"probe {name!r:.60} has an error without the texts type and message")
+        raise ValueError(f"the error of probe {name!r:.60} must have the strings 'type' and 'message'")
     return Probe(name, entry["key"], checks, error)
 
 
@@ -479,39 +479,39 @@ def _check_types(body: dict[str, Any]) -> None:
     """What judging and showing take for granted of an outcome, so that no other value comes so far."""
     for name in ("stage", "signal", "digest"):
         if body.get(name, "").__class__ is not str:
-            raise ValueError(f"{name} is {body[name]!r:.60}, expected a text")
+            raise ValueError(f"{name} is {body[name]!r:.60}, expected a string")
     if body.get("count", 0).__class__ is not int or body.get("count", 0) < 0:
-        raise ValueError(f"count is {body['count']!r:.60}, expected a number, 0 or more")
+        raise ValueError(f"count is {body['count']!r:.60}, expected a non-negative integer")
     for name in ("errors", "warnings"):
         if not all(part.__class__ is str for pair in body.get(name, ()) for part in pair):
-            raise ValueError(f"{name} holds values that are not strings, expected pairs of strings")
+            raise ValueError(f"{name} contains values that are not strings, expected pairs of strings")
     if body.get("heard", False).__class__ is not bool:
         raise ValueError(f"heard is {body['heard']!r:.60}, expected true or false")
     for where, warnings in body.get("said", ()):
         if not all(part.__class__ is str for part in (where, *(part for pair in warnings for part in pair))):
-            raise ValueError("said holds values that are not strings, expected places and pairs of strings")
+            raise ValueError("said contains values that are not strings, expected places and pairs of strings")
     for difference in body.get("differences", ()):
         if not all(difference[name].__class__ is str for name in ("kind", "where")):
-            raise ValueError("a difference has no text for kind or where")
+            raise ValueError("'kind' and 'where' of a difference must be strings")
     for extent in body.get("extent", ()):
         frontier = extent["frontier"]
         if extent["kind"].__class__ is not str or extent["dtype"].__class__ is not str or extent["count"].__class__ is not int:
-            raise ValueError(f"the extent {extent!r:.80} is not {{kind, dtype, count, frontier}}, texts and a number")
+            raise ValueError(f"the extent {extent!r:.80} is not {{kind, dtype, count, frontier}}, strings and a number")
         if extent["kind"] == OTHER_ERROR and not all(
             len(pair) == 4 and all(part.__class__ is str for part in pair) for pair in extent["errors"]
         ):
-            raise ValueError("the extent of errors has no classes and texts of both sides")
+            raise ValueError("the errors of an extent must be lists of four strings, the class and message on both sides")
         if frontier is not None:
             for gap, steps in frontier:
                 _distance(gap)
                 _distance(steps)
     for paths, _ in body.get("departures", ()):
         if not all(path.__class__ is str for path in paths):
-            raise ValueError("departures hold a path that is not a string")
+            raise ValueError("departures contains a path that is not a string")
 
 
 def _distance(value: Any) -> None:
     if value.__class__ is int or value.__class__ is float:
         return
     if value not in ("nan", "inf", "-inf"):
-        raise ValueError(f"a frontier holds {value!r:.60}, expected a number, 'nan' or 'inf'")
+        raise ValueError(f"a frontier contains {value!r:.60}, expected a number, 'nan' or 'inf'")

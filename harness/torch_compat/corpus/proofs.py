@@ -208,7 +208,7 @@ def _check(facts: dict[str, Any], path: Path) -> None:
     counts = [facts["count"], facts["confirmed"], *facts["calls"].values()]
     if not texts or any(one.__class__ is not int or one < 0 for one in counts):
         raise CorpusError(
-            "names readers by texts and counts calls from 0, found something else", where=str(path), code="bad-line"
+            "readers must be strings, and counts of calls must be non-negative integers", where=str(path), code="bad-line"
         )
     if facts["upgrader"] + SUFFIX != path.name:
         said = f"is of the upgrader {facts['upgrader'][:80]!a}, expected the one that the file is named after"

@@ -115,7 +115,7 @@ def read_recipe(path: Path) -> Recipe:
         raise CorpusError(f"FAMILY is {family!r}, expected one of {', '.join(EXTENSIONS)}", where=str(path))
     operators = constants.get("OPERATORS")
     if not isinstance(operators, list) or not all(isinstance(name, str) for name in operators):
-        raise CorpusError("has no constant OPERATORS, a list of qualified names (empty where none matters)", where=str(path))
+        raise CorpusError("has no OPERATORS constant: a list of qualified names, empty if no operator matters", where=str(path))
     since = _text(constants, "SINCE", path)
     until = _text(constants, "UNTIL", path) if "UNTIL" in constants else None
     why = _text(constants, "WHY", path) if "WHY" in constants else ""
@@ -207,7 +207,7 @@ def _constants(path: Path) -> tuple[dict[str, Any], str, str]:
                 constants[name] = _literal(node.value, path)
     summary = (ast.get_docstring(tree) or "").strip()
     if not summary:
-        raise CorpusError("has no docstring that states what it tests", where=f"{path}:1")
+        raise CorpusError("has no docstring that says what it tests", where=f"{path}:1")
     return constants, summary, _program_hash(source, tree)
 
 

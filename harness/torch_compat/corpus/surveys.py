@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 SCHEMA_VERSION = 1
-HINT = "take it from version control, or observe that release again and record"
+HINT = "restore it from version control, or observe that release again with --record"
 RELEASES: Final = "operators/releases.jsonl"
 FILES: Final = {
     "schemas": ("operators/schemas.txt", "texts"),
@@ -118,7 +118,7 @@ def parse_survey(release: str, identity: Mapping[str, Any], recorded: dt.date, s
         if not holds:
             raise CorpusError(message, where=where, hint="see harness/torch_compat/inside/survey.py", code="survey")
 
-    need(isinstance(survey, dict), "is no JSON object")
+    need(isinstance(survey, dict), "is not a JSON object")
     need(survey.keys() == FILES.keys(), f"has the sections {sorted(survey)}, expected {sorted(FILES)}")
     for name, section in survey.items():
         at = f"section {name!r}"
@@ -136,7 +136,7 @@ def parse_survey(release: str, identity: Mapping[str, Any], recorded: dt.date, s
             again = _entries(name, facts)
         except (TypeError, KeyError, AttributeError, ValueError) as error:
             raise CorpusError(
-                f"{at}: entries are not of the form of that section: {error!r}", where=where, code="survey"
+                f"{at}: entries do not have the format of that section: {error!r}", where=where, code="survey"
             ) from error
         need(again == section["entries"], f"{at}: its entries would not be read back as they are")
     return Survey(release, dict(identity), recorded, {name: SurveySection(**survey[name]) for name in FILES})

@@ -33,7 +33,7 @@ def load_json(archive: ZipArchive, record: str) -> dict[str, Any]:
     """
     where, size = f"{archive.path}, record {record!r}", archive.member(record).size
     if size > archive.allowance.memory // 2:  # not read at all: `parsed` counts 4 bytes for each of it, against twice that memory
-        said = f"holds JSON of {size} bytes, of at most {archive.allowance.memory // 2}"
+        said = f"contains JSON of {size} bytes, of at most {archive.allowance.memory // 2}"
         raise Unsafe(said, where=where, code="too-large")
     return parsed(archive.record(record), archive.allowance, where)
 
@@ -56,7 +56,7 @@ def parsed(data: bytes, allowance: Allowance, where: str) -> dict[str, Any]:
     # a number and its place 40 bytes, a list of its own 72, a dictionary with its first entries 250, a text 55 and its letters
     needed = 40 * commas + 72 * lists + 250 * objects + 30 * quotes + 4 * size
     if needed > 2 * allowance.memory:
-        raise Unsafe(f"holds JSON whose values take up to {needed} bytes, more than is allowed", where=where, code="too-large")
+        raise Unsafe(f"contains JSON whose values take up to {needed} bytes, more than is allowed", where=where, code="too-large")
     try:
         allowance.spend(size // 8 + commas // 2 + lists + 2 * objects + quotes // 2)
     except Unsafe as error:
@@ -67,7 +67,7 @@ def parsed(data: bytes, allowance: Allowance, where: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise Corrupt(f"is not JSON: {cut(str(error), 200)}", where=where, code="bad-json") from error
     if not isinstance(found, dict):
-        raise Corrupt(f"holds a {type(found).__name__}, expected an object", where=where, code="bad-json")
+        raise Corrupt(f"contains a {type(found).__name__}, expected an object", where=where, code="bad-json")
     return found
 
 
@@ -119,7 +119,7 @@ def add_program(archive: ZipArchive, facts: Facts, record: str, program: dict[st
         results += sorted({union(one)[0] for one in graph["outputs"]}.difference(results))
     except (LookupError, TypeError, AttributeError, ValueError) as error:
         where = f"{archive.path}, record {record!r}"
-        said = f"is no exported program: {type(error).__name__} {cut(str(error), 200)}"
+        said = f"is not an exported program: {type(error).__name__} {cut(str(error), 200)}"
         raise Corrupt(said, where=where, code="bad-program") from error
 
 

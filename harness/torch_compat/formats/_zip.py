@@ -39,7 +39,7 @@ def text(archive: ZipArchive, record: str, longest: int = 1 << 16) -> str:
     """
     data = archive.record(record)
     if len(data) > longest:
-        said = f"holds {len(data)} bytes, expected a short text"
+        said = f"contains {len(data)} bytes, expected a short text"
         raise Corrupt(said, where=f"{archive.path}, record {record!r}", code="bad-record")
     return data.decode("ascii", "replace").strip()
 
@@ -55,7 +55,7 @@ def file_format(archive: ZipArchive, names: frozenset[str]) -> dict[str, int]:
             said = text(archive, record)
             if not said.isdigit() or len(said) > 9:
                 where = f"{archive.path}, record {record!r}"
-                raise Corrupt(f"holds {said[:40]!r}, expected a number", where=where, code="bad-version")
+                raise Corrupt(f"contains {said[:40]!r}, expected a number", where=where, code="bad-version")
             return {"file-format": int(said)}
     return {}
 
@@ -117,7 +117,7 @@ def add_storages(
         if skipped and not member.size:
             one.absent = storage.nbytes > 0
         elif member.size != storage.nbytes:
-            said = f"holds {member.size} bytes, the pickle expects {storage.nbytes}"
+            said = f"contains {member.size} bytes, the pickle expects {storage.nbytes}"
             note(archive, "size-disagrees", record, said)
         if member.method:
             one.offset, one.why = None, COMPRESSED

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["FAMILY", "LAYOUT", "read", "versions"]
 
 LAYOUT, FAMILY = "bare_pickle", "torch-save"
-WHY = "the file holds no storages"
+WHY = "the file contains no storages"
 
 
 def versions(archive: Archive) -> dict[str, int]:  # noqa: ARG001 - as every format

@@ -150,7 +150,7 @@ def read_metadata(folder: str, allowance: Allowance) -> Checkpoint:
     for name, value in values.items():
         allowance.spend(SHARD)
         if not isinstance(name, str):
-            raise _bad(path, f"names a value by {brief(name, 40)}, expected a text")
+            raise _bad(path, f"names a value by {brief(name, 40)}, expected a string")
         parts = places.pop(name, {})
         keys = paths.get(name) if isinstance(paths, dict) else None
         keys = keys if isinstance(keys, tuple) and keys and all(isinstance(key, str | int) for key in keys) else (name,)
@@ -176,7 +176,7 @@ def _class(value: Any) -> str:
 def _state(value: Any, name: str, where: str) -> dict[Any, Any]:
     """The attributes of an object of a class of torch.distributed."""
     if _class(value) != name or not isinstance(value.state, dict):
-        raise _bad(where, f"holds {brief(value, 80)}, expected an object of the class {name}")
+        raise _bad(where, f"contains {brief(value, 80)}, expected an object of the class {name}")
     state: dict[Any, Any] = value.state
     return state
 
@@ -198,9 +198,9 @@ def _places(stored: dict[Any, Any], where: str, allowance: Allowance) -> dict[st
         name, start = key.get("fqn"), key.get("offset")
         file = place.get("relative_path")
         if not isinstance(name, str) or not isinstance(file, str):
-            raise _bad(where, f"places {brief(name, 40)} in {brief(file, 40)}, expected two texts")
+            raise _bad(where, f"places {brief(name, 40)} in {brief(file, 40)}, expected two strings")
         if not _is_inside(file):
-            raise _bad(where, f"places {brief(name, 40)} in {brief(file, 80)}, which is no file in the directory")
+            raise _bad(where, f"places {brief(name, 40)} in {brief(file, 80)}, which is not a file in the directory")
         begin, count = _numbers((place.get("offset"), place.get("length")), where, f"the place of {brief(name, 40)}")
         transforms = place.get("transform_descriptors") or ()
         if not isinstance(transforms, tuple | list) or not all(isinstance(one, str) for one in transforms):
@@ -226,10 +226,10 @@ def _tensor(
     told = properties.state if properties.__class__ is Described else None
     dtype = told[0] if isinstance(told, tuple) and told else told.get("dtype") if isinstance(told, dict) else None
     if dtype.__class__ is not Global or dtype.module != "torch":
-        raise _bad(where, f"states no dtype of {brief(name, 40)}")
+        raise _bad(where, f"has no dtype of {brief(name, 40)}")
     chunks = state.get("chunks")
     if not isinstance(chunks, list):
-        raise _bad(where, f"states no chunks of {brief(name, 40)}")
+        raise _bad(where, f"has no chunks of {brief(name, 40)}")
     shards, missing, elements = [], [], 0
     for chunk in chunks:
         allowance.spend(SHARD)

@@ -133,7 +133,7 @@ def read(archive: ZipArchive, facts: Facts) -> None:
     read_markers(archive, facts)
     said = _zip.text(archive, MARKER)
     if said != "pt2":
-        raise Corrupt(f"holds {said[:40]!r}, expected 'pt2'", where=f"{archive.path}, record {MARKER!r}", code="bad-format")
+        raise Corrupt(f"contains {said[:40]!r}, expected 'pt2'", where=f"{archive.path}, record {MARKER!r}", code="bad-format")
     facts.extra["archive_version"] = _zip.text(archive, "archive_version") if "archive_version" in facts.records else None
     calls: set[Call] = set()
     for record in reversed(programs(archive.names)):
@@ -163,7 +163,7 @@ def _add_weights(archive: ZipArchive, facts: Facts, config: str) -> None:
     weights = _export.load_json(archive, config).get("config")
     shown = facts.extra.setdefault("tensors", {})
     if not isinstance(weights, dict):
-        raise Corrupt(f"holds a {type(weights).__name__} as its config, expected an object", where=where, code="bad-json")
+        raise Corrupt(f"contains a {type(weights).__name__} as its config, expected an object", where=where, code="bad-json")
     for name, weight in weights.items():
         path, meta = _described(weight, name, where)
         record = f"{folder}/{path}"

@@ -132,7 +132,7 @@ def versions(archive: Archive) -> dict[str, int]:
     except ERRORS as error:
         raise Corrupt(f"its root table cannot be read: {error}", where=archive.path, code="bad-table") from error
     if not found:
-        raise Corrupt("its root table states no bytecode version", where=archive.path, code="bad-version")
+        raise Corrupt("its root table has no bytecode version", where=archive.path, code="bad-version")
     return {"bytecode": found}
 
 

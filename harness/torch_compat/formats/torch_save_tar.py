@@ -104,7 +104,7 @@ def read(archive: Archive, facts: Facts) -> None:
         if name not in tensors and name in storages:
             return storages[name]
         if name not in tensors:
-            said = f"names the tensor {brief(pid, 40)}, which record 'tensors' does not hold"
+            said = f"names the tensor {brief(pid, 40)}, which record 'tensors' does not contain"
             raise Corrupt(said, where=where, code="missing-tensor")
         return tensors[name]
 

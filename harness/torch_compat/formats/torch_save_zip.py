@@ -76,12 +76,12 @@ def read_markers(archive: ZipArchive, facts: Facts) -> None:
         facts.byteorder = ORDERS.get(said)
         if facts.byteorder is None:
             where = f"{archive.path}, record 'byteorder'"
-            raise Corrupt(f"holds {said[:40]!r}, expected little or big", where=where, code="bad-byteorder")
+            raise Corrupt(f"contains {said[:40]!r}, expected little or big", where=where, code="bad-byteorder")
     if ".storage_alignment" in names:
         alignment = _zip.text(archive, ".storage_alignment")
         if not alignment.isdigit() or not 0 < len(alignment) < 10 or int(alignment) == 0:
             where = f"{archive.path}, record '.storage_alignment'"
-            raise Corrupt(f"holds {alignment[:40]!r}, expected a number above 0", where=where, code="bad-alignment")
+            raise Corrupt(f"contains {alignment[:40]!r}, expected a positive integer", where=where, code="bad-alignment")
         facts.storage_alignment = int(alignment)
     elif archive.torch:
         facts.storage_alignment = ALIGNMENT

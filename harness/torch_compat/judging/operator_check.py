@@ -164,7 +164,7 @@ def read_set(name: str) -> SchemaSet:
     if path.is_file():
         return _read_file(path)
     if path.is_dir() or "/" in name or name.endswith(".txt"):
-        raise UsageError("is a directory, not a file" if path.is_dir() else "there is no such file", where=name)
+        raise UsageError("is a directory, not a file" if path.is_dir() else "file not found", where=name)
     history = History.load()
     try:
         release = release_of(history, name)

@@ -263,7 +263,7 @@ class ListError(UsageError):
         self.problems = problems
         count = len(problems)
         super().__init__(
-            f"{count} mistake{'s' if count != 1 else ''} in the list of operators:\n" + "\n".join(f"  {one}" for one in problems)
+            f"{count} error{'s' if count != 1 else ''} in the list of operators:\n" + "\n".join(f"  {one}" for one in problems)
         )
 
 
@@ -459,7 +459,9 @@ def _read_list(text: str, where: str, release: str, recorded: RecordedReleases, 
         if verb in {"defines", "registers", "calls"}:
             name = (entry.operator, entry.use)
             if name in entries:
-                problems.append(Problem(where, number, "", f"{name[0]} stands here twice as one that the extension {name[1]}"))
+                problems.append(
+                    Problem(where, number, "", f"{name[0]} is listed twice as an operator that the extension {name[1]}")
+                )
             entries[name] = entry
     for name in at_backend:
         if backend is None:

@@ -40,7 +40,7 @@ __all__ = ["BesideNames", "FactHistory", "GlobalNames", "History", "HistoryFile"
 
 VERSION: Final = 1
 LAYOUTS: Final = ("texts", "sets", "facts")
-HINT: Final = "take it from version control, or observe its releases again with --record --survey"
+HINT: Final = "restore it from version control, or observe its releases again with --record --survey"
 UNSURE: Final = "!"
 """A value that begins so is no name: it says why the names of that module are not known there."""
 LEFT_OUT: Final = "(left out)"

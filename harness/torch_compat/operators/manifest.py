@@ -51,7 +51,7 @@ class ManifestError(UsageError):
         self.problems = problems
         count = len(problems)
         super().__init__(
-            f"{count} mistake{'s' if count != 1 else ''} in the manifest:\n" + "\n".join(f"  {problem}" for problem in problems),
+            f"{count} error{'s' if count != 1 else ''} in the manifest:\n" + "\n".join(f"  {problem}" for problem in problems),
             hint=_HINT,
         )
 
@@ -151,7 +151,7 @@ def read_manifest(path: Path) -> ExtensionManifest:
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise UsageError("there is no such file", where=where, hint=_HINT, code="no-file") from None
+        raise UsageError("file not found", where=where, hint=_HINT, code="no-file") from None
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot be read: {error}", where=where, hint=_HINT, code="no-file") from error
     try:
@@ -278,7 +278,7 @@ class _Reading:
     def _text(self, item: dict[str, Any], path: tuple[str | int, ...], key: str, *, optional: bool = False) -> None:
         value = item.get(key)
         if key in item and not (isinstance(value, str) and value) and not (optional and value is None):
-            self.wrong((*path, key), f"expected a text{' or null' if optional else ''}, found {_what(value)}")
+            self.wrong((*path, key), f"expected a string{' or null' if optional else ''}, found {_what(value)}")
 
     def _flag(self, item: dict[str, Any], path: tuple[str | int, ...], key: str) -> None:
         if key in item and not isinstance(item[key], bool):
@@ -290,7 +290,7 @@ class _Reading:
             if isinstance(item, dict) and isinstance(item.get("operator"), str) and isinstance(item.get("use"), str):
                 name = (item["operator"], item["use"])
                 if name in seen:
-                    self.wrong(("operators", index), f"{name[0]} stands here twice as one that the extension {name[1]}")
+                    self.wrong(("operators", index), f"{name[0]} is listed twice as an operator that the extension {name[1]}")
                 seen.add(name)
 
 

@@ -509,7 +509,9 @@ def storage_of(pid: tuple[Any, ...], seen: dict[Any, Storage], storages: list[St
     if known is None or key is None or location is None or numel.__class__ is not int:
         said = kind.path if kind.__class__ is Global else f"a {kind.__class__.__name__}"
         types = ", ".join(part.__class__.__name__ for part in pid[2:5])
-        raise Corrupt(f"names a storage by {said} and ({types}); expected a storage class, text, text, int", code="bad-storage")
+        raise Corrupt(
+            f"names a storage by {said} and ({types}); expected a storage class, string, string, int", code="bad-storage"
+        )
     type_name, dtype, size = known
     if not 0 <= numel < MAX // size:
         raise Corrupt(f"names a storage of {numel if abs(numel) < MAX * MAX else hex(numel)} elements", code="bad-storage")
@@ -532,7 +534,7 @@ def _view(root: Storage, view: Any, seen: dict[Any, Storage]) -> Storage:
         raise Corrupt("names a part of a storage by something else than (key, offset, size)", code="bad-storage")
     key, offset, numel = view
     if not 0 <= offset <= root.numel or not 0 <= numel <= root.numel - offset:
-        raise Corrupt(f"names a part of a storage of {root.numel} elements that lies outside it", code="bad-storage")
+        raise Corrupt(f"names a part of a storage of {root.numel} elements that is outside it", code="bad-storage")
     found = seen.get((root.key, key, offset, numel))
     if found is None:
         size = ELEMENT_SIZES[root.dtype]

@@ -469,7 +469,7 @@ def _run(
                         notes.event("opcode", "NEWOBJ_EX", "NEWOBJ_EX")
                         kwargs = stack.pop()
                         if kwargs.__class__ is not dict:
-                            raise Corrupt("makes an object with keywords that are no dictionary", code="bad-call")
+                            raise Corrupt("makes an object with keywords that are not a dictionary", code="bad-call")
                     args = stack.pop()
                     func = stack[-1]
                     if args.__class__ is not tuple and args.__class__ is not Size:
@@ -590,7 +590,7 @@ def _run(
                 module = stack.pop()
                 if text.__class__ is not str or module.__class__ is not str:
                     kinds = f"{module.__class__.__name__} and {text.__class__.__name__}"
-                    raise Corrupt(f"names a global by {kinds}; expected two texts", code="bad-global")
+                    raise Corrupt(f"names a global by {kinds}; expected two strings", code="bad-global")
                 stack.append(notes.named_as(module, text))
             elif op == 143:  # EMPTY_SET
                 stack.append(set())
@@ -701,7 +701,7 @@ def _too_costly() -> Unsafe:
 
 
 def _too_long(limits: PickleLimits) -> Unsafe:
-    said = f"has texts and byte strings that take more than the {limits.memory} bytes which are allowed"
+    said = f"has strings and byte strings that take more than the {limits.memory} bytes which are allowed"
     return Unsafe(said, code="too-large")
 
 

@@ -396,7 +396,7 @@ def _done_to(
     named = subject.__class__ is Global
     taken = named and (path in rules.globals or path in safe)
     if kind == "reduce":
-        return None if taken else Refusal("call", path, f"calls {path}, which is no allowed function")
+        return None if taken else Refusal("call", path, f"calls {path}, which is not an allowed function")
     by_class = named and (path in safe if rules.objects == "safe" else taken and rules.objects == "allowed")
     if kind == "newobj":
         if path == _PARAMETER or by_class:

@@ -282,7 +282,7 @@ def _parse(line: str, known: Known) -> Block | tuple[str, str, str]:
         raise ValueError("expected names of letters, digits and _ . -")
     names = tuple(recipes.split(","))
     if list(names) != sorted(set(names)):
-        raise ValueError("expected recipes in order, each once")
+        raise ValueError("expected unique, sorted recipe names")
     writers = -1 if wrote == NOBODY else known.holding(_of(wrote, known))
     return Block(waiver, direction, outcome, options, digest, writers, known.holding(_of(read, known)), names)
 

@@ -37,7 +37,7 @@ __all__ = [
 
 _TABLE = re.compile(r"^(?=\[)", re.MULTILINE)
 RELEASE = "[[release]]"
-_HINT = "`torch-compat judge` names every mistake of the policy"
+_HINT = "`torch-compat judge` lists every error in the policy"
 
 
 @dataclass(frozen=True)

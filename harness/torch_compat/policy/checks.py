@@ -212,7 +212,7 @@ def messages_said(entries: list[Entry]) -> Iterator[Problem]:
         if entry.get("kind") == "error":
             yield from (entry.problem("applies to warnings only", key) for key in OF_WARNINGS if key in entry.raw)
             if len(phrases) == 1:
-                yield entry.problem("needs at least two texts", "says")
+                yield entry.problem("needs at least two strings", "says")
         elif entry.get("kind") == "warning" and "families" not in entry.raw:
             yield entry.problem("key 'families' is missing")
         often = [key for key in ("always", "once", "varies") if entry.raw.get(key, False) is not False]
@@ -223,7 +223,7 @@ def messages_said(entries: list[Entry]) -> Iterator[Problem]:
         texts = [(one.get("type"), one.get("text")) for one in phrases]
         for at, phrase in enumerate(phrases):
             if entry.get("kind") == "error" and texts[at] in texts[:at]:
-                message = f"{found(texts[at][1])} stands here already: one text has one set of releases"
+                message = f"{found(texts[at][1])} is already listed: one text has one set of releases"
                 yield entry.problem(message, "says", at, "text")
             for name in _ends(phrase.get("releases")):
                 if known and name not in known:
@@ -267,7 +267,7 @@ def timelines_said_once(entries: list[Entry]) -> Iterator[Problem]:
         for at, step in enumerate(_tables_in(entry, "steps")):
             after = step.get("after")
             if after is not None and after not in met:
-                yield entry.problem(f"waits for {found(after)}, which is no earlier step", "steps", at, "after")
+                yield entry.problem(f"waits for {found(after)}, which is not an earlier step", "steps", at, "after")
             met += step["what"] if isinstance(step.get("what"), list) else []
     for entry in _of(entries, "deprecation"):
         silent, kind = bool(entry.get("silent")), entry.get("kind")

@@ -204,9 +204,7 @@ def check_lock(lock: Lock, wanted: Collection[Key]) -> Iterator[Problem]:
     if lock.text is None:
         if wanted:
             commands = " and ".join(sorted({_command(kind) for kind, _ in wanted}, reverse=True))
-            yield Problem(
-                lock.file, 0, "", f"there is no such file, though the policy has {len(wanted)} tables to count: {commands}"
-            )
+            yield Problem(lock.file, 0, "", f"file not found, but the policy has {len(wanted)} tables to count: {commands}")
         return
     yield from lock.problems
     if not lock.text.startswith(HEADER):
@@ -216,9 +214,7 @@ def check_lock(lock: Lock, wanted: Collection[Key]) -> Iterator[Problem]:
     for line, key, count in lock.rows:
         name = " ".join(key)
         if key in seen:
-            yield Problem(
-                lock.file, line, "", f"{name} stands in line {seen[key]} already: remove one, then run {_command(key[0])}"
-            )
+            yield Problem(lock.file, line, "", f"{name} is already on line {seen[key]}: remove one, then run {_command(key[0])}")
         elif key < newest:
             yield Problem(lock.file, line, "", f"{name} belongs before {' '.join(newest)}: {_command(key[0])}")
         seen.setdefault(key, line)
@@ -249,7 +245,7 @@ def rewritten(lock: Lock, kinds: Collection[str], counts: Counts, wanted: Collec
     kept: dict[Key, Value] = {}
     for line, key, count in lock.rows:
         if key[0] not in kinds and key in wanted and kept.setdefault(key, count) != count:
-            problems.append(Problem(lock.file, line, "", f"{' '.join(key)} stands here twice, with different counts: remove one"))
+            problems.append(Problem(lock.file, line, "", f"{' '.join(key)} is given twice, with different counts: remove one"))
     if problems:
         raise PolicyError(problems)
     return {**kept, **counts}

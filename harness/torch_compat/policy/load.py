@@ -43,11 +43,11 @@ def load_policy(folder: Path, *, counted: bool = True) -> Policy:
         PolicyError: the folder is missing or empty, or its files hold mistakes: every one of them, of every file.
     """
     if not folder.is_dir():
-        raise PolicyError([Problem(folder.as_posix(), 0, "", "there is no such folder")])
+        raise PolicyError([Problem(folder.as_posix(), 0, "", "directory not found")])
     sources = read_folder(folder)
     entries, problems = sources.entries, sources.problems
     if not entries and not problems:
-        raise PolicyError([Problem(folder.as_posix(), 0, "", "holds no policy: no .toml file, or only empty ones")])
+        raise PolicyError([Problem(folder.as_posix(), 0, "", "contains no policy: no .toml file, or only empty ones")])
     tables = [table for entry in entries if (table := _validate(entry, problems)) is not None]
     for check in CHECKS:
         problems.extend(check(entries))
@@ -77,7 +77,7 @@ def _accepted_problems(folder: Path, accepted: Accepted | None, tables: list[Tab
     waivers = {table.id for table in tables if isinstance(table, Waiver)}
     if accepted is None:
         if waivers:
-            yield Problem(file, 0, "", f"there is no such file, though the policy has {len(waivers)} waivers: {ACCEPT}")
+            yield Problem(file, 0, "", f"file not found, but the policy has {len(waivers)} waivers: {ACCEPT}")
         return
     for name in sorted(({block.waiver for block in accepted.blocks} | {waiver for waiver, _ in accepted.findings}) - waivers):
         yield Problem(file, 0, "", f"the policy has no waiver {found(name)}{suggestion(name, sorted(waivers))}: {ACCEPT}")

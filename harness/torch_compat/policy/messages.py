@@ -19,8 +19,8 @@ __all__ = ["HALF_DONE", "UNFINISHED", "explain", "found", "suggestion", "unknown
 
 _TYPES = {
     "string_type": "must be a string",
-    "int_type": "must be a whole number",
-    "int_from_float": "must be a whole number",
+    "int_type": "must be an integer",
+    "int_from_float": "must be an integer",
     "float_type": "must be a number",
     "finite_number": "must be a finite number",
     "bool_type": "must be true or false",

@@ -103,7 +103,7 @@ def _format_version(value: object) -> int | str:
         return value
     if isinstance(value, str) and re.fullmatch(IDENTIFIER, value):
         return value
-    raise PydanticCustomError("format_version", "must be a whole number above 0, or a name such as 'tar'")
+    raise PydanticCustomError("format_version", "must be a positive integer, or a name such as 'tar'")
 
 
 _SCALAR_SCHEMA: Final = {"type": ["string", "integer", "number", "boolean"]}

@@ -97,7 +97,7 @@ def _check(row: Any, where: str) -> None:
     name = str(given.get("id", "without id"))
     if missing or wrong:
         said = "; ".join(
-            f"{key}: expected {'a text' if {**KEYS, **OPTIONAL}[key] is str else 'a whole number'}" for key in (*missing, *wrong)
+            f"{key}: expected {'a string' if {**KEYS, **OPTIONAL}[key] is str else 'an integer'}" for key in (*missing, *wrong)
         )
         raise UsageError(
             f"the [[upgrader]] {name}: {said}", where=where, code="upgrader", hint="see policies/torch/upgraders.toml"
@@ -113,4 +113,6 @@ def _check(row: Any, where: str) -> None:
         raise UsageError(f"the [[upgrader]] {name}: {error.message}", where=where, code="upgrader") from None
     for key in ("old", "since"):
         if key in given and stated(given[key]) is None:
-            raise UsageError(f"the [[upgrader]] {name}: {key} is no release", where=where, code="upgrader", hint='old = "1.5.1"')
+            raise UsageError(
+                f"the [[upgrader]] {name}: {key} is not a release", where=where, code="upgrader", hint='old = "1.5.1"'
+            )

@@ -125,7 +125,7 @@ def python_of(path: Path) -> Environment:
         UsageError: there is no such program.
     """
     if not (path.is_file() and os.access(path, os.X_OK)):
-        found = "is a directory" if path.is_dir() else "is not executable" if path.exists() else "there is no such program"
+        found = "is a directory" if path.is_dir() else "is not executable" if path.exists() else "program not found"
         hint = "name the executable of the Python that has torch, such as python:venv/bin/python"
         raise UsageError(found, where=str(path), hint=hint, code="no-python")
     python = path.absolute()  # not resolved: a virtual environment is known by the place of its link
@@ -154,10 +154,10 @@ def python_build(path: Path, *, name: str | None = None, today: dt.date, built: 
     release = stated(said["torch"])
     if release is None:
         raise BuildError(
-            f"its torch states the version {said['torch']!r:.80}, expected one such as 2.16.0.dev20261120+cpu", where=name
+            f"its torch reports the version {said['torch']!r:.80}, expected one such as 2.16.0.dev20261120+cpu", where=name
         )
     if Path(said["file"]).resolve().parent != folder.resolve():
-        raise BuildError(f"its torch lies in {folder} and was imported from {said['file']}", where=name, code="build-changed")
+        raise BuildError(f"its torch is in {folder} but was imported from {said['file']}", where=name, code="build-changed")
     stamps, digest = _stamps(folder), _digest(folder)
     day, day_from = _day(release, said, folder, name, today, built)
     description = {
@@ -211,10 +211,10 @@ def _day(
             return (dt.date.fromisoformat(str(own)[:10]), "build") if own else (built, "build") if built else (written, "file")
         except ValueError:
             raise BuildError(
-                f"its torch.version.build_date is {own!r:.40}, expected a day such as 2026-11-20", where=name
+                f"its torch.version.build_date is {own!r:.40}, expected a date such as 2026-11-20", where=name
             ) from None
     wrong = (
-        f"that day has not come; today is {today}"
+        f"that date is in the future; today is {today}"
         if release.day > today + CLOCK
         else f"its files were packed on {built}"
         if built is not None and abs(release.day - built) > CLOCK
@@ -224,9 +224,9 @@ def _day(
     )
     if wrong:
         raise BuildError(
-            f"torch {release} states the day {release.day}, but {wrong}",
+            f"torch {release} reports the date {release.day}, but {wrong}",
             where=name,
-            hint="the window of forward compatibility is counted from that day: name the build by its own day",
+            hint="the window of forward compatibility is counted from that date: the version must contain the date of the build",
             code="build-day",
         )
     return release.day, "version"
@@ -248,7 +248,7 @@ def _located(environment: Environment, name: str) -> dict[str, Any]:
         located = json.loads(done.stdout.strip().splitlines()[-1])
         assert isinstance(located["path"], list) and isinstance(located["prefixes"], list)  # noqa: PT018, S101 - as below
     except (ValueError, IndexError, KeyError, TypeError, AssertionError):
-        said = (done.stderr or done.stdout).strip().splitlines()[-1:] or ["it said nothing"]
+        said = (done.stderr or done.stdout).strip().splitlines()[-1:] or ["it printed nothing"]
         raise BuildError("is not a Python: it did not say where its modules are", where=name, hint=said[0]) from None
     if not located["torch"]:
         raise BuildError(
@@ -288,7 +288,7 @@ def _asked(environment: Environment, name: str) -> dict[str, Any]:
             raise BuildError("its torch cannot be imported", where=name, hint=words[0], code="build-not-imported") from None
     for key in ("torch", "file"):
         if not isinstance(said.get(key), str):
-            raise BuildError(f"its torch does not state {key!r}", where=name)
+            raise BuildError(f"its torch does not report {key!r}", where=name)
     if said.get("numpy") is not True:
         raise BuildError(
             "this Python has no numpy, which is needed to read tensors and archives",

@@ -141,7 +141,9 @@ class Workshop:
                     self.ahead(spec)
             except (Gone, OSError) as error:
                 self._stack.close()
-                raise ReaderError(f"the process that starts program processes is gone: {error}", code="does-not-start") from error
+                raise ReaderError(
+                    f"the process that starts program processes has exited: {error}", code="does-not-start"
+                ) from error
 
     def ahead(self, spec: Spec) -> None:
         """Have a child made, and do not wait for it."""
@@ -271,7 +273,7 @@ class ChildProcess:
             raise self.death() from None
         except BlockingIOError:
             self.kill()
-            said = f"the process that runs the program did not answer within {self.spec.seconds + GRACE_SECONDS} s while it was to {self.stage}, and was ended"
+            said = f"the process that runs the program did not respond within {self.spec.seconds + GRACE_SECONDS} s while trying to {self.stage}, and was killed"
             raise ReaderError(said, code="timed-out") from None
         except BaseException:
             self.kill()
@@ -308,7 +310,7 @@ class ChildProcess:
         how = "nobody knows how" if end["exit"] is None else end.get("signal", f"exit status {end['exit']}")
         why = f": {end['said']}" if end["said"] else ""
         return ReaderError(
-            f"the process that runs the program died while it was to {self.stage}: {how}{why}",
+            f"the process that runs the program died while trying to {self.stage}: {how}{why}",
             hint="nothing outside of it was changed; load the archive again to continue",
             code="died",
         )

@@ -121,4 +121,4 @@ def last_words(output: str, lines: int = 4) -> str:
     said = [line.strip() for line in output.splitlines() if line.strip()]
     said = [line for line in said if not line.startswith(("WARNING: Location", "[notice]", "WARNING: You are using pip"))]
     errors = [line for line in said if line.lower().startswith(("error", "fatal"))]
-    return " | ".join((errors or said)[-lines:]) or "it said nothing"
+    return " | ".join((errors or said)[-lines:]) or "it printed nothing"

@@ -449,7 +449,7 @@ class EnvironmentBuild:
             )
         said: dict[str, Any] = json.loads(out.splitlines()[-1])
         if stated(said["torch"]) != Release(self.release.version):
-            raise WrongVersion(f"torch {self.release.version} was asked for and {said['torch']} answered", where=str(self.python))
+            raise WrongVersion(f"expected torch {self.release.version}, got {said['torch']}", where=str(self.python))
         if said["sums"] != [2.0, 3.0]:
             raise EnvironmentUnavailable(
                 f"torch {said['torch']} computes {said['sums']} instead of [2.0, 3.0]", code="wrong-result"

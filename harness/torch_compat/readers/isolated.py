@@ -140,7 +140,9 @@ class IsolatedModule:
 
     def _ask(self, document: Any, parts: list[Any], descriptors: list[int], stage: str) -> tuple[dict[str, Any], Any]:
         if self._dead is not None:
-            raise ReaderError(f"the process of this program is gone: {self._dead}", hint="load the archive again", code="died")
+            raise ReaderError(
+                f"the process that runs this program has exited: {self._dead}", hint="load the archive again", code="died"
+            )
         if self._child.owner != os.getpid():
             raise UsageError(
                 "this program was loaded by another process, which this one was forked from", hint="load it here", code="forked"
@@ -269,7 +271,7 @@ def _error(said: Any) -> HarnessError:
         raise bad("an error that is none")
     name, message, where, hint, code, slip = said
     if name is None or message is None or code is None:
-        raise bad("an error without a name, a text or a code")
+        raise bad("an error without a name, a message or a code")
     kind = OURS.get(name)
     if slip is not None:
         kind = _dying(name, slip)

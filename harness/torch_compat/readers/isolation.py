@@ -137,7 +137,7 @@ def widened(fence: Isolation, reads: Iterable[Path]) -> Isolation:
     homes = [Path(home).resolve() for home in _homes()]
     for path in reads:
         if fence.home and any(home.is_relative_to(path.resolve()) for home in homes):
-            reason = f"{path} has to be readable, and the home is in it"
+            reason = f"{path} must be readable, and the home directory is in it"
             return Isolation(fence.network, False, {**fence.reasons, "home": reason})
     return fence
 

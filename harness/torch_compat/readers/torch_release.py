@@ -253,7 +253,7 @@ class TorchRelease:
         if "failed" in reply:
             fault = reply["failed"]
             raise ReaderError(
-                f"torch {self.environment.version} could not carry out {do!r}: {fault['type']}: {fault['message']}\n{fault['trace']}",
+                f"torch {self.environment.version} failed to run {do!r}: {fault['type']}: {fault['message']}\n{fault['trace']}",
                 code="request-failed",
             )
 
@@ -291,7 +291,7 @@ class TorchRelease:
     def _died(self) -> ReaderError:
         self._said.seek(0)
         words = [line for line in self._said.read()[-2000:].decode("utf-8", "replace").splitlines() if line.strip()]
-        last = words[-1] if words else "it said nothing"
+        last = words[-1] if words else "it printed nothing"
         return ReaderError(f"the worker of torch {self.environment.version} died: {last}", code="worker-died")
 
     def _check_identity(self, reply: dict[str, Any]) -> None:
@@ -306,20 +306,20 @@ class TorchRelease:
         if is_build(self.environment):
             if identity["torch"] != described["torch"]:
                 raise BuildError(
-                    f"torch {identity['torch']} answered, but {described['torch']} was there a moment ago",
+                    f"the installed torch changed during the run: expected {described['torch']}, got {identity['torch']}",
                     where=str(self.environment.python),
                     hint="do not install or compile there during the run",
                     code="build-changed",
                 )
         elif answered is None or answered.public != self.environment.version:
             raise WrongVersion(
-                f"torch {identity['torch']} answered, expected {self.environment.version}",
+                f"expected torch {self.environment.version}, got {identity['torch']}",
                 where=str(self.environment.prefix),
                 hint=f"torch-compat readers remove torch-{self.environment.version}, then build it again",
             )
         if described.get("torch", identity["torch"]) != identity["torch"]:
             raise WrongVersion(
-                f"torch {identity['torch']} answered, but {described['torch']} was installed",
+                f"expected torch {described['torch']}, which was installed, got {identity['torch']}",
                 where=str(self.environment.prefix),
                 hint=f"torch-compat readers remove torch-{self.environment.version}, then build it again",
             )

@@ -78,7 +78,7 @@ def _named(file: str, where: str) -> _Wheel:
         raise UsageError(f"is not the name of a wheel: {error}", where=where, code="no-wheel") from error
     release = stated(str(version))
     if name != "torch" or release is None:
-        raise UsageError(f"is a wheel of {name} {version}, expected one of torch", where=where, code="no-wheel")
+        raise UsageError(f"expected a torch wheel, got {name} {version}", where=where, code="no-wheel")
     pythons = sorted({f"3.{found[1]}" for tag in tags if (found := _PYTHON.fullmatch(tag.interpreter))})
     if any(tag.interpreter.startswith("py3") for tag in tags):
         pythons += sorted({one.minor for one in find_interpreters()} - {*pythons})
@@ -109,7 +109,7 @@ def wheel_build(
     """
     name = name or f"wheel:{file}"
     if not file.is_file():
-        raise UsageError("there is no such file", where=str(file), hint="use wheel:FILE, a wheel of torch", code="no-wheel")
+        raise UsageError("file not found", where=str(file), hint="use wheel:FILE, a wheel of torch", code="no-wheel")
     wheel = _named(file.name, str(file))
     built = _packed(file)
     with file.open("rb") as stream:
@@ -120,7 +120,7 @@ def wheel_build(
             _make(file, wheel, prefix, calendar, sha256, run, progress, today)
     build = python_build(prefix / "bin" / "python", name=name, today=today, built=built)
     if build.release != wheel.release:
-        raise BuildError(f"is named {wheel.release}, but its torch states {build.release}", where=name, code="build-version")
+        raise BuildError(f"is named {wheel.release}, but its torch reports {build.release}", where=name, code="build-version")
     return build
 
 
@@ -147,7 +147,7 @@ def _packed(file: Path) -> dt.date | None:
         with zipfile.ZipFile(file) as archive:
             names = {*archive.namelist()}
             if "torch/__init__.py" not in names:
-                raise BuildError("holds no torch/__init__.py", where=str(file), code="no-wheel")
+                raise BuildError("contains no torch/__init__.py", where=str(file), code="no-wheel")
             member = archive.getinfo("torch/version.py" if "torch/version.py" in names else "torch/__init__.py")
             day = dt.date(*member.date_time[:3])
     except (zipfile.BadZipFile, OSError, ValueError) as error:
@@ -259,7 +259,9 @@ def nightly_build(
     except ValueError:
         day = None
     if found is None or day is None:
-        raise UsageError(f"{text!r} is not a day", hint="use nightly:2026-11-20, or nightly:2026-11-20+cu132", code="bad-day")
+        raise UsageError(
+            f"{text!r} is not a valid date", hint="use nightly:2026-11-20, or nightly:2026-11-20+cu132", code="bad-day"
+        )
     if not index:
         raise UsageError(
             "no index of nightlies is configured",
@@ -359,7 +361,7 @@ def _download(link: _Link, file: Path) -> None:
     """
     if not re.fullmatch("[0-9a-f]{64}", link.sha256):
         raise BuildError(
-            "the index states no SHA-256 for this wheel", where=link.file, hint="its links have to end with #sha256=..."
+            "the index does not provide a SHA-256 for this wheel", where=link.file, hint="its links must end with #sha256=..."
         )
     found = hashlib.sha256()
     size = 0
@@ -372,7 +374,7 @@ def _download(link: _Link, file: Path) -> None:
             target.write(block)
     if found.hexdigest() != link.sha256:
         raise BuildError(
-            f"has SHA-256 {found.hexdigest()[:12]}…, and the index states {link.sha256[:12]}…: it was not run",
+            f"has SHA-256 {found.hexdigest()[:12]}…, but the index reports {link.sha256[:12]}…: it was not run",
             where=link.file,
             hint="the download was cut off, or the file was replaced: fetch the page of the index again",
             code="wrong-hash",

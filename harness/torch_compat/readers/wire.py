@@ -439,23 +439,23 @@ class Reading:
                 return self._named(body[0])
             number, said = body
             if number.__class__ is not int or said.__class__ is not str:
-                raise TypeError("a kept value needs a number and a kind")
+                raise TypeError("expected a number and a type name for a value kept in the worker")
             return Kept(number, said[:1000])
         if key == "o" and body.__class__ is str:
             return type(body, (), {})()
-        raise KeyError(f"there is no such value as {body!r:.80}")
+        raise KeyError(f"unknown value {body!r:.80}")
 
     def tensor(self, body: Any) -> Any:
         """A tensor."""
         place, name, shape, strides, offset = _list(body)
         if place.__class__ is not int or place < 0:
-            raise ValueError(f"there is no storage {place!r:.40}")
+            raise ValueError(f"unknown storage {place!r:.40}")
         return self._tensor(place, dtypes.DTYPES[name].array, _list(shape), None if strides is None else _list(strides), offset)
 
 
 def _list(body: Any) -> list[Any]:
     if body.__class__ is not list:
-        raise TypeError(f"a {type(body).__name__} where a list is expected")
+        raise TypeError(f"expected a list, got {type(body).__name__}")
     found: list[Any] = body
     return found
 

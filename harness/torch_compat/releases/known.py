@@ -45,7 +45,7 @@ class Known:
         self.parsed = tuple(map(Release, self.releases))
         self._keys = [release.key for release in self.parsed]
         if any(one >= other for one, other in zip(self._keys, self._keys[1:], strict=False)):
-            raise UsageError(f"expected releases in their order, each once; found {', '.join(self.releases)}", code="no-releases")
+            raise UsageError(f"expected unique releases in calendar order; found {', '.join(self.releases)}", code="no-releases")
         self._labels = Labels(self.releases)
         self._places = {release: at for at, release in enumerate(self.releases)}
         self.everyone = (1 << len(self.releases)) - 1

@@ -33,7 +33,7 @@ class Labels:
         self.names = tuple(names)
         self._at = {name: at for at, name in enumerate(self.names)}
         if len(self._at) != len(self.names):
-            raise UsageError("lists a name twice", code="no-releases")
+            raise UsageError("contains a duplicate name", code="no-releases")
         self._known: dict[str, tuple[str, ...]] = {}
 
     def spans(self, bits: int) -> Iterator[tuple[str, str]]:
@@ -65,14 +65,14 @@ class Labels:
             for span in text.split(","):
                 first, dots, last = span.partition("..")
                 if first not in self._at or (last and last not in self._at):
-                    raise UsageError(f"the span {span!r:.80} names nothing of the list above", code="no-releases")
+                    raise UsageError(f"the span {span!r:.80} matches nothing in the list above", code="no-releases")
                 start = self._at[first]
                 end = start if not dots else self._at[last] if last else len(self.names) - 1
                 if end < start:
                     raise UsageError(f"the span {span!r:.80} runs backwards", code="no-releases")
                 members = (2 << end) - (1 << start)
                 if seen & members:
-                    raise UsageError(f"the set {text!r:.80} holds something twice", code="no-releases")
+                    raise UsageError(f"the set {text!r:.80} contains a duplicate", code="no-releases")
                 seen |= members
                 found += self.names[start : end + 1]
             known = self._known[text] = tuple(found)

@@ -66,7 +66,7 @@ def with_trees(evidence: Evidence, folders: Sequence[Path], *, as_of: dt.date | 
         found = read_recorded(tree.observations)
         unreadable |= {f"{tree.path.name}/{name}": why for name, why in found.unreadable.items()}
         if tree.name not in found.readers and not found.unreadable:
-            raise UsageError(f"holds no observations of {tree.name}", where=str(tree.path), code="no-tree")
+            raise UsageError(f"contains no observations of {tree.name}", where=str(tree.path), code="no-tree")
         for name, reader in found.readers.items():
             fresh[name] = _one(fresh[name], reader, tree) if name in fresh else reader
     loads = {options.id: options.load.given() for options in policy.options}
@@ -120,7 +120,9 @@ def _known(policy: Policy, tree: BuildTree, own: Corpus) -> Policy:
     version = tree.release.public
     for manifest in own.manifests:
         if manifest.release != version:
-            raise UsageError(f"holds archives of torch {manifest.release}", where=str(tree.path), code="no-tree")
+            raise UsageError(
+                f"contains archives from torch {manifest.release}, expected torch {version}", where=str(tree.path), code="no-tree"
+            )
     if version in policy.calendar:
         return policy
     release = CalendarRelease.model_construct(
@@ -173,7 +175,7 @@ def _one(one: ObservedReader, other: ObservedReader, tree: BuildTree) -> Observe
     """
     if one.identity_digest != other.identity_digest or one.protocol != other.protocol:
         raise UsageError(
-            f"{one.name} was observed as two readers: with different Pythons, processors or versions of torch-compat",
+            f"{one.name} was observed with different Pythons, processors or torch-compat versions, so the results cannot be combined",
             where=str(tree.path),
             hint="observe all shards on machines of the same kind",
             code="trees-differ",

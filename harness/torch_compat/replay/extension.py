@@ -60,7 +60,7 @@ def ask_extension(
     if (library is None) == (module is None):
         raise UsageError("expected either a library or a module")
     if library is not None and not library.is_file():
-        raise UsageError("there is no such file", where=library.as_posix(), code="no-file")
+        raise UsageError("file not found", where=library.as_posix(), code="no-file")
     request = {
         "library": None if library is None else str(library.resolve()),
         "module": module,

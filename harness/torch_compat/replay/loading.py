@@ -96,7 +96,7 @@ def loads(cell: Observation) -> bool:
         both = {loads(one) for one in cell.both}
         if len(both) > 1:
             raise CorpusError(
-                "loads in one of two processes only, so no rule can decide whether it loads",
+                "loaded in only one of two runs, so no rule can decide whether it loads",
                 where=" ".join(cell.cell),
                 code="unstable-load",
             )

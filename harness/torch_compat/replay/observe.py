@@ -132,11 +132,11 @@ def observe(
     settled = {cell: _settle(cells[cell], again[cell]) for cell in cells}
     for probe in probed:
         if probed[probe] != probed_again[probe]:
-            raise ReaderError(f"probe {probe} gives different results in {name}", code="unstable-probe")
+            raise ReaderError(f"probe {probe} gave different results in two runs of {name}", code="unstable-probe")
     for probe, one in used.items():
         if one != used_again[probe]:
             raise ReaderError(
-                f"the probe of the deprecation {probe} gives different results in {name}: {one}; {used_again[probe]}",
+                f"the probe of the deprecation {probe} gave different results in two runs of {name}: {one}; {used_again[probe]}",
                 code="unstable-probe",
             )
     base = earlier or ObservedReader(name, identity, "", PROTOCOL, {}, {})

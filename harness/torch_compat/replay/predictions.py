@@ -74,7 +74,10 @@ def _predicted(evidence: Evidence, reader: ObservedReader, given: Sequence[Task]
     for task in tasks:
         real = evidence.valid(reader, task.fixture, task.options)
         if real is None:
-            raise CorpusError(f"{task.fixture.id} is not recorded for {reader.name}", hint="judging lists what was not observed")
+            raise CorpusError(
+                f"{task.fixture.id} is not recorded for {reader.name}",
+                hint="`torch-compat judge` lists the fixtures that were not observed",
+            )
         cell = observed.cells[task.fixture.id, task.options.id]
         verdict, what, text = agreement(evidence, task.fixture, real, cell)
         if verdict == "pass":

@@ -189,7 +189,7 @@ def _record_deprecations(place: Root, evidence: Evidence, fresh: ObservedReader,
     def merged(now: ObservedReader | None) -> ObservedReader:
         if now is None or now.identity != fresh.identity:
             raise UsageError(
-                f"the recorded observations are from another build of {fresh.name}, so a part of them cannot be replaced",
+                f"the recorded observations are from another build of {fresh.name}, so you cannot replace only some of them",
                 where=str(place.recorded),
                 hint="record all fixtures: run without --deprecations",
             )
@@ -333,7 +333,7 @@ def _record(place: Root, evidence: Evidence, fresh: ObservedReader, whole: bool,
             if whole:
                 return fresh
             raise UsageError(
-                f"the recorded observations are from another build of {fresh.name}, so a part of them cannot be replaced",
+                f"the recorded observations are from another build of {fresh.name}, so you cannot replace only some of them",
                 where=str(place.recorded),
                 hint="record all fixtures: run without --fixture and --options",
             )

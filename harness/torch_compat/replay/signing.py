@@ -192,13 +192,13 @@ def _signature(path: Path, files: dict[str, bytes], signers: Path | None) -> tup
     if tool is None:
         raise EnvironmentUnavailable("ssh-keygen is not installed, so the signature cannot be verified", code="no-ssh-keygen")
     if not signers.is_file():
-        raise UsageError("there is no such file", where=str(signers))
+        raise UsageError("file not found", where=str(signers))
     found = subprocess.run(
         [tool, "-Y", "find-principals", "-f", signers, "-s", path], capture_output=True, text=True, errors="replace", check=False
     )
     who = found.stdout.splitlines()[0].strip() if found.returncode == 0 and found.stdout.strip() else ""
     if not who:
-        return 1, "the signature is of nobody in the file of signers"
+        return 1, "the signature is not from anyone in the signers file"
     done = subprocess.run(
         [tool, "-Y", "verify", "-f", signers, "-I", who, "-n", NAMESPACE, "-s", path],
         input=files[STATEMENT],
@@ -206,7 +206,7 @@ def _signature(path: Path, files: dict[str, bytes], signers: Path | None) -> tup
         check=False,
     )
     if done.returncode:
-        return 1, f"the signature of {escaped(who)} does not fit {STATEMENT}"
+        return 1, f"the signature of {escaped(who)} does not match {STATEMENT}"
     return 0, f"the signature is of {escaped(who)}"
 
 
@@ -220,7 +220,7 @@ def attach(place: Root, version: str, signature: Path) -> str:
     """
     name = _newest(place, version)
     if not signature.is_file():
-        raise UsageError("there is no such file", where=str(signature))
+        raise UsageError("file not found", where=str(signature))
     data = read_whole(signature, 1 << 16)
     if not data.startswith(b"-----BEGIN SSH SIGNATURE-----"):
         raise UsageError(

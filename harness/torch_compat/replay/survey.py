@@ -82,6 +82,6 @@ def _asked(environment: Environment, asking: Path, reads: Sequence[Path] = ()) -
     with TorchRelease(environment, reads=reads) as reader:
         reply = reader.request("survey", script=str(asking), timeout_s=SECONDS)
     if "result" not in reply:
-        raise ReaderError(f"surveying {environment.version} ended with {next(iter(reply))}", code="survey")
+        raise ReaderError(f"survey of torch {environment.version} failed: {next(iter(reply))}", code="survey")
     result: dict[str, Any] = reply["result"]
     return result

@@ -122,7 +122,7 @@ def open_tree(folder: Path, build: Build, today: dt.date, shard: tuple[int, int]
                 code="build-in-corpus",
             )
     if (path / STATE).is_file() and (there := _read(path)).digest != build.digest:
-        raise BuildError(f"holds the results of another build of {there.name}", where=str(path), code="twin-builds")
+        raise BuildError(f"contains the results of another build of {there.name}", where=str(path), code="twin-builds")
     state = {
         "schema_version": SCHEMA_VERSION,
         "torch": str(build.release),
@@ -156,7 +156,7 @@ def trees_at(folder: Path) -> list[BuildTree]:
     found = [_read(folder)] if (folder / STATE).is_file() else trees_in(folder)
     if not found:
         raise UsageError(
-            "holds no tree of a build",
+            "contains no results of a build",
             where=str(folder),
             hint=f"use a directory with {STATE}, or the --into of `torch-compat candidate`",
             code="no-tree",
@@ -195,7 +195,7 @@ def earlier_trees(folders: list[Path], tree: BuildTree, today: dt.date, keep: in
         if other.path == tree.path or (other.digest == tree.digest and other.release.public == tree.release.public):
             continue  # it, or another shard of it
         if other.release == tree.release and str(other.release) == str(tree.release) and other.digest != tree.digest:
-            said.append(f"{other.path.name} is another build that also states {tree.release}; it is not compared with this one")
+            said.append(f"{other.path.name} is another build that also reports {tree.release}; it is not compared with this one")
         elif other.age(today) > keep:
             said.append(f"{other.name} was observed {other.age(today)} days ago, more than {keep}: it does not count")
         elif other.day <= tree.day:

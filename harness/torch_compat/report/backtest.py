@@ -223,7 +223,7 @@ def _rows(data: bytes | None, name: str, table: str, kind: type[Label | Fate]) -
         raise CorpusError(f"has {sorted(document)}, expected only [[{table}]]", where=where)
     for number, row in enumerate(rows, 1):
         if row.keys() != wanted or not all(isinstance(value, str) and value for value in row.values()):
-            raise CorpusError(f"[[{table}]] {number} has {sorted(row)}, expected the texts {', '.join(wanted)}", where=where)
+            raise CorpusError(f"[[{table}]] {number} has {sorted(row)}, expected the strings {', '.join(wanted)}", where=where)
         allowed, said = (SAYS, row.get("says")) if kind is Label else (DONE, row.get("done"))
         if said not in allowed:
             raise CorpusError(f"[[{table}]] {number} says {said!r}, expected one of {', '.join(allowed)}", where=where)

@@ -53,10 +53,10 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
             text = f"{name}: {fixture_id} ({options_id}) is recorded, but the corpus or the policy no longer has it"
             yield Judgement(rule.id, Verdict.FAIL, f"{fixture_id} read by {name}", Cause("stray", fixture_id, text))
         for probe in sorted(reader.probes.keys() - {probe.name for probe in evidence.corpus.probes}):
-            text = f"{name}: probe {probe} is recorded, but there is no such probe any more"
+            text = f"{name}: probe {probe} is recorded, but no longer exists"
             yield Judgement(rule.id, Verdict.FAIL, f"{probe} in {name}", Cause("stray", probe, text))
         for probe in sorted(reader.deprecations.keys() - {probe.name for probe in evidence.corpus.deprecations}):
-            text = f"{name}: the deprecation {probe} is recorded, but there is no such probe any more"
+            text = f"{name}: the deprecation {probe} is recorded, but its probe no longer exists"
             yield Judgement(rule.id, Verdict.FAIL, f"{probe} used in {name}", Cause("stray", probe, text))
     if not evidence.corpus.fixtures:
         yield Judgement(rule.id, Verdict.NOT_CHECKED, "corpus", Cause("empty corpus", "corpus", "the corpus has no fixture"))

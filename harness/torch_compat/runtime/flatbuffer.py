@@ -192,7 +192,7 @@ class Flatbuffer:
         elif kind == 14:
             made = Device(self._text(held, 0))
         else:
-            raise Unsupported(f"holds a value of kind {kind}, which programs do not have", where=self._where, code="value")
+            raise Unsupported(f"contains a value of kind {kind}, which programs do not have", where=self._where, code="value")
         self._values[index] = made
         return made
 
@@ -211,7 +211,7 @@ class Flatbuffer:
 
     def _tensor(self, held: int) -> Tensor:
         if self._field(held, 6):
-            raise Unsupported("holds a quantized tensor", where=self._where, code="dtype")
+            raise Unsupported("contains a quantized tensor", where=self._where, code="dtype")
         dtype = dtypes.numbered(self._number(held, 1, "<b"))
         place = self._number(held, 0, "<I")
         if place not in self._storages:

@@ -82,9 +82,9 @@ def horizon(name: str = "reference") -> Horizon:
         try:
             day = dt.date.fromisoformat(asked)
         except ValueError:
-            raise UsageError(f"there is no day {asked!r}") from None
+            raise UsageError(f"{asked!r} is not a valid date") from None
         return Horizon(f"reference@{asked}", Release(_calendar().newest(day).version), asked)
     found = stated(asked)
     if found is None:
-        raise UsageError(f"expected a release (1.5.1) or a day (2020-06-24), found {asked!r}")
+        raise UsageError(f"expected a release (1.5.1) or a date (2020-06-24), found {asked!r}")
     return Horizon(f"reference@{asked}", found)

@@ -83,7 +83,7 @@ def _text_of(given: str) -> tuple[str, str]:
     except UnicodeDecodeError as error:
         raise UsageError(f"is not valid UTF-8 at byte {error.start}", where=name, hint=HINT, code="arguments") from error
     except ValueError as error:  # a null character in the name
-        raise UsageError(f"is no name of a file: {plain(str(error))}", where=name, hint=HINT, code="arguments") from error
+        raise UsageError(f"is not a file name: {plain(str(error))}", where=name, hint=HINT, code="arguments") from error
 
 
 def _constant(name: str) -> NoReturn:

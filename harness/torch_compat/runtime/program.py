@@ -280,7 +280,7 @@ class Program:
         self._constants = archive.constants(self._made)
         value = archive.state(self._made)
         if not isinstance(value, ScriptObject):
-            raise Refused(f"holds a {type(value).__name__}, expected a module", where=self.path, code="no-module")
+            raise Refused(f"contains a {type(value).__name__}, expected a module", where=self.path, code="no-module")
         return value
 
     def _made(self, name: str, attributes: dict[str, Any] | None, state: Any, by_state: bool) -> Any:
@@ -344,7 +344,9 @@ class Program:
             return value
         if kind is int:
             if not -INT64 <= value < INT64:
-                raise Refused("holds an integer of more than 64 bits, which programs do not have", where=self.path, code="pickle")
+                raise Refused(
+                    "contains an integer of more than 64 bits, which programs do not have", where=self.path, code="pickle"
+                )
             return value
         if kind is str:
             return text_in(value)
@@ -374,7 +376,7 @@ class Program:
             found = dtypes.named(value.name)
             if found is not None:
                 return found.code
-        raise Unsupported(f"holds a {kind.__name__}, which programs do not have", where=self.path, code="value")
+        raise Unsupported(f"contains a {kind.__name__}, which programs do not have", where=self.path, code="value")
 
     def _dict(self, value: dict[Any, Any], folder: str) -> dict[Any, Any]:
         made: dict[Any, Any] = {}
@@ -410,7 +412,7 @@ class Program:
                 f"has no member of {target.path} with this value, a {type(wanted).__name__}", where=self.path, code="enum"
             )
         if info.python is None:
-            raise Refused(f"holds an object of {target.path}, an interface", where=self.path, code="pickle")
+            raise Refused(f"contains an object of {target.path}, an interface", where=self.path, code="pickle")
         if issubclass(info.python, NamedTupleValue):
             items = value.args[0] if len(value.args) == 1 and isinstance(value.args[0], tuple) else value.args
             return info.python(*(self._value(item, folder) for item in items))
@@ -453,7 +455,7 @@ class Program:
         base = self._storage(value.storage, folder, dtype)
         where = f"{self.path}, record {folder + value.storage.key!r}"
         if base.nbytes < value.storage.nbytes:
-            said = f"holds {base.nbytes} bytes, the pickle expects {value.storage.nbytes}"
+            said = f"contains {base.nbytes} bytes, the pickle expects {value.storage.nbytes}"
             raise Corrupt(said, where=where, code="size-disagrees")
         array = arrays.view(base, dtype.numpy, value.shape, value.strides, value.offset, where=where)
         made = Tensor(array, value.requires_grad)

@@ -79,7 +79,7 @@ def _function(text: str) -> ast.FunctionDef:
     try:
         tree = parse(text)
     except NO_SOURCE as error:
-        raise Refused(f"the upgrader is no TorchScript: {error}", code="source") from None
+        raise Refused(f"the upgrader is not TorchScript: {error}", code="source") from None
     if len(tree.body) != 1 or not isinstance(tree.body[0], ast.FunctionDef):
         raise Refused("expected an upgrader of one function", code="source")
     return tree.body[0]

@@ -233,7 +233,7 @@ class Converter:
         order: Literal["F", "C"] = "F" if value.fortran else "C"
         if value.dtype is not None and value.dtype.code in {"O", "O8"}:
             if value.data.__class__ is not list or len(value.data) != count:
-                raise Corrupt(f"does not hold the {count} objects that it states", where=where, code="bad-array")
+                raise Corrupt(f"does not contain the {count} objects that it declares", where=where, code="bad-array")
             objects = np.empty(count, object)
 
             def fill() -> None:

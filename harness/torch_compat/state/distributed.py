@@ -97,12 +97,12 @@ class _Reader:
         for entry in found.entries:
             if entry.missing or not entry.shards:
                 where = os.path.join(self.folder, METADATA)  # noqa: PTH118
-                raise Corrupt(f"states no place of {shown(entry.name)}, or of a part of it", where=where, code="missing-shard")
+                raise Corrupt(f"has no location for {shown(entry.name)} or a part of it", where=where, code="missing-shard")
             value = self._value(entry)
             try:
                 _put(values, entry.path, value, lists)
             except TypeError:
-                raise self._wrong(entry, "lies below a value that is no dict") from None
+                raise self._wrong(entry, "is below a value that is not a dict") from None
         for holder, key in reversed(lists):
             holder[key] = _listed(holder[key])
         return values

@@ -268,7 +268,7 @@ def _bytes_of(given: np.ndarray[Any, np.dtype[Any]], one: StorageRecord, byteord
     """The bytes of an array, in the byte order of the archive."""
     wanted = None if one.dtype is None or is_raw(one.dtype) else array_dtype(one.dtype, sys.byteorder)
     if given.dtype != np.uint8 and wanted is not None and wanted != np.uint8 and given.dtype.newbyteorder("=") != wanted:
-        said = f"is given an array of {given.dtype}; it holds {one.dtype}"
+        said = f"is given an array of {given.dtype}, expected {one.dtype}"
         raise UsageError(said, where=where, code="wrong-dtype")
     if (
         given.dtype.type is np.void or given.dtype.kind not in "biufcV"

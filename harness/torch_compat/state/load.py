@@ -79,7 +79,7 @@ def objects_of(archive: Archive) -> Facts:
     """
     facts, module = recognised(archive)
     if facts.layout not in OBJECTS:
-        hint = "torch-compat inspect says what it holds"
+        hint = "torch-compat inspect says what it contains"
         raise Unsupported(
             f"is of the family {facts.family}, not one that torch.save writes",
             where=archive.path,

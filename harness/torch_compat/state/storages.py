@@ -55,7 +55,7 @@ class Storages:
         one = self._record(storage)
         if not one.absent:
             return None
-        return "the file holds no storages" if one.offset is None else "it was never written (skip_data)"
+        return "the file contains no storages" if one.offset is None else "it was never written (skip_data)"
 
     def _record(self, storage: Storage) -> StorageRecord:
         key = (storage.root or storage).key
@@ -122,7 +122,7 @@ class Storages:
         native = array_dtype(dtype, sys.byteorder)
         assert native is not None  # noqa: S101 - in its own order each machine has it
         if self.mmap:
-            raise self.needs_copy((storage.root or storage).key, f"{dtype} has to be turned into the byte order of this machine")
+            raise self.needs_copy((storage.root or storage).key, f"{dtype} must be converted to the byte order of this machine")
         return self._turn(storage, data, native.itemsize), native
 
     def _turn(self, storage: Storage, data: Array, size: int) -> Array:

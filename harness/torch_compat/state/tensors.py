@@ -124,7 +124,7 @@ class Tensors:
         """The numbers of a conjugate or negative view, with its own strides: over a copy of its storage, made once."""
         if self.storages.mmap:
             kind = "conjugate" if tensor.conj else "negative"
-            raise self.storages.needs_copy(storage.key, f"a {kind} view of it has to be calculated")
+            raise self.storages.needs_copy(storage.key, f"a {kind} view of it must be calculated")
         dtype = tensor.dtype
         kind, lanes = lane(dtype)
         data, found = self.storages.in_order(storage, kind)
@@ -222,7 +222,7 @@ class Tensors:
         """A part of a tensor that has to be a tensor with a storage itself."""
         found = parts.get(name)
         if not isinstance(found, Tensor) or found.storage is None or found.quantizer is not None:
-            raise self._bad(tensor, f"whose {name} are no plain tensor")
+            raise self._bad(tensor, f"whose {name} are not a plain tensor")
         return self.part(found)
 
     def _bad(self, tensor: Tensor, what: str) -> Corrupt:
@@ -251,7 +251,7 @@ class Tensors:
         found = []
         for shape, steps, offset in zip(sizes, strides, offsets, strict=True):
             if not isinstance(shape, list) or not isinstance(steps, list) or not isinstance(offset, int):
-                raise self._bad(tensor, "whose sizes, strides and offsets are no rows of numbers")
+                raise self._bad(tensor, "whose sizes, strides and offsets are not rows of numbers")
             if len(shape) != len(steps) or min((*shape, *steps, offset), default=0) < 0:
                 raise self._bad(tensor, f"with a part of shape {_short(tuple(shape))}, strides {_short(tuple(steps))}")
             one = Tensor(
@@ -268,7 +268,7 @@ class Tensors:
         if isinstance(made, Absent):
             return made
         if not isinstance(made, np.ndarray) or made.dtype.kind != "i":
-            raise self._bad(tensor, f"whose {name} are no whole numbers, but {type(found).__name__}")
+            raise self._bad(tensor, f"whose {name} are not integers, but {type(found).__name__}")
         if parts[name].storage.nbytes < made.nbytes:  # so that a row of zeros for strides cannot make millions of lists
             raise self._bad(tensor, f"whose {name} are more than their storage holds")
         return made
@@ -277,7 +277,7 @@ class Tensors:
         """A tensor of a device that was saved as an array of numpy or a tensor of the CPU, perhaps of a wider dtype."""
         if isinstance(data, Tensor):
             if data.storage is None or data.numel * ELEMENT_SIZES.get(data.dtype, 1) > data.storage.nbytes:
-                raise self._bad(tensor, "whose data are no plain tensor")
+                raise self._bad(tensor, "whose data are not a plain tensor")
             made = self.make(data)
         elif isinstance(data, NumpyArray):
             made = self.part(data)

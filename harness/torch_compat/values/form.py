@@ -144,7 +144,7 @@ def check_calls(calls: Any) -> None:
             json.dumps(calls, ensure_ascii=False).encode()
         except UnicodeEncodeError as error:
             half = ascii(error.object[error.start])[1:-1]
-            raise ValueError(f"calls holds the lone surrogate {half}, expected whole characters") from None
+            raise ValueError(f"calls contains the lone surrogate {half}, expected whole characters") from None
         _remember(calls, _sound_calls)
 
 
@@ -248,14 +248,14 @@ def _error(found: Any, where: str) -> None:
     _keys(found, where, _ERROR, _ERROR_MAY)
     for name, text in found.items():
         if text.__class__ is not str:
-            raise _wrong(f"{where}.{name}", text, "a text")
+            raise _wrong(f"{where}.{name}", text, "a string")
 
 
 def _flat(found: Any, where: str) -> None:
     _keys(found, where, frozenset(), frozenset(found) if found.__class__ is dict else frozenset())
     for name, item in found.items():
         if item is not None and item.__class__ not in {str, int, float, bool}:
-            raise _wrong(f"{where}.{name!r:.60}", item, "a text or a number")
+            raise _wrong(f"{where}.{name!r:.60}", item, "a string or a number")
 
 
 def _warnings(found: Any, where: str) -> None:
@@ -320,7 +320,7 @@ def _dict(body: Any, where: str, depth: int) -> None:
 
 def _text(body: Any, where: str, _: int) -> None:
     if body.__class__ is not str:
-        raise _wrong(where, body, "a text")
+        raise _wrong(where, body, "a string")
 
 
 def _object(body: Any, where: str, depth: int) -> None:
@@ -346,7 +346,7 @@ def _tensor(body: Any, where: str, _: int) -> None:
     for name in ("offset", "storage"):
         _size(body.get(name, 0), f"{where}.{name}")
     if body.get("requires_grad", False).__class__ is not bool or body.get("class", "").__class__ is not str:
-        raise ValueError(f"{where} has a value of a wrong type for requires_grad or class, expected true or false, and a text")
+        raise ValueError(f"{where} has a value of a wrong type for requires_grad or class, expected a boolean and a string")
     count, last = math.prod(shape), last_element(shape, strides, body.get("offset", 0))
     if count and last >= LARGEST:
         raise ValueError(f"{where} reaches to element {last} of its storage, expected less than {LARGEST}")
@@ -354,7 +354,7 @@ def _tensor(body: Any, where: str, _: int) -> None:
     try:
         found = len(binascii.a2b_base64(body["bytes"], strict_mode=True))
     except ValueError as error:
-        raise ValueError(f"{where}.bytes is no base64: {error}") from None
+        raise ValueError(f"{where}.bytes is not base64: {error}") from None
     size = ELEMENT_SIZES.get(dtype, found // count if count else 0)
     if found != count * size:
         raise ValueError(f"{where} has {found} bytes, expected {count * size} for {dtype} of the shape {shape!r:.60}")

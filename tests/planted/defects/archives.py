@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def fixture_deleted(tree: Tree, random: Random) -> str:
     path = random.choice(tree.archives())
     path.unlink()
-    return f"{subject(path)}: is listed in the manifest, but there is no such file"
+    return f"{subject(path)}: is listed in the manifest, but does not exist"
 
 
 @defect()
@@ -65,14 +65,14 @@ def bit_flipped(tree: Tree, random: Random) -> str:
 def fixture_renamed(tree: Tree, random: Random) -> tuple[str, ...]:
     path = random.choice(tree.archives())
     other = path.rename(path.with_name("renamed" + path.suffix))
-    return f"{subject(path)}: is listed in the manifest, but there is no such file", f"{subject(other)}: is not listed"
+    return f"{subject(path)}: is listed in the manifest, but does not exist", f"{subject(other)}: is not listed"
 
 
 @defect()
 def fixture_moved_to_another_release(tree: Tree, random: Random) -> tuple[str, ...]:
     path = random.choice(tree.archives())
     other = path.rename(random.choice([folder for folder in tree.releases() if folder != path.parent]) / f"moved-{path.name}")
-    return f"{subject(path)}: is listed in the manifest, but there is no such file", f"{subject(other)}: is not listed"
+    return f"{subject(path)}: is listed in the manifest, but does not exist", f"{subject(other)}: is not listed"
 
 
 @defect()

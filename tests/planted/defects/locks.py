@@ -26,7 +26,7 @@ def write(tree: Tree, lines: list[str]) -> None:
 @defect(2, seeds=1)
 def lock_removed(tree: Tree, random: Random) -> str:
     (tree.policy / LOCK).unlink()
-    return "counts.lock: there is no such file"
+    return "counts.lock: file not found"
 
 
 @defect(2, seeds=1)
@@ -70,7 +70,7 @@ def lock_with_a_line_twice(tree: Tree, random: Random) -> str:
     lines = lines_of(tree)
     at = random.randrange(FIRST, len(lines))
     write(tree, [*lines[: at + 1], *lines[at:]])
-    return f"counts.lock:{at + 2}: {lines[at].partition(' =')[0]} stands in line {at + 1} already"
+    return f"counts.lock:{at + 2}: {lines[at].partition(' =')[0]} is already on line {at + 1}"
 
 
 @defect(2)

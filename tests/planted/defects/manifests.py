@@ -116,7 +116,7 @@ def golden_edited_where_it_stands(tree: Tree, random: Random) -> tuple[str, ...]
         entry["value"] = [*entry["value"], 1] if isinstance(entry["value"], list) else {**entry["value"], "value": 1}
 
     tree.entries(path, edit)
-    return subject(path), "was edited: its id is not the digest of the rest"
+    return subject(path), "was edited: its id does not match the digest of its contents"
 
 
 @defect()
@@ -130,7 +130,7 @@ def goldens_cut_off(tree: Tree, random: Random) -> str:
 @defect()
 def goldens_removed(tree: Tree, random: Random) -> str:
     random.choice(sorted(tree.fixtures.glob(f"torch-*/{GOLDENS}"))).unlink()
-    return f"which no {GOLDENS} that can be read tells"
+    return f"which is in no readable {GOLDENS}"
 
 
 @defect()
@@ -150,7 +150,7 @@ def golden_edited_and_frozen_again(tree: Tree, random: Random) -> str:
 def manifest_deleted(tree: Tree, random: Random) -> str:
     path = random.choice(tree.releases()) / MANIFEST
     path.unlink()
-    return f"{subject(path)}: there is no such file"
+    return f"{subject(path)}: file not found"
 
 
 @defect()
@@ -172,7 +172,7 @@ def manifest_cut_off(tree: Tree, random: Random) -> str:
 def manifest_of_another_release(tree: Tree, random: Random) -> str:
     one, other = random.sample(tree.releases(), 2)
     shutil.copyfile(one / MANIFEST, other / MANIFEST)
-    return f"but lies in '{other.name}'"
+    return f"but is in '{other.name}'"
 
 
 @defect()

@@ -95,7 +95,7 @@ def set_of_unknown_names(tree: Tree, random: Random) -> tuple[str, ...]:
         lines[index] = f"{head} 9.9.9.."
 
     edit_lines(path, name)
-    return f"{path.name}:{index + 1}", "names nothing of the list"
+    return f"{path.name}:{index + 1}", "matches nothing in the list"
 
 
 def flipped(old: str, new: str) -> Plant:
@@ -169,7 +169,7 @@ def values_edited(tree: Tree, random: Random) -> str:
         departure[1] = {"float": "0.5"} if departure[1] != {"float": "0.5"} else {"float": "0.25"}
 
     edit_json(*any_line(tree, random, "outcome", holding='"departures":'), edit)
-    return "was edited: its id is not the digest of the rest"
+    return "was edited: its id does not match the digest of its contents"
 
 
 @defect(1)
@@ -198,7 +198,7 @@ def observation_under_another_key(tree: Tree, random: Random) -> str:
 def observation_made_twice(tree: Tree, random: Random) -> str:
     path, index = any_line(tree, random, *OF_CELLS)
     edit_lines(path, lambda lines: [*lines, lines[index]])
-    return "again"
+    return "duplicate"
 
 
 @defect()
@@ -227,7 +227,7 @@ def observations_removed_that_others_rest_on(tree: Tree, random: Random) -> tupl
     *older, newest = sorted(tree.recordings(), key=lambda path: [int(part) for part in version_of(path.stem).split(".")])
     path = random.choice(older)
     path.unlink()
-    return f"reports/observations/{newest.name}", "refer to records that no readable file has", path.stem
+    return f"reports/observations/{newest.name}", "refer to records that are in no readable file", path.stem
 
 
 @defect(4, 1, seeds=1)
@@ -288,7 +288,7 @@ def observations_that_say_another_release(tree: Tree, random: Random) -> tuple[s
     path = any_file(tree, random)
     edit_lines(path, lambda lines: [f"{lines[0].partition(chr(9))[0]}\ttorch-1.7.1", *lines[1:]])
     path.rename(path.with_name("torch-1.7.1.txt"))
-    return f"holds the observations of '{path.stem}", "but is named 'torch-1.7.1.txt'", "no observations of this reader"
+    return f"contains the observations of '{path.stem}", "but is named 'torch-1.7.1.txt'", "no observations of this reader"
 
 
 @defect()
@@ -299,7 +299,7 @@ def observations_of_a_reader_that_lies(tree: Tree, random: Random) -> tuple[str,
     edit_lines(path, lambda lines: [line.replace(f"\t{reader}\t", "\ttorch-1.7.1\t") for line in lines])
     edit_lines(path, lambda lines: [f"{lines[0].partition(chr(9))[0]}\ttorch-1.7.1", *lines[1:]])
     path.rename(path.with_name("torch-1.7.1.txt"))
-    return "is said to be of torch-1.7.1, but the answer came from", "no observations of this reader"
+    return "is recorded for torch-1.7.1, but the answer came from", "no observations of this reader"
 
 
 @defect(4, 1)

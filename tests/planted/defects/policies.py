@@ -25,7 +25,7 @@ def no_policies(tree: Tree, random: Random) -> str:
 def policies_emptied(tree: Tree, random: Random) -> str:
     shutil.rmtree(tree.policy)
     tree.policy.mkdir()
-    return "holds no policy"
+    return "contains no policy"
 
 
 def tables(text: str, kind: str) -> Iterator[str]:

@@ -86,7 +86,7 @@ def probe_edited(tree: Tree, random: Random) -> str:
 @defect(1, seeds=1)
 def probes_removed(tree: Tree, random: Random) -> str:
     shutil.rmtree(tree.fixtures / "probes")
-    return "is recorded, but there is no such probe any more"
+    return "is recorded, but no longer exists"
 
 
 @defect(4)

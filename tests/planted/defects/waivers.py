@@ -172,7 +172,7 @@ def lock_of_waivers_cut_off(tree: Tree, random: Random) -> str:
 @defect(2, seeds=1)
 def lock_of_waivers_removed(tree: Tree, random: Random) -> str:
     (tree.policy / WAIVERS_LOCK).unlink()
-    return "waivers.lock: there is no such file"
+    return "waivers.lock: file not found"
 
 
 @defect(2)

@@ -76,8 +76,8 @@ def test_what_a_person_wrote_of_something_that_is_gone_is_an_error() -> None:
     (b"x = 1", "has x, expected introduction and item"),
     (b"introduction = 1", "expected introduction and item"),
     (b"item = 1", "expected introduction and item"),
-    (b"[[item]]\nid = 'a'", "item 1 is not a table of two texts"),
-    (b"[[item]]\nid = 'a'\ntext = 1", "item 1 is not a table of two texts"),
+    (b"[[item]]\nid = 'a'", "item 1 is not a table of two strings"),
+    (b"[[item]]\nid = 'a'\ntext = 1", "item 1 is not a table of two strings"),
     (b"[[item]]\nid = 'a'\ntext = ''\n" * 2, "item 2: a has a text already"),
     (b" " * (LARGEST + 1), "at most"),
 ])  # fmt: skip

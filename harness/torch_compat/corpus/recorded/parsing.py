@@ -134,7 +134,7 @@ def _whole(path: Path) -> tuple[list[str], int, str]:
     sha256 = hashlib.sha256(data[: data.rfind(b"\n", 0, len(data) - 1) + 1]).hexdigest()
     if last[1:] != [str(len(lines) - 2), sha256]:
         raise CorpusError(
-            "was changed after it was recorded: its last line does not fit the lines above",
+            "was changed after it was recorded: its last line does not match the lines above",
             where=f"{path}:{len(lines) - 1}",
             hint="restore it from version control, or record it again",
             code="edited",
@@ -152,20 +152,20 @@ def _is_label(label: str) -> bool:
 
 def _new(known: Mapping[str, object], name: str, what: str) -> None:
     if name in known:
-        raise CorpusError(f"{what} {name[:80]!r} again", code="duplicate")
+        raise CorpusError(f"duplicate {what} {name[:80]!r}", code="duplicate")
 
 
 def _reader(file: RecordedFile, number: int, name: str, text: str) -> None:
     del number
     facts = _json(text)
     identity, observed, protocol = facts["identity"], facts["observed"], facts["protocol"]
-    _new(file.readers, name, "tells of the reader")
+    _new(file.readers, name, "entry for reader")
     if not isinstance(identity, dict) or name not in {f"torch-{identity.get('torch')}", identity.get("reader")}:
-        raise CorpusError(f"is said to be of {name[:80]}, but the answer came from {identity!r:.300}", code="wrong-reader")
+        raise CorpusError(f"is recorded for {name[:80]}, but the answer came from {identity!r:.300}", code="wrong-reader")
     if file_of(name) != file.label:
-        raise CorpusError(f"holds the observations of {name[:80]!r}, but is named {file.path.name!r}", code="wrong-reader")
+        raise CorpusError(f"contains the observations of {name[:80]!r}, but is named {file.path.name!r}", code="wrong-reader")
     if any(value is not None and value.__class__ not in {str, int, float, bool} for value in identity.values()):
-        raise ValueError("has an identity that holds more than texts and numbers")
+        raise ValueError("identity may contain only strings, numbers, booleans and null")
     if protocol.__class__ is not int:
         raise ValueError(f"has the protocol {protocol!r:.40}, expected a number")
     file.readers[name] = ObservedReader(name, identity, _day(observed), protocol, {}, {}, {})
@@ -173,10 +173,10 @@ def _reader(file: RecordedFile, number: int, name: str, text: str) -> None:
 
 def _told(kind: str) -> Callable[[RecordedFile, int, str, str], None]:
     def parse(file: RecordedFile, number: int, name: str, text: str) -> None:
-        _new(file.told[kind], name, f"tells the {kind}")
+        _new(file.told[kind], name, kind)
         entry = _json(text)
         if body_id(entry) != name:
-            raise ValueError(f"{kind} {name[:40]} was edited: its id is not the digest of the rest")
+            raise ValueError(f"{kind} {name[:40]} was edited: its id does not match the digest of its contents")
         file.told[kind][name] = number, entry
 
     return parse
@@ -184,12 +184,12 @@ def _told(kind: str) -> Callable[[RecordedFile, int, str, str], None]:
 
 def _text(file: RecordedFile, number: int, name: str, text: str) -> None:
     del number
-    _new(file.texts, name, "tells the text")
+    _new(file.texts, name, "text")
     said = DECODER.decode(text)
     if said.__class__ is not str:
-        raise ValueError(f"is {text[:60]!r}, expected a JSON text")
+        raise ValueError(f"is {text[:60]!r}, expected a JSON string")
     if text_id(said) != name:
-        raise ValueError(f"text {name[:40]} was edited: its id is not the digest of the rest")
+        raise ValueError(f"text {name[:40]} was edited: its id does not match the digest of its contents")
     file.texts[name] = said
 
 
@@ -204,7 +204,7 @@ def _asked(kind: str) -> Callable[[RecordedFile, int, str, str], None]:
 
 def _options(file: RecordedFile, number: int, name: str, load: str) -> None:
     del number
-    _new(file.options, name, "states the load options")
+    _new(file.options, name, "load options")
     if not is_plain(name) or not is_plain(load):
         raise ValueError(
             f"is not a complete entry: has {name!r:.80} and {load!r:.80}, expected the name of load options and a digest"
@@ -219,7 +219,7 @@ def _pairs(text: str, form: str, order: Callable[[str], Any] = str) -> dict[str,
         name, _, value = pair.rpartition(":")
         if not name or not value:
             raise ValueError(f"is not a complete entry: has {pair!r:.80}, expected {form}")
-        _new(found, name, "lists")
+        _new(found, name, "entry")
         found[name] = value
     _sorted(list(found), order)
     return found
@@ -235,22 +235,22 @@ def _shown(file: RecordedFile, number: int, day: str, seals: str) -> None:
     if seals.count(" ") >= MOST_NAMES:
         raise CorpusError(f"lists more than {MOST_NAMES:,} readers", code="too-large")
     for name, seal in _pairs(seals, "NAME:SEAL", place_of).items():
-        _new(file.shown, name, "was shown to the reader")
+        _new(file.shown, name, "seal for reader")
         if rank(name) >= rank(file.label):
-            raise ValueError(f"was shown to {name[:80]}, which is not older")
+            raise ValueError(f"is recorded as shown to {name[:80]}, which is not an older release")
         file.shown[name] = _day(day), seal
 
 
 def _writers(file: RecordedFile, number: int, name: str, labels: str) -> None:
     del number
-    _new(file.writers, name, "lists the writers of")
+    _new(file.writers, name, "list of writers for")
     names = labels.split(" ", MOST_NAMES)
     if len(names) > MOST_NAMES:
         raise CorpusError(f"lists more than {MOST_NAMES:,} writers", code="too-large")
     if name not in file.readers or not all(map(is_plain, names)):
         raise ValueError(f"lists writers of {name[:80]!r}, a reader that no line above declares, or one that can be no release")
     if sorted(names, key=place_of) != names or rank(names[-1]) > rank(name):
-        raise ValueError(f"lists writers that are newer than {name[:80]}, or not from the oldest to the newest")
+        raise ValueError(f"lists writers that are newer than {name[:80]}, or are not sorted from oldest to newest")
     file.writers[name] = Labels(names)
 
 
@@ -266,7 +266,7 @@ def _read_line(file: RecordedFile, number: int, name: str, recipes: str, *cells:
 def _wrote(file: RecordedFile, number: int, fixtures: str, *cells: str) -> None:
     subjects = _pairs(fixtures, "RECIPE:SUBJECT")
     for recipe, subject in subjects.items():
-        _new(file.subjects, recipe, "tells of the fixture")
+        _new(file.subjects, recipe, "entry for fixture")
         if not is_plain(recipe) or not is_plain(subject):
             what = "expected the name of a recipe and a subject"
             raise ValueError(f"is not a complete entry: has {recipe!r:.80} and {subject!r:.80}, {what}")

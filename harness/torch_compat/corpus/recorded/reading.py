@@ -214,9 +214,9 @@ class _Together:
                 self._put(file, number, fixtures, place, outcome, full[short], lacks)
         if lacks.count:
             raise CorpusError(
-                f"{lacks.count} of its cells and answers refer to records that no readable file has, such as {lacks.first}",
+                f"{lacks.count} of its cells and answers refer to records that are in no readable file, such as {lacks.first}",
                 where=str(file.path),
-                hint="restore the others from version control",
+                hint="restore the missing or damaged files from version control",
                 code="incomplete",
             )
 
@@ -230,7 +230,7 @@ class _Together:
             what = f"is not a complete entry: has a {kind} {probe[:80]!r} with the key {key[:80]!r}, expected PROBE:KEY:ID"
             raise CorpusError(what, where=where, code="bad-line")
         if probe in (reader.probes if kind == "probe" else reader.deprecations):
-            raise CorpusError(f"observes the {kind} {probe[:80]} again", where=where, code="duplicate")
+            raise CorpusError(f"duplicate observation of the {kind} {probe[:80]}", where=where, code="duplicate")
         try:
             if kind == "probe":
                 reader.probes[probe] = parse_probe(probe, {**answer, "key": key})
@@ -250,7 +250,7 @@ class _Together:
                 parts = place.split(":")
                 if len(parts) > 3 or not all(parts) or not rest or len(rest) % 2:
                     raise ValueError(
-                        f"has the cells {text[:80]!r}, expected OPTIONS, OPTIONS:LOAD or OPTIONS:LOAD:SUBJECT, and outcomes with sets"
+                        f"has the cells {text[:80]!r}, expected OPTIONS, OPTIONS:LOAD or OPTIONS:LOAD:SUBJECT, followed by pairs of an outcome and a set"
                     )
                 if len(parts) == 1:
                     if place not in file.options:
@@ -311,7 +311,9 @@ class _Together:
             what = f"makes more than {MOST_LINES:,} pairs of a fixture and options"
             raise CorpusError(what, where=f"{file.path}:{number}", code="too-large")
         if line is not None and line.seen & bit:
-            raise CorpusError(f"observes {fixture} ({options}) by {name} again", where=f"{file.path}:{number}", code="duplicate")
+            raise CorpusError(
+                f"duplicate observation of {fixture} ({options}) by {name}", where=f"{file.path}:{number}", code="duplicate"
+            )
         if body.result == "unsupported" and name != REFERENCE:
             what = f"says that {name} does not support {fixture}: a release does or refuses"
             raise CorpusError(what, where=f"{file.path}:{number}", code="bad-line")

@@ -80,5 +80,7 @@ class Texts:
             raise MissingTextError(name)
         self._room -= len(text)
         if self._room < 0:
-            raise CorpusError(f"has texts of more than {self._most:,} letters, too many for files of this size", code="too-large")
+            raise CorpusError(
+                f"contains more than {self._most:,} characters of text, too many for files of this size", code="too-large"
+            )
         return text

@@ -89,7 +89,7 @@ def read_hand(data: bytes, where: str) -> Hand:
     for number, entry in enumerate(entries, 1):
         known = isinstance(entry, dict) and entry.keys() == {"id", "text"} and all(isinstance(one, str) for one in entry.values())
         if not known:
-            raise UsageError(f"item {number} is not a table of two texts, id and text", where=where, hint=hint, code="notes")
+            raise UsageError(f"item {number} is not a table of two strings, id and text", where=where, hint=hint, code="notes")
         if entry["id"] in items:
             raise UsageError(f"item {number}: {escaped(entry['id'])} has a text already", where=where, code="notes")
         items[entry["id"]] = entry["text"]

@@ -121,7 +121,7 @@ def read_published(data: bytes, where: str) -> tuple[Published, ...]:
         _check(entry, needed, name, where, optional)
         names = entry.get("found", [])
         if bool(names) == bool(entry.get("unseen")) or not all(isinstance(one, str) for one in names):
-            raise UsageError(f"{name} needs either found, a list of texts, or unseen", where=where, hint=HINT, code="published")
+            raise UsageError(f"{name} needs either found, a list of strings, or unseen", where=where, hint=HINT, code="published")
         if entry["release"] not in found or not _address(entry["source"]):
             raise UsageError(
                 f"{name} names no release of the table, or no https address", where=where, hint=HINT, code="published"

@@ -183,7 +183,7 @@ def read_document(program: dict[str, Any], schema: tuple[int, int | None], allow
     except HarnessError:
         raise
     except (LookupError, TypeError, AttributeError, ValueError) as error:
-        said = f"is no exported program: {type(error).__name__} {cut(str(error), 200)}"
+        said = f"is not an exported program: {type(error).__name__} {cut(str(error), 200)}"
         raise Corrupt(said, where=where, code="bad-program") from error
 
 
@@ -322,7 +322,7 @@ class _Reader:
         name = SCALAR_TYPES.get(only(value, int))
         found = None if name is None else dtypes.named(name)
         if found is None:
-            raise ValueError(f"{value} is no dtype of the schema")
+            raise ValueError(f"{value} is not a dtype of the schema")
         return found.code
 
     def _as_memory_format(self, value: Any, _: set[str]) -> int:

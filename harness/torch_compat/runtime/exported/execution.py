@@ -129,7 +129,7 @@ class Execution:
             if not name and namespace in HIGHER_ORDER_OF_2_1:
                 return self._found(HIGHER + namespace)
             if not name:
-                raise Corrupt(f"calls {cut(target, 80)!r}, which is no operator", where=self.where, code="bad-program")
+                raise Corrupt(f"calls {cut(target, 80)!r}, which is not an operator", where=self.where, code="bad-program")
             return registry.resolve(f"{namespace}::{name}", self.horizon.release)
         if target == "torch._C._set_grad_enabled":
             return _set_gradient
@@ -176,7 +176,7 @@ class Execution:
             assert one.target is not None  # noqa: S101 - document.py gives one to every mutation
             into = values.get(one.target) if one.kind == "user_input_mutation" else tensors.get(one.target, (None, None))[1]
             if into.__class__ is not Tensor:
-                said = f"changes {cut(one.target, 80)!r}, which is no tensor of the program"
+                said = f"changes {cut(one.target, 80)!r}, which is not a tensor of the program"
                 raise Corrupt(said, where=self.where, code="bad-program")
             before = into.requires_grad
             into.requires_grad = False  # the copy is made without gradients

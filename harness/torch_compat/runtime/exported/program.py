@@ -296,10 +296,10 @@ def _chosen(archive: ZipArchive) -> tuple[str, str | None]:
     if not records:
         compiled = export_pt2.native(archive)
         more = ": an AOTInductor package, whose native code is never run here" if compiled else ""
-        raise Unsupported(f"holds no exported program{more}", where=archive.path, code="no-program")
+        raise Unsupported(f"contains no exported program{more}", where=archive.path, code="no-program")
     names = [record.removeprefix("models/").removesuffix(".json") for record in records]
     if len(names) > 1 and "model" not in names:
-        said = f"holds {len(names)} exported programs ({cut(', '.join(names), 200)}), of which none is called model: only load_pt2 reads them"
+        said = f"contains {len(names)} exported programs ({cut(', '.join(names), 200)}), of which none is called model: only load_pt2 reads them"
         raise Unsupported(said, where=archive.path, code="several-programs")
     name = "model" if "model" in names else names[0]
     return f"models/{name}.json", name

@@ -180,7 +180,7 @@ class Expression:
     def _number(self, node: ast.expr, known: Mapping[str, Any]) -> Any:
         found = self._value(node, known)
         if found.__class__ not in NUMBERS:
-            raise TypeError(f"a {type(found).__name__} is no number")
+            raise TypeError(f"a {type(found).__name__} is not a number")
         return found
 
     def _compared(self, node: ast.Compare, known: Mapping[str, Any]) -> bool:
@@ -249,7 +249,7 @@ def parse(text: str, where: str) -> Expression:
     try:
         tree = parse_expression(text)
     except NO_SOURCE as error:
-        raise Corrupt(f"states no expression: {cut(text, 80)!r}", where=where, code="bad-expression") from error
+        raise Corrupt(f"contains no expression: {cut(text, 80)!r}", where=where, code="bad-expression") from error
     count = 0
     level: list[tuple[ast.AST, int]] = [(tree, 0)]
     while level:
@@ -263,5 +263,5 @@ def parse(text: str, where: str) -> Expression:
     try:
         named = _Named().visit(tree)
     except ValueError as error:
-        raise Corrupt(f"states no expression: {cut(text, 80)!r}", where=where, code="bad-expression") from error
+        raise Corrupt(f"contains no expression: {cut(text, 80)!r}", where=where, code="bad-expression") from error
     return Expression(text, named, where)

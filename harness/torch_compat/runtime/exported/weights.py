@@ -73,7 +73,7 @@ def read_constants(stated: dict[str, str], archive: ZipArchive, where: str) -> V
         archive.allowance.expand(len(data))
         found[name] = _tensor(_values(*torch_save(place, data, archive.allowance)), place)
         if not isinstance(found[name], Tensor | OpaqueTensor):
-            raise Corrupt(f"holds a {type(found[name]).__name__}, expected a tensor", where=place, code="bad-nested")
+            raise Corrupt(f"contains a {type(found[name]).__name__}, expected a tensor", where=place, code="bad-nested")
     return found
 
 
@@ -97,7 +97,7 @@ def _pickled(archive: ZipArchive, record: str | None) -> Values:
         return {}
     found = _unpickled(archive, record)
     if not isinstance(found, dict):
-        said = f"holds a {type(found).__name__}, expected a dictionary"
+        said = f"contains a {type(found).__name__}, expected a dictionary"
         raise Corrupt(said, where=f"{archive.path}, record {record!r}", code="bad-nested")
     made: dict[int, Any] = {}
     for value in found.values():  # a tensor under two names is one tensor
@@ -121,7 +121,7 @@ def _tensor(value: Any, where: str) -> Any:
         return value
     kept, dtype = value.array, dtypes.named(value.dtype)
     if value.type is not None and not value.parameter:
-        raise Unsupported(f"holds a tensor of the class {value.type.path}", where=where, code="tensor-class")
+        raise Unsupported(f"contains a tensor of the class {value.type.path}", where=where, code="tensor-class")
     if isinstance(kept, np.ndarray) and dtype is not None and dtype.numpy == kept.dtype:
         return Tensor(kept, value.requires_grad, value.parameter)
     parts = {"value": kept}
@@ -170,7 +170,7 @@ def _one(archive: ZipArchive, folder: str, entry: dict[str, Any], storages: dict
     if base is None:
         base = storages[path] = _storage(archive, record, dtype, math.prod(shape))
     if base.dtype != dtype.array:
-        raise Corrupt(f"holds {base.dtype}, and is described as {dtype.name}, too", where=where, code="bad-tensor")
+        raise Corrupt(f"contains {base.dtype}, and is described as {dtype.name}, too", where=where, code="bad-tensor")
     if not archive.member(record).size:  # a tensor without data: torch gives zeros
         strides, offset = arrays.contiguous_strides(shape), 0
     array = arrays.view(base, dtype.array, shape, strides, offset, where=where)
@@ -183,7 +183,7 @@ def _storage(archive: ZipArchive, record: str, dtype: dtypes.Dtype, count: int) 
         return np.zeros(count, dtype.array)
     view = archive.view(record)
     if len(view) % dtype.itemsize:
-        said = f"holds {len(view)} bytes, no whole number of elements of {dtype.name}"
+        said = f"contains {len(view)} bytes, which is not a multiple of the element size of {dtype.name}"
         raise Corrupt(said, where=f"{archive.path}, record {record!r}", code="size-disagrees")
     found = arrays.elements(bytearray(view), dtype.array)
     big = "byteorder" in archive.names and archive.record("byteorder").strip() == b"big"

@@ -279,7 +279,7 @@ class ExpressionCompiler:
             return self._name("v" + func.id, func)
         name = self.alias(func.id)
         if not name:
-            raise self.unit.fail(func, f"calls {func.id}, which is no function")
+            raise self.unit.fail(func, f"calls {func.id}, which is not a function")
         return self._name(self.unit.reference(name, "call"), func)
 
     def _call_global(self, node: ast.Call, name: str) -> ast.expr:

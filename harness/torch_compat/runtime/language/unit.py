@@ -77,14 +77,14 @@ class Unit(Names):
     def _parse(self, source: bytes | memoryview) -> ast.Module:
         self.host.source += memory_needed(bytes(source))
         if self.host.source > MOST_PARSED:
-            raise SourceError("holds more source than a program may have", where=self.where, code="too-large")
+            raise SourceError("contains more source than a program may have", where=self.where, code="too-large")
         # Each byte one character: texts are bytes to TorchScript (see torch_compat.runtime.values)
         text = str(source, "latin-1")
         try:
             return parse(text, f"{FILE_PREFIX}source>")
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             line = getattr(error, "lineno", None)
-            said = f"is no TorchScript: {getattr(error, 'msg', None) or error}"
+            said = f"is not TorchScript: {getattr(error, 'msg', None) or error}"
             raise SourceError(said, where=f"{self.where}, line {line}" if line else self.where) from error
 
     def _compile(self, tree: ast.Module) -> None:
