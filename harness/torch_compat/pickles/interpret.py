@@ -509,9 +509,7 @@ def storage_of(pid: tuple[Any, ...], seen: dict[Any, Storage], storages: list[St
     if known is None or key is None or location is None or numel.__class__ is not int:
         said = kind.path if kind.__class__ is Global else f"a {kind.__class__.__name__}"
         types = ", ".join(part.__class__.__name__ for part in pid[2:5])
-        raise Corrupt(
-            f"names a storage by {said} and ({types}); expected a storage class, string, string, int", code="bad-storage"
-        )
+        raise Corrupt(f"names a storage by {said} and ({types}); expected a class, string, string, int", code="bad-storage")
     type_name, dtype, size = known
     if not 0 <= numel < MAX // size:
         raise Corrupt(f"names a storage of {numel if abs(numel) < MAX * MAX else hex(numel)} elements", code="bad-storage")

@@ -220,7 +220,7 @@ def release_removed_with_its_pins(tree: Tree, random: Random) -> str:
 @defect(seeds=1)
 def pins_removed(tree: Tree, random: Random) -> str:
     tree.frozen.unlink()
-    return "FROZEN: pins"
+    return "FROZEN: file not found"
 
 
 @defect()
