@@ -39,7 +39,7 @@ def schemas(value: Any) -> Iterator[dict[str, Any]]:
 
 def test_the_published_schema_is_current() -> None:
     published = (POLICIES / "policy.schema.json").read_text(encoding="utf-8")
-    assert published == json.dumps(policy_schema(), indent=2, ensure_ascii=False) + "\n"
+    assert published == json.dumps(policy_schema(), indent=2, ensure_ascii=False) + "\n", "nox -s generate"
 
 
 def test_the_schema_is_one_that_toml_editors_read() -> None:

@@ -74,8 +74,8 @@ from torch_compat.judging.judgement import Asks, Cause, Judgement, Verdict
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from torch_compat.policy import RuleEntry
     from torch_compat.judging.evidence import Evidence
+    from torch_compat.policy import RuleEntry
 
 __all__ = ["judge"]
 
