@@ -36,6 +36,7 @@ def test_the_verdicts_are_what_the_releases_did(corpus: Corpus) -> None:
             said = refusals(read, restricted, container=fixture.container)
             verdicts[fixture.id] = dict(zip(rules, said, strict=True))
     compared = refused = 0
+    first: set[str] = set()
     for observed in readers_of(REPOSITORY).values():
         for (name, options), cell in observed.cells.items():
             if options != "weights-only":
@@ -47,6 +48,7 @@ def test_the_verdicts_are_what_the_releases_did(corpus: Corpus) -> None:
             assert own is None or verdict is not None, where
             if verdict is not None and own is None:  # something else comes first, which refuses it without weights_only, too
                 assert cell.result == observed.cells[name, "default"].result == "refused", where
+                first.add(message)
             elif verdict is not None and own is not None:
                 refused += 1
                 assert EXPECTED.get(verdict.code, "") in own[0], where
@@ -55,6 +57,7 @@ def test_the_verdicts_are_what_the_releases_did(corpus: Corpus) -> None:
             elif cell.result == "refused":  # not by its unpickler: then it refuses without weights_only, too
                 assert observed.cells[name, "default"].result == "refused", where
             compared += 1
+    assert first <= {"type object 'torch.storage.UntypedStorage' has no attribute 'dtype'"}
     assert compared > 19_000
     assert refused > 6_000
 

@@ -112,7 +112,7 @@ def add_program(archive: ZipArchive, facts: Facts, record: str, program: dict[st
             str(one.get("min_val")) for name, one in (program.get("range_constraints") or {}).items() if name in sizes
         )
         facts.extra.setdefault("inputs", set()).update(union(one)[0] for one in graph["inputs"])
-        if any("." in name for name in (module.get("signature", {}).get("buffers_to_mutate") or {}).values()):
+        if any("." in name for name in ((module.get("signature") or {}).get("buffers_to_mutate") or {}).values()):
             facts.extra.setdefault("changed_name_with_dot", record)
         facts.extra.setdefault("trees", set()).update(_containers(module))
         results = facts.extra.setdefault("results", [])
