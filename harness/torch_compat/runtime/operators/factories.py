@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     Element = Callable[[Scalar, np.dtype[Any], int], Array]
 
 # What every factory takes beside its own arguments: names, layout, device, pin_memory, memory_format.
-STEPS_NEEDED = "1.11.0"
 _IGNORED = frozenset({"names", "layout", "pin_memory", "memory_format", "requires_grad"})
 
 

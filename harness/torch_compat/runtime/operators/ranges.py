@@ -6,7 +6,7 @@ Up to 1.3 a range without dtype is of floats. Since 2.14 the length of an int64 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -29,14 +29,11 @@ from torch_compat.runtime.operators._common import (
     not_implemented,
     wrapped_int,
 )
-from torch_compat.runtime.operators.factories import STEPS_NEEDED, check_options, default_type, to_out
+from torch_compat.runtime.operators.factories import check_options, default_type, to_out
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Element = Callable[[Scalar, np.dtype[Any], int], Array]
+STEPS_NEEDED = "1.11.0"
 
 
 def _filled(array: Array, out: Tensor | None) -> Tensor:
