@@ -24,7 +24,7 @@ from tools.differential.comparison import RANDOM, compared, exclusion
 from tools.differential.horizons import COLUMNS, column, not_asked, schemas_at
 from tools.differential.structured import spec_of
 from torch_compat.corpus.calls import RecordedCall
-from torch_compat.corpus.surveys import FILES
+from torch_compat.corpus.surveys import FILES, surveyed_releases
 from torch_compat.errors import Unsupported
 from torch_compat.operators.call_signature import bare, signature_of
 from torch_compat.operators.history import FactHistory, History
@@ -48,8 +48,6 @@ SEED = "recorded"
 ROUNDS = ((range(10), 620, 260), (range(10, 20), 1100, 260), (range(20, 40), 1500, 1000))
 """Calls of each schema, of which some are chosen; how many characters they have at most, and what they give beyond that. A later round is for the
 operators of which the earlier ones give no value of some version."""
-LAST = "2.15.0"
-"""The release whose upgraders are asked for."""
 LEFT_OUT = {"layout", "device", "pin_memory"}
 REFUSED = "refused: "
 EMPTY = '"bytes": ""'
@@ -349,6 +347,7 @@ OF_UPGRADER = 48  # calls of each form, of which these are taken
 def of_upgraders() -> list[RecordedCall]:
     """Calls that archives of an old file format make: of each upgrader some, one of which it makes another call of than its name says."""
     found: list[RecordedCall] = []
+    newest = list(surveyed_releases(FIXTURES))[-1]
     for stated in read().values():
         if not stated.old:
             continue  # no release had the call
@@ -360,7 +359,7 @@ def of_upgraders() -> list[RecordedCall]:
                 text = json.dumps([call.args, call.keywords]) if call is not None else ""
                 if call is None or EMPTY in text or len(text) > ROUNDS[0][1] or _overflows(call, text):
                     continue
-                upgraded, as_it_is = (answer_of(call._replace(file_format=one), LAST) for one in (version, stated.bump))
+                upgraded, as_it_is = (answer_of(call._replace(file_format=one), newest) for one in (version, stated.bump))
                 if upgraded.kind == "value" and not _long(upgraded):
                     rows[bool(as_it_is.kind != "value" or differences(upgraded, as_it_is))].append(call)
         taken = [*rows[True][: PER_UPGRADER - 1], *rows[False]][:PER_UPGRADER]
