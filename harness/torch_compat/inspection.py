@@ -48,20 +48,22 @@ def inspect(path: str | os.PathLike[str]) -> dict[str, Any]:
     return found.row()
 
 
-def look_at(path: str, *, named: bool = True) -> Inspected:
+def look_at(path: str, *, named: bool = True, complete: bool = True) -> Inspected:
     """Find out everything about a file.
 
     Never raises for what is in it.
 
     Parameters:
         named: whether the user named it, and did not only name a folder that it is in: then a file that is no archive is an error.
+        complete: whether to read all bytes of the file, for its digest and for checksums. Without that the weights of a large archive are
+            not read, and ``omitted`` says what was not checked.
 
     Raises:
         PolicyError: what is recorded of the releases cannot be read.
     """
     found = Inspected(path)
     if os.path.isdir(path) and distributed.is_checkpoint(path):  # noqa: PTH112 - a million of them: text is quicker
-        return _checkpoint(found)
+        return _checkpoint(found, complete=complete)
     part = _part_of_checkpoint(path)
     if part is not None:
         found.error = part
@@ -71,22 +73,23 @@ def look_at(path: str, *, named: bool = True) -> Inspected:
     except UsageError as error:
         found.error = error
         return found
-    return _look(found, raw, named=named)
+    return _look(found, raw, named=named, complete=complete)
 
 
-def _look(found: Inspected, raw: Raw, *, named: bool, allowance: Allowance | None = None) -> Inspected:
+def _look(found: Inspected, raw: Raw, *, named: bool, complete: bool = True, allowance: Allowance | None = None) -> Inspected:
     """Find out everything about the bytes of a file; with an allowance, of a part of another one, which is not looked into further."""
     path = found.path
     found.size = len(raw)
+    own = allowance or _allowance(found.size, complete=complete)
     try:
-        found.sha256 = _sha256(raw)
+        found.sha256 = _sha256(raw) if complete else None
         if found.sha256 is None:
-            found.omitted["sha256"] = f"the file has {found.size} bytes; up to {HASHED} bytes are read for a digest"
-        archive = recognised_archive(path, raw, inspecting=True, allowance=allowance)
+            found.omitted["sha256"] = _no_digest("the file has", found.size, complete=complete)
+        archive = recognised_archive(path, raw, inspecting=True, allowance=own)
     except ArchiveError as error:
         found.fail(error, named=named)
         if error.code == "tar-archive" and allowance is None:
-            with TarArchive(path, raw, Allowance.to_inspect(found.size), of_others=True) as tar:
+            with TarArchive(path, raw, _allowance(found.size, complete=complete), of_others=True) as tar:
                 look_inside(found, tar)
         close(raw)
         return found
@@ -113,6 +116,17 @@ def _look(found: Inspected, raw: Raw, *, named: bool, allowance: Allowance | Non
             where = f"{path}, record {first.record!r}" if first.record else path
             found.error = Corrupt(first.detail, where=where, code=first.code)
     return found
+
+
+def _allowance(size: int, *, complete: bool) -> Allowance:
+    made = Allowance.to_inspect(size)
+    made.complete = made.complete and complete
+    return made
+
+
+def _no_digest(who: str, size: int, *, complete: bool) -> str:
+    """Why there is no digest."""
+    return f"{who} {size} bytes; up to {HASHED} bytes are read for a digest" if complete else "no digest was asked for"
 
 
 SUFFIXES = (".pt", ".pth", ".bin", ".ckpt", ".pkl", ".pickle", ".pt2", ".ptl", ".th", ".t7", ".tar", ".model", ".mar")
@@ -175,7 +189,7 @@ def _part_of_checkpoint(path: str) -> HarnessError | None:
     return NoArchive("a part of a distributed checkpoint", where=path, hint=hint, code="part-of-checkpoint")
 
 
-def _checkpoint(found: Inspected) -> Inspected:
+def _checkpoint(found: Inspected, *, complete: bool) -> Inspected:
     """Find out everything about a directory that is a distributed checkpoint."""
     path = found.path
     sizes: dict[str, int] = {}
@@ -187,7 +201,7 @@ def _checkpoint(found: Inspected) -> Inspected:
     try:
         files = list(distributed.files_of(path, None))
         size = sum(os.stat(os.path.join(path, one)).st_size for one in files)  # noqa: PTH116, PTH118
-        allowance = Allowance.to_inspect(size)
+        allowance = _allowance(size, complete=complete)
         found.facts = facts
         checkpoint = distributed.read(path, facts, allowance)
     except ArchiveError as error:
@@ -198,7 +212,7 @@ def _checkpoint(found: Inspected) -> Inspected:
             error if isinstance(error, UsageError) else UsageError(f"cannot be read: {error}", where=path),
         )
         return found
-    _measure(found, distributed.files_of(path, checkpoint), sizes)
+    _measure(found, distributed.files_of(path, checkpoint), sizes, complete=complete)
     facts.size = found.size or 0
     for file in sizes.keys() - {distributed.METADATA} - {one.record for one in facts.storages if checkpoint}:
         if checkpoint:
@@ -212,18 +226,18 @@ def _checkpoint(found: Inspected) -> Inspected:
     return found
 
 
-def _measure(found: Inspected, files: Iterable[str], sizes: dict[str, int]) -> None:
+def _measure(found: Inspected, files: Iterable[str], sizes: dict[str, int], *, complete: bool) -> None:
     """The size of all files together, and the digest of their names and digests."""
     digest: Any = hashlib.sha256()
     for file in files:
         raw = read_raw(os.path.join(found.path, file))  # noqa: PTH118
         try:
             sizes[file] = len(raw)
-            one = _sha256(raw) if sum(sizes.values()) <= HASHED else None
+            one = _sha256(raw) if complete and sum(sizes.values()) <= HASHED else None
         finally:
             close(raw)
         if one is None:
-            found.omitted["sha256"] = f"its files have more than {HASHED} bytes; up to so many are read for a digest"
+            found.omitted["sha256"] = _no_digest("its files have", sum(sizes.values()), complete=complete)
             digest = None
         if digest is not None:
             digest.update(os.fsencode(file) + f"\0{one}\n".encode())

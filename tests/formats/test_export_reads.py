@@ -12,9 +12,11 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from click.testing import CliRunner
 
 from tests.runtime.exported.documents import document
 from tools.faults.torch_zip import write_torch_zip
+from torch_compat.cli.inspect import inspect as inspect_command
 from torch_compat.inspection import inspect
 
 if TYPE_CHECKING:
@@ -73,6 +75,19 @@ def test_a_gigabyte_of_weights_is_read_for_digest_and_checksums_alone(tmp_path: 
         for _ in range(64):
             file.read(1 << 20)
     assert resident(path) > FEW
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the pages of a file are counted as Linux tells them")
+def test_a_quick_look_reads_no_weights(tmp_path: Path) -> None:
+    path = tmp_path / "large.pt2"
+    large(path)
+    asked = CliRunner().invoke(inspect_command, [str(path), "--quick", "--format", "json"], standalone_mode=False)
+    assert asked.return_value == 0
+    (row,) = json.loads(asked.output)["archives"]
+    assert {one["what"] for one in row["omitted"]} == {"sha256", "checksums"}
+    assert row["sha256"] is None
+    assert [one["nbytes"] for one in row["storages"]] == [GIGABYTE]
+    assert resident(path) < FEW
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the pages of a file are counted as Linux tells them")

@@ -291,10 +291,10 @@ def test_whatever_happens_costs_one_row(
     for at in range(count):
         (tmp_path / f"{at:03}.pt").write_bytes(saved(P2 + b"N."))
 
-    def failing(path: str, *, named: bool) -> Any:
+    def failing(path: str, *, named: bool, complete: bool) -> Any:
         if path.endswith("000.pt"):
             raise raised
-        return look_at(path, named=named)
+        return look_at(path, named=named, complete=complete)
 
     monkeypatch.delenv("TORCH_COMPAT_DEBUG", raising=False)
     monkeypatch.setattr(_inspecting, "look_at", failing)

@@ -43,7 +43,7 @@ WITHOUT_FOLDER = "serialized_exported_program.json"
 KEPT = 1 << 20  # inflated records up to this size are kept, as far as all of them together do not exceed KEPT_ALL
 KEPT_ALL = 16 << 20
 LONGEST_UNLISTED = 200  # bytes of the name of a record without an entry: each may claim that its name is all that follows
-UNCHECKED = "the file is too large to be read as a whole: the checksums of records that nothing else reads were not compared"
+UNCHECKED = "the file was not read as a whole: the checksums of records that nothing else reads were not compared"
 
 
 class ZipArchive(Archive):

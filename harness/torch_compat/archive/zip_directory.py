@@ -339,7 +339,7 @@ class Directory:
         raw, shared = self.raw, self.shared
         size = len(raw)
         if not shared.allowance.complete:
-            said = f"{why}; a file of {size} bytes is not searched for its records"
+            said = f"{why}; a file of {size} bytes that is not read as a whole is not searched for its records"
             raise Corrupt(said, where=shared.path, code="no-directory")
         position = self._seek(LOCAL_SIGNATURE, 0, size)
         directory = self._seek(CENTRAL_SIGNATURE, 0, size) if position < 0 else -1

@@ -63,6 +63,7 @@ class InspectOptions(NamedTuple):
         fail_on: the conditions that lead to exit status 1, as they were given.
         marked: whether another tool is told of it.
         width: columns of the terminal; 0 without one.
+        quick: whether only what identifies and describes the archives is read.
     """
 
     form: str
@@ -70,6 +71,7 @@ class InspectOptions(NamedTuple):
     fail_on: tuple[str, ...]
     marked: bool = False
     width: int = 0
+    quick: bool = False
 
 
 def inspected(
@@ -79,10 +81,13 @@ def inspected(
     format_: str,
     fail_on: Sequence[str] = (),
     write: Callable[[Sequence[Mark], int], None] | None = None,
+    *,
+    quick: bool = False,
 ) -> int:
     """Print what all of these files are; the exit status.
 
     Parameters:
+        quick: read no weights: no digest, no checksums of large records.
         write: is given what other tools are told of the files, and the exit status.
     """
     conditions = tuple(map(condition, dict.fromkeys(fail_on)))
@@ -95,7 +100,7 @@ def inspected(
         form = "screen" + " tree" * tree + " code" * code
     else:
         form = "line"
-    asked = InspectOptions(form, frozenset(paths), conditions, write is not None, terminal_width())
+    asked = InspectOptions(form, frozenset(paths), conditions, write is not None, terminal_width(), quick)
     marks: list[Mark] = []
     status = _print(_noted(_rendered(first, files, asked), marks), form, conditions)
     if write is not None:
@@ -209,7 +214,7 @@ def _writable(text: str) -> str:
 def _render(path: str, asked: InspectOptions) -> Rendered:
     """The row of a file. Whatever reading it leads to, a fault of ours included, costs this row and no other."""
     try:
-        found = look_at(path, named=path in asked.named)
+        found = look_at(path, named=path in asked.named, complete=not asked.quick)
         found.fails = list(_met(found, asked.fail_on))
         return _status(found), _text(found, asked), _marks(found, asked)
     except HarnessError as error:  # none of an archive: of what is recorded of the releases

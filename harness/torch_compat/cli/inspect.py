@@ -30,10 +30,22 @@ __all__ = ["inspect"]
     help="Exit with status 1 if a file meets the condition: danger (it references harmful code), damage, changes (an operator "
     "that it uses gives different results in a release after the one that wrote it), or release:X (torch X does not load it with default arguments). Can be repeated.",
 )
+@click.option(
+    "--quick",
+    is_flag=True,
+    help="Read no weights: no SHA-256, no checksums of large records. The output says what was not checked.",
+)
 @machine_outputs_option
 @format_option
 def inspect(
-    paths: tuple[str, ...], *, tree: bool, code: bool, fail_on: tuple[str, ...], outputs: tuple[str, ...], format_: str
+    paths: tuple[str, ...],
+    *,
+    tree: bool,
+    code: bool,
+    fail_on: tuple[str, ...],
+    quick: bool,
+    outputs: tuple[str, ...],
+    format_: str,
 ) -> int:
     """Identify archives, show their contents, and list the releases of torch that can load them.
 
@@ -49,4 +61,4 @@ def inspect(
     def write(marks: Sequence[Mark], status: int) -> None:
         write_outputs(asked, run_of(marks, status), {})
 
-    return inspected(paths, tree, code, format_, fail_on, write if asked else None)
+    return inspected(paths, tree, code, format_, fail_on, write if asked else None, quick=quick)

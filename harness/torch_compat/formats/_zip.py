@@ -150,7 +150,7 @@ def _is_hole(archive: ZipArchive, offset: int, size: int) -> bool:
     looked = size
     if not archive.allowance.complete and size > BEGINNING:
         looked = BEGINNING
-        said = f"the file is too large to be read as a whole: of records without a checksum {BEGINNING} bytes were looked at"
+        said = f"the file was not read as a whole: of records without a checksum {BEGINNING} bytes were looked at"
         archive.allowance.omit("absent", said)
     archive.allowance.spend(looked >> 9)
     return _zeros(windows(archive.raw, offset, offset + looked))
