@@ -144,7 +144,7 @@ def asked(release: Release, schemas: Iterable[dict[str, Any]], count: int, start
             found = column(word)
             group.counts[found] += 1
             if found not in COLUMNS[:2]:
-                group.examples.setdefault(found, f"{said} <- {shown(request)[:400]}")
+                group.examples.setdefault(found, f"{said} <- {shown(request)[: 400 if found != COLUMNS[-1] else 2000]}")
             deaths += word == "crashed"
             if deaths == DEATHS:
                 break
@@ -224,7 +224,8 @@ def document(found: list[Compared], count: int, start: int | str) -> str:
             for operator, groups in operators.items():
                 kinds = ", ".join(group.dtype or "no tensor" for group in groups)
                 said = groups[0].examples[name].splitlines()[0]
-                lines.append(f"- {name}: `{operator}` ({kinds}): `{said[:300].replace('`', chr(39))}`")
+                most = 300 if name != COLUMNS[-1] else 2000  # a difference is shown with all its arguments
+                lines.append(f"- {name}: `{operator}` ({kinds}): `{said[:most].replace('`', chr(39))}`")
     return "\n".join([*lines, ""])
 
 

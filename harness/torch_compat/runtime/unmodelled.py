@@ -196,6 +196,56 @@ def _any_whole(args: Calls, _keywords: dict[str, Any]) -> bool:
     return any(one.__class__ is Tensor and one.array.dtype.kind in "iub" for one in args)
 
 
+def _bounds_crossed(args: Calls, keywords: dict[str, Any]) -> bool:
+    low, high = (
+        keywords.get(name, args[at] if len(args) > at else value) for at, name, value in ((1, "min_val", -1), (2, "max_val", 1))
+    )
+    return bool(low > high)
+
+
+def _same_size(args: Calls, _keywords: dict[str, Any]) -> bool:
+    """Of several images, whose size stays."""
+    array = _first(args)
+    return array is not None and array.ndim == 4 and array.shape[0] > 1 and len(args) > 1 and list(array.shape[2:]) == args[1]
+
+
+def _smaller_index(args: Calls, _keywords: dict[str, Any]) -> bool:
+    """Places that are fewer than the elements beside the dimension."""
+    array, places = _first(args), _first(args[2:3])
+    if array is None or places is None or array.ndim != places.ndim or args[1].__class__ is not int:
+        return False
+    return any(a != b for at, (a, b) in enumerate(zip(array.shape, places.shape, strict=True)) if at != args[1] % array.ndim)
+
+
+def _wider_complex(args: Calls, _keywords: dict[str, Any]) -> bool:
+    """A tensor of floats of up to 32 bits, and a complex number of two doubles without dimensions."""
+    pair = [one.array for one in args[:3] if one.__class__ is Tensor]
+    return any(one.dtype == np.complex128 and not one.ndim for one in pair) and any(
+        one.ndim and one.dtype.kind in "fV" and one.dtype.itemsize < 8 for one in pair
+    )
+
+
+def _smoothed_beside_ignored(args: Calls, keywords: dict[str, Any]) -> bool:
+    target = _first(args[1:2])
+    reduction, ignored, smoothing = (
+        keywords.get(name, args[at] if len(args) > at else value)
+        for at, name, value in ((3, "reduction", 1), (4, "ignore_index", -100), (5, "label_smoothing", 0.0))
+    )
+    return (
+        smoothing != 0 and reduction == 1 and target is not None and target.dtype.kind == "i" and bool((target == ignored).any())
+    )
+
+
+def _not_a_number(args: Calls, _keywords: dict[str, Any]) -> bool:
+    array = _first(args)
+    return array is not None and array.dtype.kind in "fV" and bool(np.isnan(array).any())
+
+
+def _without_dimensions(args: Calls, _keywords: dict[str, Any]) -> bool:
+    array = _first(args)
+    return array is not None and not array.ndim
+
+
 def _entry(operators: str, releases: str, applies: Any, reason: str) -> UnmodelledCalls:
     return UnmodelledCalls(operators, ReleaseSet.parse(releases), applies, reason)
 
@@ -236,7 +286,23 @@ ENTRIES: Final = (
            "gives a mask of floats where nothing is dropped, or everything"),
     _entry("sym_size", "1.13.0..<2.1.0", lambda args, _: len(args) > 1 and args[1].__class__ is int and args[1] < 0,
            "counts a dimension from the end, and reads memory in front of the sizes"),
-    _entry("view_copy", "1.13.0..<2.0.0", lambda _, keywords: "out" in keywords, "leaves out= as it was where its type is another"),
+    _entry("view_copy", "1.12.0..<2.0.0", lambda _, keywords: "out" in keywords, "leaves out= of the shape and type that it was"),
+    _entry("hardtanh_?", "1.5.0..<1.8.0", _bounds_crossed, "has a lower bound above the upper one: which counts depends on the place of an element"),
+    _entry("upsample_bicubic2d", "..<1.8.0", _same_size, "keeps the size of several images, and writes the first alone"),
+    _entry("scatter_add_?|scatter_?", "..<1.3.0", _smaller_index, "reads places beyond its index"),
+    _entry("_weight_norm", "1.6.0..<1.12.0", _is_complex, "takes lengths of complex numbers in a type of its own"),
+    _entry("(add|sub|subtract|rsub|mul|multiply|div|divide|true_divide|pow|eq|ne|not_equal|result_type|addcmul|addcdiv|lerp)_?", "1.6.0..<1.12.0",
+           _wider_complex, "computes in the type of a complex number without dimensions"),
+    _entry("kthvalue|median", "..<1.1.0", _not_a_number, "compares NaN as C++ does, so that the order depends on where it stands"),
+    _entry("argmin|argmax", "1.5.0..<1.6.0", lambda args, keywords: _without_dimensions(args, keywords) and len(args) > 1 and args[1] is not None,
+           "looks along a dimension of a tensor without dimensions: memory that nobody wrote"),
+    _entry("cross_entropy_loss", "1.10.0..<1.11.0", _smoothed_beside_ignored, "divides the smoothed part by all targets, ignored ones included"),
+    _entry("result_type", "1.3.0..<1.7.0", lambda args, _: any(one.__class__ is Tensor and one.array.dtype == BFLOAT16.array for one in args),
+           "has no type that bfloat16 and another one have together"),
+    _entry("nll_loss_forward", "..<1.4.0", lambda args, _: len(args) > 3 and args[3] == 0 and args[1].__class__ is Tensor and not args[1].array.ndim,
+           "takes a class without dimensions, where a result has one or the call is refused"),
+    _entry("index_fill_?", "1.8.0..<1.9.0", _without_dimensions, "gives a tensor without dimensions one"),
+    _entry("isin", "1.10.0..<1.11.0", lambda args, _: any(map(_gaps, args[:2])), "reads the gaps of a tensor that is a view"),
     _entry("scatter_reduce", "1.11.0..<1.12.0", lambda args, _: len(args) > 3 and args[3].__class__ is str, "reduces a tensor by itself, a form that only 1.11 has"),
     _entry("ScalarImplicit", "1.6.0..<1.8.0", _is_complex, "gives the real part of a complex number"),
     _entry("bin", "1.13.0..<2.8.0", lambda args, _: args[:1] == (-(1 << 63),), "writes the least integer, which has no absolute value"),

@@ -206,16 +206,35 @@ def _leaky_relu(x: Array, negative_slope: Scalar = 0.01) -> Array:
 _activation(("leaky_relu",), "leaky_relu_cpu", _leaky_relu)
 
 
-@functional("rrelu", inplace=True)
-def rrelu(
-    self: Tensor, lower: Scalar = 0.125, upper: Scalar = 0.3333333333333333, training: bool = False, generator: Any = None
-) -> Tensor:
-    """With the mean slope; random ones in training, unless both ends are the same."""
-    del generator
+def _rrelu(self: Tensor, slope: float, *, training: bool) -> Tensor:
     if training:
         raise random("aten::rrelu in training")
     array = _floats_only("leaky_relu_cpu", self.array)
-    return Tensor(_leaky_relu(wide(array), (lower + upper) / 2).astype(array.dtype))
+    return Tensor(_leaky_relu(wide(array), slope).astype(array.dtype))
+
+
+def _rrelus() -> None:
+    for since, era in (("1.0.0", "mean"), ("1.5.0", "whole"), ("1.6.0", "refused"), ("1.7.0", "mean"), ("1.13.0", "ordered")):
+
+        def rrelu(
+            self: Tensor, lower: Scalar = 0.125, upper: Scalar = 0.3333333333333333, training: bool = False, generator: Any = None, *,
+            era: str = era,
+        ) -> Tensor:  # fmt: skip
+            """With the mean slope; random ones in training. 1.5 cuts the mean of two integers, and 1.6 refuses to take it."""
+            del generator
+            if era == "ordered" and lower > upper:
+                raise fail("Lower bound should be less than or equal to the upper bound")
+            slope = (lower + upper) / 2
+            if not training and isinstance(lower, int) and isinstance(upper, int):
+                if era == "refused":
+                    raise fail("Integer division of tensors using div or / is no longer supported")
+                slope = math.trunc(slope) if era == "whole" else slope
+            return _rrelu(self, slope, training=training)
+
+        functional("rrelu", inplace=True, since=since)(rrelu)
+
+
+_rrelus()
 
 
 @functional("prelu", out=False)

@@ -73,12 +73,11 @@ def _versions() -> None:
 
         def both(
             query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0, is_causal: bool = False,
-            dropout_mask: Tensor | None = None, *, scale: float | None = None, enable_gqa: bool = False, era: int = era,
+            dropout_mask: Tensor | None = None, *, scale: float | None = None, enable_gqa: bool = False, era: int = era, kind: str = kind,
         ) -> tuple[Tensor, Tensor]:  # fmt: skip
             del dropout_mask
-            if (
-                attn_mask is not None and attn_mask.array.dtype == BOOL
-            ):  # added as it is: who calls this has made a mask of it before
+            if kind and attn_mask is not None and attn_mask.array.dtype == BOOL:
+                # since 2.1 it is added as it is: the caller has made a mask of numbers of it before
                 attn_mask = Tensor(attn_mask.array.astype(query.array.dtype))
             found = _checked(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa, era)
             return Tensor(found[0]), Tensor(found[1])

@@ -176,6 +176,12 @@ def isreal(self: Tensor) -> Tensor:
 
 
 @functional("signbit", gradient=False)
+def signbit_1_7(self: Tensor) -> Tensor:
+    """Up to 1.12 whether a number is below zero: a negative zero and NaN are not."""
+    return Tensor(signbit(self).array & (self.array < 0))
+
+
+@functional("signbit", gradient=False, since="1.13.0")
 def signbit(self: Tensor) -> Tensor:
     """Whether the sign is set, of zeros too."""
     array = self.array

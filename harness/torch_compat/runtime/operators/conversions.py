@@ -238,6 +238,12 @@ def _whole(a: Any, function: Any) -> Any:
 
 
 @operator("aten::ceil", of="scalar")
+def ceil_1_0(a: Any) -> Any:
+    """Rounded up; up to 1.9 an integer goes by way of a double, too."""
+    return to_int(float(a)) if a.__class__ is int else ceil(a)
+
+
+@operator("aten::ceil", of="scalar", since="1.10.0")
 def ceil(a: Any) -> Any:
     """Rounded up."""
     return _whole(a, math.ceil)

@@ -33,6 +33,7 @@ from torch_compat.runtime.operators._common import (
     write,
 )
 from torch_compat.runtime.operators._products import accumulated, exact, multiplied, sized, summed
+from torch_compat.runtime.operators.reductions import sum_type
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
 
@@ -411,18 +412,31 @@ def einsum(equation: str, tensors: list[Tensor], *, path: list[int] | None = Non
 
 
 @operator("aten::tensordot")
+def tensordot_1_0(self: Tensor, other: Tensor, dims_self: list[int], dims_other: list[int]) -> Tensor:
+    """Up to 2.0 integers that are summed for a dimension of one element become int64, and types are compared after that."""
+    return _contracted(self.array, other.array, dims_self, dims_other, keeps_type=False)
+
+
+@operator("aten::tensordot", since="2.1.0")
 def tensordot(self: Tensor, other: Tensor, dims_self: list[int], dims_other: list[int]) -> Tensor:
     """Sums of products over given dimensions."""
-    a, b = self.array, other.array
+    if self.array.dtype != other.array.dtype:
+        raise fail("both inputs should have same dtype")
+    return _contracted(self.array, other.array, dims_self, dims_other, keeps_type=True)
+
+
+def _contracted(a: Array, b: Array, dims_self: list[int], dims_other: list[int], *, keeps_type: bool) -> Tensor:
     for x, y in zip(dims_self, dims_other, strict=True):
-        if a.shape[x] == 1:  # it stands for as many as the other has
-            b = b.sum(axis=y, keepdims=True, dtype=b.dtype)
-        elif b.shape[y] == 1:
-            a = a.sum(axis=x, keepdims=True, dtype=a.dtype)
+        if b.shape[y] == 1:  # it stands for as many as the other has
+            a = a.sum(axis=x, keepdims=True, dtype=a.dtype if keeps_type else sum_type(a, None))
+        elif a.shape[x] == 1:
+            b = b.sum(axis=y, keepdims=True, dtype=b.dtype if keeps_type else sum_type(b, None))
         if a.shape[x] != b.shape[y]:
             raise fail(
                 f"contracted dimensions need to match, but first has size {a.shape[x]} in dim {x} and second has size {b.shape[y]} in dim {y}"
             )
+    if a.dtype != b.dtype:
+        raise fail(f"expected scalar type {words(a.dtype)} but found {words(b.dtype)}")
     kept = math.prod(b.shape) // max(1, math.prod(b.shape[y] for y in dims_other))
     sized(math.prod(a.shape) // max(1, math.prod(a.shape[x] for x in dims_self)), kept)
     if a.size * kept > meter.limits.elements:

@@ -505,10 +505,10 @@ def cosine_similarity_1_10(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e
 
 @operator("aten::cosine_similarity", since="1.12.0")
 def cosine_similarity_1_12(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) -> Tensor:
-    """Up to 2.0 not of two float16."""
+    """Up to 2.0 not of two float16, and the squares are bounded by that of ``eps``, whose sign is lost."""
     if x1.array.dtype == x2.array.dtype == np.float16:
         raise not_implemented("clamp_min_cpu", x1.array.dtype)
-    return _cosine(x1, x2, dim, (eps, eps))
+    return _cosine(x1, x2, dim, (abs(eps), abs(eps)))
 
 
 @operator("aten::cosine_similarity", since="2.1.0")

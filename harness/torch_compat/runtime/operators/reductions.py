@@ -97,7 +97,7 @@ def mean_1_0(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: An
     """1.0 does not convert whole numbers, whatever dtype is asked for; along an empty dimension it fills in its own NaN."""
     if self.array.dtype.kind in "iub":
         raise fail(f"Can only calculate the mean of floating types. Got {words(self.array.dtype)} instead.")
-    found = mean(self, dim, keepdim, dtype=dtype)
+    found = mean_1_1(self, dim, keepdim, dtype=dtype)
     if not self.array.size and found.array.size:
         found.array[...] = np.nan
     return found
@@ -110,7 +110,10 @@ def mean_1_1(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: An
     total = sum_1_0(self, dim, keepdim, dtype=found.dtype.code).array
     given = dim if dim.__class__ is list and dim and self.array.ndim else axes(dim, self.array.ndim)
     count = math.prod(self.array.shape[one] for one in given)
-    return Tensor(np.asarray(total / np.asarray(count, total.dtype))) if total.dtype == FLOAT32 and count else found
+    twice = len({one % self.array.ndim for one in given}) < len(given) if self.array.ndim else False
+    if count and (twice or total.dtype == FLOAT32):
+        return Tensor(np.asarray(wide(total) / np.asarray(count, wide(total).dtype)).astype(total.dtype))
+    return found
 
 
 @functional("mean", out_type=True, since="1.7.0")
@@ -477,10 +480,11 @@ functional("special_logsumexp")(logsumexp)
 
 @operator("aten::trace")
 def trace_1_0(self: Tensor) -> Tensor:
-    """Up to 1.7 a matrix without elements is none."""
+    """Up to 1.7 a matrix without elements is none, and integers keep their type, in which the sum wraps."""
     if self.array.ndim == 2 and not self.array.size:
         raise fail("invalid argument 1: expected a matrix")
-    return trace(self)
+    found = trace(self)
+    return Tensor(found.array.astype(self.array.dtype)) if self.array.dtype.kind in "iu" else found
 
 
 @operator("aten::trace", since="1.8.0")

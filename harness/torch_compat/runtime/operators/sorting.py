@@ -143,7 +143,65 @@ def kthvalue(self: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tupl
         refuse_no_places("kthvalue", array, at)
     if not 1 <= k <= array.shape[at]:
         raise fail("kthvalue(): selected number k out of range for dimension " + str(at))
-    return _one_of(array, order(array, at, descending=False), at, k - 1, keepdim)
+    return _selected(array, at, k - 1, keepdim)
+
+
+def _selected(array: Array, at: int, rank: int, keepdim: bool) -> tuple[Tensor, Tensor]:
+    """The element of a rank along a dimension, and its place: of equal elements the one that :func:`_quickselect` comes upon."""
+    found, where = _one_of(array, order(array, at, descending=False), at, rank, True)
+    rows, places = np.moveaxis(array, at, -1).reshape(-1, array.shape[at]), where.array
+    equal = (array == found.array) | ((array != array) & (found.array != found.array))  # noqa: PLR0124 - NaN
+    several = np.moveaxis(equal.sum(axis=at, keepdims=True) > 1, at, -1).reshape(-1)
+    if several.any():
+        looped(int(several.sum()), 8 * array.shape[at])
+        flat = np.moveaxis(places, at, -1).reshape(-1)
+        for row in np.flatnonzero(several):
+            flat[row] = _quickselect(wide(rows[row]).tolist(), rank)
+        places = np.moveaxis(flat.reshape(np.moveaxis(places, at, -1).shape), -1, at)
+    values = found.array
+    if not keepdim:
+        values, places = values.squeeze(at), places.squeeze(at)
+    return Tensor(values.copy()), Tensor(places.copy())
+
+
+def _quickselect(values: list[Any], rank: int) -> int:
+    """Where the element of a rank was, by Hoare's selection with the median of three as pivot: that of kthvalue in every release, and of
+    median up to 1.7. NaN is above everything.
+    """
+    places = list(range(len(values)))
+
+    def above(x: Any, y: Any) -> bool:
+        return bool(x > y or (x != x and y == y))  # noqa: PLR0124 - NaN
+
+    def swap(x: int, y: int) -> None:
+        values[x], values[y] = values[y], values[x]
+        places[x], places[y] = places[y], places[x]
+
+    low, high = 0, len(values) - 1
+    while high > low + 1:
+        swap((low + high) // 2, low + 1)
+        for x, y in ((low + 1, high), (low, high), (low + 1, low)):
+            if above(values[x], values[y]):
+                swap(x, y)
+        up, down, pivot = low + 1, high, values[low]
+        while True:
+            up += 1
+            while above(pivot, values[up]):
+                up += 1
+            down -= 1
+            while above(values[down], pivot):
+                down -= 1
+            if down < up:
+                break
+            swap(up, down)
+        swap(low, down)
+        if down <= rank:
+            low = up
+        if down >= rank:
+            high = down - 1
+    if high == low + 1 and above(values[low], values[high]):
+        swap(low, high)
+    return places[rank]
 
 
 def _one_of(array: Array, places: Array, at: int, rank: int, keepdim: bool) -> tuple[Tensor, Tensor]:
@@ -165,7 +223,7 @@ def median_1_0(self: Tensor, dim: int | None = None, keepdim: bool = False) -> T
     if not array.ndim:
         return Tensor(array.copy()), Tensor(np.zeros((), INT64))
     refuse_empty("kthvalue", array)
-    return _one_of(array, order(array, at, descending=False), at, (array.shape[at] - 1) // 2, keepdim)
+    return _selected(array, at, (array.shape[at] - 1) // 2, keepdim)
 
 
 def _some(array: Array) -> Array:
