@@ -236,6 +236,13 @@ def _smoothed_beside_ignored(args: Calls, keywords: dict[str, Any]) -> bool:
     )
 
 
+def _complex_diagonal(args: Calls, _keywords: dict[str, Any]) -> bool:
+    array = _first(args)
+    if array is None or array.dtype.kind != "c" or array.ndim < 2:
+        return False
+    return bool((np.diagonal(array, axis1=-2, axis2=-1).imag != 0).any())
+
+
 def _not_a_number(args: Calls, _keywords: dict[str, Any]) -> bool:
     array = _first(args)
     return array is not None and array.dtype.kind in "fV" and bool(np.isnan(array).any())
@@ -301,6 +308,7 @@ ENTRIES: Final = (
            "has no type that bfloat16 and another one have together"),
     _entry("nll_loss_forward", "..<1.4.0", lambda args, _: len(args) > 3 and args[3] == 0 and args[1].__class__ is Tensor and not args[1].array.ndim,
            "takes a class without dimensions, where a result has one or the call is refused"),
+    _entry("cholesky_inverse", "1.6.0..", _complex_diagonal, "takes a root whose diagonal is not real, of which none exists"),
     _entry("index_fill_?", "1.8.0..<1.9.0", _without_dimensions, "gives a tensor without dimensions one"),
     _entry("isin", "1.10.0..<1.11.0", lambda args, _: any(map(_gaps, args[:2])), "reads the gaps of a tensor that is a view"),
     _entry("scatter_reduce", "1.11.0..<1.12.0", lambda args, _: len(args) > 3 and args[3].__class__ is str, "reduces a tensor by itself, a form that only 1.11 has"),

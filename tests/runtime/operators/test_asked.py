@@ -226,3 +226,11 @@ def test_an_out_that_grows_keeps_its_offset() -> None:
     resolve("aten::add", Release("2.15.0"))(array([1, 2, 3], np.int64), array([1, 1, 1], np.int64), out=out)
     assert out.array.tolist() == [2, 3, 4]
     assert out.storage_offset == 2
+
+
+@pytest.mark.parametrize(("amount", "expected"), [(6, 64), (8, 0), (31, 0), (33, 2), (126, 0)])
+def test_bytes_are_shifted_as_words(amount: int, expected: int) -> None:
+    """As 1.2.0 to 2.0.1 gave it: by the amount modulo 32, whatever does not fit is lost."""
+    given = array([1], np.int8), array([amount], np.int8)
+    assert answer("2.0.1", "aten::__lshift__", *given) == [expected]
+    assert answer("2.1.2", "aten::__lshift__", *given) == [expected if amount < 8 else 0]

@@ -86,12 +86,18 @@ def _unsigned(array: Array) -> Array:
     return array.view(np.dtype(f"u{array.dtype.itemsize}"))
 
 
+def _word(array: Array) -> Array:
+    """Integers as the processor shifts them, by an amount modulo 32 or 64: those of one or two bytes as such of four."""
+    return array if array.dtype.itemsize >= 4 else array.astype(np.int32 if array.dtype.kind == "i" else np.uint32)
+
+
 def _left(x: Array, y: Array, *, checked: bool) -> Array:
     bits = x.dtype.itemsize * 8
     if x.dtype.kind == "f":
         return x * np.power(np.asarray(2, x.dtype), y)
+    word = _word(x)
     amount = _unsigned(y.copy()) if y.dtype.kind == "i" else y
-    shifted = np.left_shift(x, (amount % bits).astype(x.dtype))
+    shifted = np.left_shift(word, (amount % (word.dtype.itemsize * 8)).astype(word.dtype)).astype(x.dtype)
     return np.where((y < 0) | (y >= bits), np.zeros_like(x), shifted) if checked else shifted
 
 
@@ -99,11 +105,13 @@ def _right(x: Array, y: Array, *, checked: bool, arithmetic: bool) -> Array:
     bits = x.dtype.itemsize * 8
     if x.dtype.kind == "f":
         return x / np.power(np.asarray(2, x.dtype), y)
-    amount = (_unsigned(y.copy()) if y.dtype.kind == "i" else y) % bits
+    word = _word(x)
+    amount = (_unsigned(y.copy()) if y.dtype.kind == "i" else y) % (word.dtype.itemsize * 8)
     if not arithmetic and x.dtype.kind == "i":
         bare = _unsigned(x.copy())
-        return np.right_shift(bare, amount.astype(bare.dtype)).astype(bare.dtype).view(x.dtype)
-    shifted = np.right_shift(x, amount.astype(x.dtype))
+        word = _word(bare)
+        return np.right_shift(word, amount.astype(word.dtype)).astype(bare.dtype).view(x.dtype)
+    shifted = np.right_shift(word, amount.astype(word.dtype)).astype(x.dtype)
     most = np.right_shift(x, np.asarray(bits - 1 if x.dtype.kind == "i" else 0, x.dtype))
     beyond = most if x.dtype.kind == "i" else np.zeros_like(x)
     return np.where((y < 0) | (y >= bits), beyond, shifted) if checked else shifted
