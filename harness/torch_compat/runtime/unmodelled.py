@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from torch_compat import arrays
 from torch_compat.errors import Unsupported
 from torch_compat.releases.sets import ReleaseSet
 from torch_compat.runtime.dtypes import BFLOAT16, DTYPES, FLOAT16, as_dtype
@@ -197,9 +198,8 @@ def _any_whole(args: Calls, _keywords: dict[str, Any]) -> bool:
 
 
 def _bounds_crossed(args: Calls, keywords: dict[str, Any]) -> bool:
-    low, high = (
-        keywords.get(name, args[at] if len(args) > at else value) for at, name, value in ((1, "min_val", -1), (2, "max_val", 1))
-    )
+    low: Any = keywords.get("min_val", args[1] if len(args) > 1 else -1)
+    high: Any = keywords.get("max_val", args[2] if len(args) > 2 else 1)
     return bool(low > high)
 
 
@@ -240,7 +240,30 @@ def _complex_diagonal(args: Calls, _keywords: dict[str, Any]) -> bool:
     array = _first(args)
     if array is None or array.dtype.kind != "c" or array.ndim < 2:
         return False
-    return bool((np.diagonal(array, axis1=-2, axis2=-1).imag != 0).any())
+    return bool((arrays.diagonal(array, 0, -2, -1).imag != 0).any())
+
+
+def _out_of_another_type(args: Calls, keywords: dict[str, Any]) -> bool:
+    array, out = _first(args), keywords.get("out")
+    return array is not None and out.__class__ is Tensor and out.array.dtype != array.dtype
+
+
+def _truth_of_imaginary(args: Calls, keywords: dict[str, Any]) -> bool:
+    """Of complex numbers, some without a real part, that become truth values."""
+    array, given = _first(args), (*args[1:], *keywords.values())
+    if array is not None and array.dtype.kind == "b":  # copy_
+        return _imaginary(args[1:2], keywords)
+    truths = any((as_dtype(one) or FLOAT16).array == np.bool_ for one in given if one.__class__ is int) or any(
+        one.__class__ is Tensor and one.array.dtype.kind == "b" for one in given
+    )
+    return truths and _imaginary(args, keywords)
+
+
+def _bounded_by_another_type(args: Calls, keywords: dict[str, Any]) -> bool:
+    array = _first(args)
+    return array is not None and any(
+        one.__class__ is Tensor and one.array.dtype != array.dtype for one in (*args[1:], *keywords.values())
+    )
 
 
 def _not_a_number(args: Calls, _keywords: dict[str, Any]) -> bool:
@@ -309,6 +332,16 @@ ENTRIES: Final = (
     _entry("nll_loss_forward", "..<1.4.0", lambda args, _: len(args) > 3 and args[3] == 0 and args[1].__class__ is Tensor and not args[1].array.ndim,
            "takes a class without dimensions, where a result has one or the call is refused"),
     _entry("cholesky_inverse", "1.6.0..", _complex_diagonal, "takes a root whose diagonal is not real, of which none exists"),
+    _entry("index", "1.13.0..<2.2.0", _out_of_another_type, "writes bytes of one type into out= of another"),
+    _entry("addcdiv_?", "1.13.0..<2.0.0", lambda args, keywords: _is_complex(args, keywords) and bool((np.asarray(args[2].array) == 0).any()),
+           "divides complex numbers by zero in a way that 1.13 alone has"),
+    _entry("to|_to_copy|type_as|copy_", "1.6.0..<2.4.0", _truth_of_imaginary, "takes complex numbers without a real part for false"),
+    _entry("sort|argsort|msort", "1.6.0..<1.7.0", lambda args, _: _first(args) is not None and _first(args).dtype == FLOAT16.array
+           and bool(np.isnan(_first(args)).any()), "compares NaN as C++ does, so that the order depends on where it stands"),
+    _entry("keys|values|items|popitem", "..<1.6.0", lambda args, _: bool(args) and args[0].__class__ is dict and any(one != one for one in args[0]),  # noqa: PLR0124
+           "looks for a key that is not a number, which is never found"),
+    _entry("linalg_eig", "..<1.13.0", lambda args, _: bool(args), "gives eigenvectors with the signs of its library"),
+    _entry("clamp_(min_|max_)?", "1.9.0..<1.12.0", _bounded_by_another_type, "bounds in the type of both, and keeps what fits of it"),
     _entry("index_fill_?", "1.8.0..<1.9.0", _without_dimensions, "gives a tensor without dimensions one"),
     _entry("isin", "1.10.0..<1.11.0", lambda args, _: any(map(_gaps, args[:2])), "reads the gaps of a tensor that is a view"),
     _entry("scatter_reduce", "1.11.0..<1.12.0", lambda args, _: len(args) > 3 and args[3].__class__ is str, "reduces a tensor by itself, a form that only 1.11 has"),

@@ -217,7 +217,7 @@ def _rrelus() -> None:
     for since, era in (("1.0.0", "mean"), ("1.5.0", "whole"), ("1.6.0", "refused"), ("1.7.0", "mean"), ("1.13.0", "ordered")):
 
         def rrelu(
-            self: Tensor, lower: Scalar = 0.125, upper: Scalar = 0.3333333333333333, training: bool = False, generator: Any = None, *,
+            self: Tensor, lower: float = 0.125, upper: float = 0.3333333333333333, training: bool = False, generator: Any = None, *,
             era: str = era,
         ) -> Tensor:  # fmt: skip
             """With the mean slope; random ones in training. 1.5 cuts the mean of two integers, and 1.6 refuses to take it."""

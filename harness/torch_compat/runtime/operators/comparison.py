@@ -287,7 +287,8 @@ def is_nonzero(self: Tensor) -> bool:
 def _logic(name: str, function: Any, since: str) -> None:
     def compute(self: Tensor, other: Tensor) -> Tensor:
         broadcast(self.array, other.array)
-        return Tensor(function(self.array != 0, other.array != 0))
+        x, y = common(self, other)
+        return Tensor(function(x != 0, y != 0))
 
     functional(name, since=since, gradient=False)(compute)
     _in_place((name,), since, _of_one_type(compute))

@@ -163,7 +163,10 @@ def _avg_pool(
         starts = [place * c - b for place in range(count)]
         ends = [min(start + a, size + b) for start in starts]
         counts_all.append([end - start for start, end in zip(starts, ends, strict=True)])
-        counts_in.append([max(min(end, size) - max(start, 0), 0) for start, end in zip(starts, ends, strict=True)])
+        inside = [min(end, size) - max(start, 0) for start, end in zip(starts, ends, strict=True)]
+        counts_in.append(
+            inside if era == 0 else [max(one, 0) for one in inside]
+        )  # up to 1.6 a window beyond the end has less than none
     sized(*full.shape[:2], *out, *k)
     sized(*(size + sum(pad) for size, pad in zip(full.shape, pads, strict=True)))
     padded = np.pad(full if whole else full.astype(FLOAT64), pads)
