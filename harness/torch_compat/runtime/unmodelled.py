@@ -340,7 +340,7 @@ ENTRIES: Final = (
            and bool(np.isnan(_first(args)).any()), "compares NaN as C++ does, so that the order depends on where it stands"),
     _entry("keys|values|items|popitem", "..<1.6.0", lambda args, _: bool(args) and args[0].__class__ is dict and any(one != one for one in args[0]),  # noqa: PLR0124
            "looks for a key that is not a number, which is never found"),
-    _entry("linalg_eig", "..<1.13.0", lambda args, _: bool(args), "gives eigenvectors with the signs of its library"),
+    _entry("linalg_eig", "..<2.1.0", lambda args, _: bool(args), "gives eigenvectors with the signs of its library"),
     _entry("clamp_(min_|max_)?", "1.9.0..<1.12.0", _bounded_by_another_type, "bounds in the type of both, and keeps what fits of it"),
     _entry("index_fill_?", "1.8.0..<1.9.0", _without_dimensions, "gives a tensor without dimensions one"),
     _entry("isin", "1.10.0..<1.11.0", lambda args, _: any(map(_gaps, args[:2])), "reads the gaps of a tensor that is a view"),

@@ -1,0 +1,281 @@
+"""Elements by their rank: the k-th smallest, medians, the most frequent, quantiles."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from torch_compat.errors import Unsupported
+from torch_compat.runtime.operators._common import (
+    FLOAT64,
+    INT64,
+    Array,
+    axis,
+    fail,
+    functional,
+    wide,
+)
+from torch_compat.runtime.operators._products import looped
+from torch_compat.runtime.operators.reductions import of_nothing, refuse_empty, refuse_no_places
+from torch_compat.runtime.operators.sorting import order
+from torch_compat.runtime.tensor import Tensor
+
+
+@functional("kthvalue")
+def kthvalue_1_0(self: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """Up to 1.8 there is no smallest of nothing."""
+    refuse_empty("kthvalue", self.array)
+    return kthvalue(self, k, dim, keepdim)
+
+
+@functional("kthvalue", since="1.9.0")
+def kthvalue(self: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """The k-th smallest, from one."""
+    array = self.array
+    at = axis(dim, array.ndim)
+    if not array.ndim:
+        return Tensor(array.copy()), Tensor(np.zeros((), INT64))
+    if not array.size:
+        refuse_no_places("kthvalue", array, at)
+    if not 1 <= k <= array.shape[at]:
+        raise fail("kthvalue(): selected number k out of range for dimension " + str(at))
+    return _selected(array, at, k - 1, keepdim)
+
+
+def _selected(array: Array, at: int, rank: int, keepdim: bool) -> tuple[Tensor, Tensor]:
+    """The element of a rank along a dimension, and its place: of equal elements the one that :func:`_quickselect` comes upon."""
+    found, where = _one_of(array, order(array, at, descending=False), at, rank, True)
+    rows, places = np.moveaxis(array, at, -1).reshape(-1, array.shape[at]), where.array
+    equal = (array == found.array) | ((array != array) & (found.array != found.array))  # noqa: PLR0124 - NaN
+    several = np.moveaxis(equal.sum(axis=at, keepdims=True) > 1, at, -1).reshape(-1)
+    if several.any():
+        looped(int(several.sum()), 8 * array.shape[at])
+        flat = np.moveaxis(places, at, -1).reshape(-1)
+        for row in np.flatnonzero(several):
+            flat[row] = _quickselect(wide(rows[row]).tolist(), rank)
+        places = np.moveaxis(flat.reshape(np.moveaxis(places, at, -1).shape), -1, at)
+    values = found.array
+    if not keepdim:
+        values, places = values.squeeze(at), places.squeeze(at)
+    return Tensor(values.copy()), Tensor(places.copy())
+
+
+def _quickselect(values: list[Any], rank: int) -> int:
+    """Where the element of a rank was, by Hoare's selection with the median of three as pivot: that of kthvalue in every release, and of
+    median up to 1.7. NaN is above everything.
+    """
+    places = list(range(len(values)))
+
+    def above(x: Any, y: Any) -> bool:
+        return bool(x > y or (x != x and y == y))  # noqa: PLR0124 - NaN
+
+    def swap(x: int, y: int) -> None:
+        values[x], values[y] = values[y], values[x]
+        places[x], places[y] = places[y], places[x]
+
+    low, high = 0, len(values) - 1
+    while high > low + 1:
+        swap((low + high) // 2, low + 1)
+        for x, y in ((low + 1, high), (low, high), (low + 1, low)):
+            if above(values[x], values[y]):
+                swap(x, y)
+        up, down, pivot = low + 1, high, values[low]
+        while True:
+            up += 1
+            while above(pivot, values[up]):
+                up += 1
+            down -= 1
+            while above(values[down], pivot):
+                down -= 1
+            if down < up:
+                break
+            swap(up, down)
+        swap(low, down)
+        if down <= rank:
+            low = up
+        if down >= rank:
+            high = down - 1
+    if high == low + 1 and above(values[low], values[high]):
+        swap(low, high)
+    return places[rank]
+
+
+def _one_of(array: Array, places: Array, at: int, rank: int, keepdim: bool) -> tuple[Tensor, Tensor]:
+    where = np.take(places, [rank], axis=at)
+    values = np.take_along_axis(array, where, axis=at)
+    if not keepdim:
+        values, where = values.squeeze(at), where.squeeze(at)
+    return Tensor(values.copy()), Tensor(where.copy())
+
+
+@functional("median")
+def median_1_0(self: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor | tuple[Tensor, Tensor]:
+    """Up to 1.7 a NaN counts as the largest, and says nothing of the rest."""
+    array = self.array
+    if dim is None:
+        flat = _some(array)
+        return Tensor(flat[order(flat, 0, descending=False)[(flat.size - 1) // 2], ...].copy())
+    at = axis(dim, array.ndim)
+    if not array.ndim:
+        return Tensor(array.copy()), Tensor(np.zeros((), INT64))
+    refuse_empty("kthvalue", array)
+    return _selected(array, at, (array.shape[at] - 1) // 2, keepdim)
+
+
+def _some(array: Array) -> Array:
+    """The elements in order.
+
+    Raises:
+        Raised: there are none.
+    """
+    if not array.size:
+        raise fail("median() operation does not have an identity for empty input tensor")
+    return array.reshape(-1)
+
+
+@functional("median", since="1.8.0")
+def median_1_8(self: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor | tuple[Tensor, Tensor]:
+    """1.8 picks nothing out of nothing."""
+    if dim is None:
+        _some(self.array)
+    return median(self, dim, keepdim)
+
+
+@functional("median", since="1.9.0")
+def median(self: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor | tuple[Tensor, Tensor]:
+    """The lower one of the middle; NaN where there is one."""
+    array = self.array
+    if dim is None:
+        flat = array.reshape(-1)
+        if not flat.size:
+            return Tensor(np.asarray(np.nan if array.dtype.kind not in "iu" else np.iinfo(array.dtype).min, array.dtype))
+        places = order(flat, 0, descending=False)
+        if array.dtype.kind not in "iub" and np.isnan(flat).any():
+            return Tensor(np.asarray(np.nan, array.dtype))
+        return Tensor(flat[places[(flat.size - 1) // 2], ...].copy())
+    at = axis(dim, array.ndim)
+    if not array.ndim:
+        return Tensor(array.copy()), Tensor(np.zeros((), INT64))
+    nothing = of_nothing("median", array, at, keepdim=keepdim)
+    if nothing is not None:
+        return nothing
+    places = order(array, at, descending=False)
+    values, where = _one_of(array, places, at, (array.shape[at] - 1) // 2, True)
+    if array.dtype.kind not in "iub":
+        nans = np.isnan(array)
+        some = nans.any(axis=at, keepdims=True)
+        first = np.expand_dims(nans.argmax(axis=at), at)
+        values = Tensor(np.where(some, np.asarray(np.nan, array.dtype), values.array))
+        where = Tensor(np.where(some, first, where.array))
+    if not keepdim:
+        return Tensor(values.array.squeeze(at)), Tensor(where.array.squeeze(at))
+    return values, where
+
+
+INSERTED_BY_STD = 16  # as many as std::sort sorts by insertion
+
+
+def _most(values: Array) -> int:
+    """Where the last of the most frequent stands; each NaN is a value of its own, where std::sort leaves it."""
+    if values.dtype.kind in "iub" or not np.isnan(values).any():
+        distinct, counts = np.unique(values, return_counts=True)
+        return int(np.flatnonzero(values == distinct[np.argmax(counts)])[-1])
+    if values.size > INSERTED_BY_STD:
+        raise Unsupported(f"aten::mode of more than {INSERTED_BY_STD} numbers with NaN among them", code="operator")
+    places: list[int] = []
+    for place, one in enumerate(values):
+        at = len(places)
+        if places and one < values[places[0]]:
+            at = 0
+        while at and one < values[places[at - 1]]:
+            at -= 1
+        places.insert(at, place)
+    best, most, run = places[0], 0, 0
+    for rank, place in enumerate(places):
+        run += 1
+        if rank == len(places) - 1 or values[place] != values[places[rank + 1]]:
+            if run > most:
+                best, most = place, run
+            run = 0
+    return best
+
+
+@functional("mode")
+def mode_1_0(self: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """Up to 1.8 nothing occurs most in nothing."""
+    refuse_empty("mode", self.array)
+    return mode(self, dim, keepdim)
+
+
+@functional("mode", since="1.9.0")
+def mode(self: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """The value that occurs most, the smallest of several, and where it stands last."""
+    array = self.array
+    at = axis(dim, array.ndim)
+    if not array.ndim:
+        return Tensor(array.copy()), Tensor(np.zeros((), INT64))
+    nothing = of_nothing("mode", array, at, keepdim=keepdim)
+    if nothing is not None:
+        return nothing
+    moved = np.moveaxis(array, at, -1)
+    values = np.empty(moved.shape[:-1], array.dtype)
+    places = np.zeros(moved.shape[:-1], INT64)
+    looped(math.prod(moved.shape[:-1]))
+    for index in np.ndindex(*moved.shape[:-1]):
+        places[index] = _most(moved[index])
+        values[index] = moved[index][places[index]]  # of zeros, that one's sign
+    if keepdim:
+        values, places = np.expand_dims(values, at), np.expand_dims(places, at)
+    return Tensor(values), Tensor(places)
+
+
+# ------------------------------------------------------------------------------------------------------------- quantiles
+
+
+def _quantile(name: str, *, ignore: bool) -> None:
+    def call(
+        self: Tensor, q: Tensor | float, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+    ) -> Tensor:
+        array = self.array
+        if array.dtype.kind != "f":
+            raise fail(f"{name}() input tensor must be either float or double dtype")
+        if not array.size:
+            raise fail("quantile() input tensor must be non-empty")
+        if isinstance(q, Tensor) and q.array.dtype != array.dtype:
+            raise fail(f"{name}() q tensor must be same dtype as the input tensor")
+        wanted = q.array.astype(FLOAT64) if isinstance(q, Tensor) else np.asarray(q, FLOAT64)
+        found = None if dim is None else axis(dim, array.ndim)
+        if not array.ndim:
+            found, keepdim = None, False
+        function: Any = np.nanquantile if ignore else np.quantile
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "All-NaN slice")  # NaN comes out, and torch says nothing of it
+            values = function(array.astype(FLOAT64), wanted, axis=found, keepdims=keepdim, method=interpolation)
+        return Tensor(np.asarray(values).astype(array.dtype))
+
+    functional(name)(call)
+
+
+_quantile("quantile", ignore=False)
+_quantile("nanquantile", ignore=True)
+
+
+@functional("nanmedian")
+def nanmedian(self: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor | tuple[Tensor, Tensor]:
+    """The lower one of the middle of what are numbers; NaN, and the first place, where none is."""
+    array = self.array
+    if array.dtype.kind in "iub" or not np.isnan(array).any():
+        return median(self, dim, keepdim)
+    at = 0 if dim is None else axis(dim, array.ndim)
+    if not array.ndim:
+        return Tensor(array.copy()) if dim is None else (Tensor(array.copy()), Tensor(np.zeros((), INT64)))
+    values = array.reshape(-1) if dim is None else array
+    there = np.maximum((~np.isnan(values)).sum(axis=at, keepdims=True) - 1, 0) // 2
+    where = np.take_along_axis(order(values, at, descending=False), there, axis=at)
+    found = np.take_along_axis(values, where, axis=at)
+    if dim is None:
+        return Tensor(found.reshape(()).copy())
+    return (Tensor(found), Tensor(where)) if keepdim else (Tensor(found.squeeze(at)), Tensor(where.squeeze(at)))
