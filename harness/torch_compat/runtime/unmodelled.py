@@ -28,6 +28,8 @@ __all__ = ["ENTRIES", "UnmodelledCalls", "checked", "entries_of"]
 Calls = tuple[Any, ...]
 MULTIPLIED: Final = (0, 1, 2, 3)
 """Powers that are products."""
+EXACT: Final = 2.0**53
+"""Integers up to this one are doubles."""
 CODES: Final = frozenset(one.code for one in DTYPES.values())
 
 
@@ -266,6 +268,40 @@ def _bounded_by_another_type(args: Calls, keywords: dict[str, Any]) -> bool:
     )
 
 
+def _beyond_doubles(args: Calls, _keywords: dict[str, Any]) -> bool:
+    """Of doubles, some of whose quotients have more digits than a double."""
+    x, y = (np.asarray(one.array if one.__class__ is Tensor else one) for one in args[:2])
+    if np.float64 not in {x.dtype, y.dtype}:
+        return False
+    try:
+        with np.errstate(all="ignore"):
+            quotient = np.abs(x.astype(np.float64) / y.astype(np.float64))
+    except ValueError:  # they cannot be broadcast
+        return False
+    return bool((np.isfinite(quotient) & (quotient > EXACT)).any())
+
+
+def _truth_of_imaginary_numbers(args: Calls, keywords: dict[str, Any]) -> bool:
+    def imaginary(value: Any) -> bool:
+        return (
+            any(map(imaginary, value))
+            if value.__class__ is list
+            else value.__class__ is complex and not value.real and bool(value.imag)
+        )
+
+    dtype = keywords.get("dtype", args[1] if len(args) > 1 else None)
+    return dtype is not None and as_dtype(dtype) == DTYPES["bool"] and imaginary(args[0])
+
+
+def _narrower_expanded_index(args: Calls, _keywords: dict[str, Any]) -> bool:
+    """Rows, along dimension 0, by places that are one for a whole row, which is shorter than those of the tensor."""
+    array, places = _first(args), _first(args[2:3])
+    if array is None or places is None or not array.ndim or places.ndim != array.ndim or args[1] % array.ndim:
+        return False
+    one_each = all(size == 1 or not step for size, step in zip(places.shape[1:], places.strides[1:], strict=True))
+    return one_each and places.shape[1:] != array.shape[1:]
+
+
 def _not_a_number(args: Calls, _keywords: dict[str, Any]) -> bool:
     array = _first(args)
     return array is not None and array.dtype.kind in "fV" and bool(np.isnan(array).any())
@@ -342,6 +378,13 @@ ENTRIES: Final = (
            "looks for a key that is not a number, which is never found"),
     _entry("linalg_eig", "..<2.1.0", lambda args, _: bool(args), "gives eigenvectors with the signs of its library"),
     _entry("clamp_(min_|max_)?", "1.9.0..<1.12.0", _bounded_by_another_type, "bounds in the type of both, and keeps what fits of it"),
+    _entry("batch_norm|native_batch_norm", "1.5.0..<1.6.0", lambda args, _: _in_another_order(args) and _first(args).ndim > 1 and _first(args).shape[1] == 1,
+           "normalizes one channel in the order of its memory"),
+    _entry("kl_div", "1.3.0..<1.9.0", lambda args, _: len(args) > 1 and _first(args) is not None and _first(args[1:2]) is not None
+           and _first(args).dtype != _first(args[1:2]).dtype, "compares distributions of two types"),
+    _entry("remainder_?", "1.5.0..<1.6.0", _beyond_doubles, "subtracts a multiple that is rounded, of which the last places remain"),
+    _entry("tensor", "1.6.0..<2.4.0", _truth_of_imaginary_numbers, "takes complex numbers without a real part for false"),
+    _entry("gather", "2.0.0..<2.1.0", _narrower_expanded_index, "takes rows of the width of an expanded index, where those of the tensor are wider"),
     _entry("index_fill_?", "1.8.0..<1.9.0", _without_dimensions, "gives a tensor without dimensions one"),
     _entry("isin", "1.10.0..<1.11.0", lambda args, _: any(map(_gaps, args[:2])), "reads the gaps of a tensor that is a view"),
     _entry("scatter_reduce", "1.11.0..<1.12.0", lambda args, _: len(args) > 3 and args[3].__class__ is str, "reduces a tensor by itself, a form that only 1.11 has"),
