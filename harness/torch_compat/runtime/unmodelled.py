@@ -28,6 +28,8 @@ __all__ = ["ENTRIES", "UnmodelledCalls", "checked", "entries_of"]
 Calls = tuple[Any, ...]
 MULTIPLIED: Final = (0, 1, 2, 3)
 """Powers that are products."""
+VECTORS: Final = 64
+"""Bytes of a tensor from which on a loop of ATen works with vectors: two of 256 bits."""
 EXACT: Final = 2.0**53
 """Integers up to this one are doubles."""
 CODES: Final = frozenset(one.code for one in DTYPES.values())
@@ -200,6 +202,10 @@ def _any_whole(args: Calls, _keywords: dict[str, Any]) -> bool:
 
 
 def _bounds_crossed(args: Calls, keywords: dict[str, Any]) -> bool:
+    """Bounds in the wrong order, of as many elements as vectors are used for: in these the upper one counts, in the rest the lower one."""
+    array = _first(args)
+    if array is None or array.nbytes < VECTORS:
+        return False
     low: Any = keywords.get("min_val", args[1] if len(args) > 1 else -1)
     high: Any = keywords.get("max_val", args[2] if len(args) > 2 else 1)
     return bool(low > high)
@@ -302,6 +308,11 @@ def _narrower_expanded_index(args: Calls, _keywords: dict[str, Any]) -> bool:
     return one_each and places.shape[1:] != array.shape[1:]
 
 
+def _bfloat16_and_another(args: Calls, _keywords: dict[str, Any]) -> bool:
+    kinds = {one.array.dtype for one in args if one.__class__ is Tensor}
+    return BFLOAT16.array in kinds and len(kinds) > 1
+
+
 def _not_a_number(args: Calls, _keywords: dict[str, Any]) -> bool:
     array = _first(args)
     return array is not None and array.dtype.kind in "fV" and bool(np.isnan(array).any())
@@ -363,8 +374,7 @@ ENTRIES: Final = (
     _entry("argmin|argmax", "1.5.0..<1.6.0", lambda args, keywords: _without_dimensions(args, keywords) and len(args) > 1 and args[1] is not None,
            "looks along a dimension of a tensor without dimensions: memory that nobody wrote"),
     _entry("cross_entropy_loss", "1.10.0..<1.11.0", _smoothed_beside_ignored, "divides the smoothed part by all targets, ignored ones included"),
-    _entry("result_type", "1.3.0..<1.7.0", lambda args, _: any(one.__class__ is Tensor and one.array.dtype == BFLOAT16.array for one in args),
-           "has no type that bfloat16 and another one have together"),
+    _entry("result_type", "1.3.0..<1.7.0", _bfloat16_and_another, "has no type that bfloat16 and another one have together"),
     _entry("nll_loss_forward", "..<1.4.0", lambda args, _: len(args) > 3 and args[3] == 0 and args[1].__class__ is Tensor and not args[1].array.ndim,
            "takes a class without dimensions, where a result has one or the call is refused"),
     _entry("cholesky_inverse", "1.6.0..", _complex_diagonal, "takes a root whose diagonal is not real, of which none exists"),
