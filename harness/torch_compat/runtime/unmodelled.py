@@ -261,10 +261,11 @@ def _truth_of_imaginary(args: Calls, keywords: dict[str, Any]) -> bool:
     array, given = _first(args), (*args[1:], *keywords.values())
     if array is not None and array.dtype.kind == "b":  # copy_
         return _imaginary(args[1:2], keywords)
-    truths = any((as_dtype(one) or FLOAT16).array == np.bool_ for one in given if one.__class__ is int) or any(
-        one.__class__ is Tensor and one.array.dtype.kind == "b" for one in given
+    truth = DTYPES["bool"]
+    truths = any(one is truth or (one.__class__ is int and one == truth.code) for one in given)
+    return (truths or any(one.__class__ is Tensor and one.array.dtype.kind == "b" for one in given)) and _imaginary(
+        args, keywords
     )
-    return truths and _imaginary(args, keywords)
 
 
 def _bounded_by_another_type(args: Calls, keywords: dict[str, Any]) -> bool:
@@ -276,6 +277,8 @@ def _bounded_by_another_type(args: Calls, keywords: dict[str, Any]) -> bool:
 
 def _beyond_doubles(args: Calls, _keywords: dict[str, Any]) -> bool:
     """Of doubles, some of whose quotients have more digits than a double."""
+    if len(args) < 2:
+        return False
     x, y = (np.asarray(one.array if one.__class__ is Tensor else one) for one in args[:2])
     if np.float64 not in {x.dtype, y.dtype}:
         return False
@@ -296,13 +299,15 @@ def _truth_of_imaginary_numbers(args: Calls, keywords: dict[str, Any]) -> bool:
         )
 
     dtype = keywords.get("dtype", args[1] if len(args) > 1 else None)
-    return dtype is not None and as_dtype(dtype) == DTYPES["bool"] and imaginary(args[0])
+    return dtype is not None and as_dtype(dtype) == DTYPES["bool"] and any(map(imaginary, args[:1]))
 
 
 def _narrower_expanded_index(args: Calls, _keywords: dict[str, Any]) -> bool:
     """Rows, along dimension 0, by places that are one for a whole row, which is shorter than those of the tensor."""
     array, places = _first(args), _first(args[2:3])
-    if array is None or places is None or not array.ndim or places.ndim != array.ndim or args[1] % array.ndim:
+    if array is None or places is None or not array.ndim or places.ndim != array.ndim:
+        return False
+    if args[1].__class__ is not int or args[1] % array.ndim:
         return False
     one_each = all(size == 1 or not step for size, step in zip(places.shape[1:], places.strides[1:], strict=True))
     return one_each and places.shape[1:] != array.shape[1:]
@@ -311,6 +316,11 @@ def _narrower_expanded_index(args: Calls, _keywords: dict[str, Any]) -> bool:
 def _bfloat16_and_another(args: Calls, _keywords: dict[str, Any]) -> bool:
     kinds = {one.array.dtype for one in args if one.__class__ is Tensor}
     return BFLOAT16.array in kinds and len(kinds) > 1
+
+
+def _complex_by_zero(args: Calls, keywords: dict[str, Any]) -> bool:
+    divisor = _first(args[2:3]) if len(args) > 2 else _first((keywords.get("tensor2"),))
+    return _is_complex(args, keywords) and divisor is not None and bool((divisor == 0).any())
 
 
 def _not_a_number(args: Calls, _keywords: dict[str, Any]) -> bool:
@@ -379,8 +389,7 @@ ENTRIES: Final = (
            "takes a class without dimensions, where a result has one or the call is refused"),
     _entry("cholesky_inverse", "1.6.0..", _complex_diagonal, "takes a root whose diagonal is not real, of which none exists"),
     _entry("index", "1.13.0..<2.2.0", _out_of_another_type, "writes bytes of one type into out= of another"),
-    _entry("addcdiv_?", "1.13.0..<2.0.0", lambda args, keywords: _is_complex(args, keywords) and bool((np.asarray(args[2].array) == 0).any()),
-           "divides complex numbers by zero in a way that 1.13 alone has"),
+    _entry("addcdiv_?", "1.13.0..<2.0.0", _complex_by_zero, "divides complex numbers by zero in a way that 1.13 alone has"),
     _entry("to|_to_copy|type_as|copy_", "1.6.0..<2.4.0", _truth_of_imaginary, "takes complex numbers without a real part for false"),
     _entry("sort|argsort|msort", "1.6.0..<1.7.0", lambda args, _: _first(args) is not None and _first(args).dtype == FLOAT16.array
            and bool(np.isnan(_first(args)).any()), "compares NaN as C++ does, so that the order depends on where it stands"),
