@@ -170,7 +170,8 @@ def test_scanners_look_at_nothing_twice(piece: str) -> None:
         return time.process_time() - started
 
     small = max(min(spent(4_000, at) for at in range(3)), 0.002)
-    assert spent(64_000, 3) < 60 * small  # 16 times the text; in proportion to its square it is 256 times
+    large = min(spent(64_000, at) for at in range(3, 6))  # other work on the machine slows a single run down
+    assert large < 60 * small  # 16 times the text; in proportion to its square it is 256 times
 
 
 # ------------------------------------------------------------------------------------------------------ other types than expected
