@@ -389,7 +389,7 @@ ENTRIES: Final = (
            "takes a class without dimensions, where a result has one or the call is refused"),
     _entry("cholesky_inverse", "1.6.0..", _complex_diagonal, "takes a root whose diagonal is not real, of which none exists"),
     _entry("index", "1.13.0..<2.2.0", _out_of_another_type, "writes bytes of one type into out= of another"),
-    _entry("addcdiv_?", "1.13.0..<2.0.0", _complex_by_zero, "divides complex numbers by zero in a way that 1.13 alone has"),
+    _entry("addcdiv_?", "1.13.0..", _complex_by_zero, "divides complex numbers by zero: which parts are NaN varies with release and form"),
     _entry("to|_to_copy|type_as|copy_", "1.6.0..<2.4.0", _truth_of_imaginary, "takes complex numbers without a real part for false"),
     _entry("sort|argsort|msort", "1.6.0..<1.7.0", lambda args, _: _first(args) is not None and _first(args).dtype == FLOAT16.array
            and bool(np.isnan(_first(args)).any()), "compares NaN as C++ does, so that the order depends on where it stands"),
