@@ -17,6 +17,7 @@ from click.testing import CliRunner
 from tests.runtime.exported.documents import document
 from tools.faults.torch_zip import write_torch_zip
 from torch_compat.cli.inspect import inspect as inspect_command
+from torch_compat.errors import UsageError
 from torch_compat.inspection import inspect
 
 if TYPE_CHECKING:
@@ -88,6 +89,13 @@ def test_a_quick_look_reads_no_weights(tmp_path: Path) -> None:
     assert row["sha256"] is None
     assert [one["nbytes"] for one in row["storages"]] == [GIGABYTE]
     assert resident(path) < FEW
+
+
+def test_a_quick_look_does_not_answer_whether_a_file_is_damaged(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="--quick compares no checksums, so --fail-on damage cannot be checked"):
+        CliRunner().invoke(
+            inspect_command, [str(tmp_path), "--quick", "--fail-on", "damage"], standalone_mode=False, catch_exceptions=False
+        )
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the pages of a file are counted as Linux tells them")

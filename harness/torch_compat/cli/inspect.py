@@ -10,6 +10,7 @@ from torch_compat.cli._format import format_option
 from torch_compat.cli._inspected_machine import run_of
 from torch_compat.cli._inspecting import inspected
 from torch_compat.cli._writing import machine_outputs_option, outputs_of, write_outputs
+from torch_compat.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,6 +57,8 @@ def inspect(
     Exit status: 0 every archive is intact; 1 a file meets a condition of --fail-on; 2 a file could not be read, is damaged, or was given
     on the command line but is not a PyTorch archive (its row says so; all other rows are complete); 3 internal error in torch-compat; 4 there was no file.
     """
+    if quick and "damage" in fail_on:
+        raise UsageError("--quick compares no checksums, so --fail-on damage cannot be checked", hint="leave out one of them")
     asked = outputs_of(outputs, whole=())
 
     def write(marks: Sequence[Mark], status: int) -> None:

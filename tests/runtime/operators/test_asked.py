@@ -14,6 +14,8 @@ import pytest
 from torch_compat.errors import Raised, Unsupported
 from torch_compat.releases.release import Release
 from torch_compat.runtime.dtypes import BFLOAT16
+from torch_compat.runtime.limits import LIMITS, Exhausted, Limits, meter
+from torch_compat.runtime.operators.ranks import LOOKED_AT, _quickselect
 from torch_compat.runtime.registry import resolve
 from torch_compat.runtime.tensor import Tensor
 
@@ -234,3 +236,121 @@ def test_bytes_are_shifted_as_words(amount: int, expected: int) -> None:
     given = array([1], np.int8), array([amount], np.int8)
     assert answer("2.0.1", "aten::__lshift__", *given) == [expected]
     assert answer("2.1.2", "aten::__lshift__", *given) == [expected if amount < 8 else 0]
+
+
+@pytest.mark.parametrize(
+    ("values", "rank", "place"),
+    [
+        ([1, 1], 2, 1), ([1, 1, 1], 2, 0), ([2, 1, 1, 3], 2, 1), ([0, 0, 0, 0, 0], 2, 2), ([2, 2, 1, 1, 2, 1, 1], 2, 3), ([5, 4, 4, 4, 3], 2, 3),
+        ([4, 4, 4, 5, 3], 2, 0),
+    ],
+)  # fmt: skip
+def test_which_of_equal_numbers_kthvalue_takes(values: list[float], rank: int, place: int) -> None:
+    """As 1.0.0, 1.2.0, 1.7.1, 1.8.1 and 2.1.2 gave it: the place in which the element was before it was moved."""
+    for horizon in ("1.0.0", "1.2.0", "2.1.2"):
+        assert answer(horizon, "aten::kthvalue", array(values), rank, 0) == [sorted(values)[rank - 1], place]
+        rows = array([[9] * len(values), values])
+        assert answer(horizon, "aten::kthvalue", rows, rank, 1, True)[1][1] == [place]
+
+
+def test_kthvalue_among_nan() -> None:
+    """As 1.2.0 and 2.1.2 gave it; 1.0 compares NaN otherwise."""
+    values = array([math.nan, 1, math.nan, 2, math.nan])
+    assert answer("1.2.0", "aten::kthvalue", values, 1, 0) == answer("2.1.2", "aten::kthvalue", values, 1, 0) == [1.0, 1]
+    assert answer("1.0.1", "aten::kthvalue", values, 1, 0) == NOT_MODELLED
+
+
+def worst_order(count: int) -> list[int]:
+    """Numbers whose selection takes time in proportion to their square: each comparison decides against whoever compares (McIlroy 1999)."""
+    decided: list[Undecided] = []
+    last: list[Undecided] = []
+
+    class Undecided:
+        value: int | None = None
+
+        def __gt__(self, other: Undecided) -> bool:
+            if self.value is None and other.value is None:
+                one = self if self in last else other
+                one.value = len(decided)
+                decided.append(one)
+            if self.value is None or other.value is None:
+                last[:] = [self if self.value is None else other]
+                return self.value is None
+            return self.value > other.value
+
+    made = [Undecided() for _ in range(count)]
+    _quickselect([*made], count - 1)
+    return [min(count if one.value is None else one.value, count - 3) for one in made]
+
+
+def test_a_selection_that_takes_quadratic_time_ends_at_its_budget() -> None:
+    count = 2_000
+    rank = count - 1
+    meter.begin(Limits(work=LOOKED_AT * 20 * count))
+    try:
+        ordinary = np.minimum(np.random.default_rng(1).permutation(count), count - 3)
+        assert answer("2.1.2", "aten::kthvalue", array(ordinary), rank, 0)[0] == count - 3
+        with pytest.raises(Exhausted, match="more work than is allowed"):
+            resolve("aten::kthvalue", Release("2.1.2"))(array(worst_order(count)), rank, 0)
+    finally:
+        meter.begin(LIMITS)
+
+
+def test_a_mask_of_truths_is_one_of_numbers_since_2_1() -> None:
+    """As 2.0.1 and 2.1.2 gave it: ``_scaled_dot_product_attention_math`` adds True as 1."""
+    query, value = array(np.arange(6).reshape(1, 1, 2, 3) / 6), array(np.arange(4).reshape(1, 1, 2, 2))
+    mask = array([[True, False], [True, False]], np.bool_)
+    found = [
+        answer(horizon, "aten::_scaled_dot_product_attention_math", query, query, value, mask)[0][0][0]
+        for horizon in ("2.0.1", "2.1.2")
+    ]
+    assert found[0] == [[0.0, 1.0], [0.0, 1.0]]
+    assert np.array(found[1]) == pytest.approx(np.array([[0.5964928, 1.5964928], [0.7917657, 1.7917657]]), abs=1e-6)
+
+
+TWO_IMAGES = array(np.ones((2, 1, 2, 2)))
+PERMUTED = Tensor(np.lib.stride_tricks.as_strided(np.arange(9, dtype=np.float32), (3, 1, 3), (4, 12, 12)))
+DEFECTS: list[tuple[str, tuple[Any, ...], dict[str, Any], str | None, str | None]] = [
+    # operator, arguments, keywords, a release whose defect is not modelled, a release beside it that is
+    ("hardtanh", (array([0.0, 0.25, 7.0] * 8), 0.5, 0), {}, "1.7.1", "1.4.0"),
+    ("hardtanh", (array([0.0, 0.25, 7.0]), 0.5, 0), {}, None, "1.7.1"),
+    ("upsample_bicubic2d", (TWO_IMAGES, [2, 2], False), {}, "1.7.1", "1.8.1"),
+    ("upsample_bicubic2d", (TWO_IMAGES, [3, 3], False), {}, None, "1.7.1"),
+    ("scatter_add", (array([[6, 4]]), 0, array([[0]], np.int64), array([[2, 2]])), {}, "1.2.0", "1.3.1"),
+    ("_weight_norm", (array([[3.0, 4.0]]), array([[1j]], np.complex64), 0), {}, "1.11.0", None),
+    ("_weight_norm", (array([[3.0, 4.0]]), array([[2.0]]), 0), {}, None, "1.11.0"),
+    ("add", (array([1, 1]), array(1j, np.complex128)), {}, "1.11.0", "1.12.1"),
+    ("mul", (array(1j, np.complex128), array([1, 1])), {}, "1.6.0", "1.12.1"),
+    ("add", (array([1, 1], np.float64), array(1j, np.complex128)), {}, None, "1.11.0"),
+    ("argmax", (array(1.0), 0, False), {}, "1.5.1", "1.6.0"),
+    ("argmax", (array(1.0), None, False), {}, None, "1.5.1"),
+    ("cross_entropy_loss", (array([[7, 1], [0, 3]]), array([1, 0], np.int64), None, 1, 1, 0.1), {}, "1.10.2", "1.11.0"),
+    ("cross_entropy_loss", (array([[7, 1], [0, 3]]), array([1, 0], np.int64), None, 1, 1, 0.0), {}, None, "1.10.2"),
+    ("cholesky_inverse", (array([[1 + 1j]], np.complex64),), {}, "2.15.0", "1.5.1"),
+    ("cholesky_inverse", (array([[2 + 0j]], np.complex64),), {}, None, "2.15.0"),
+    ("addcdiv", (array([1j], np.complex64), array([1j], np.complex64), array([0j], np.complex64)), {}, "2.6.0", "1.12.1"),
+    ("to", (array([1j, 1], np.complex64), 11), {}, "2.3.1", "2.4.1"),
+    ("to", (array([1j, 1], np.complex64), 10), {}, None, "2.3.1"),
+    ("tensor", (1j, 11), {}, "2.3.1", "2.4.1"),
+    ("sort", (array([3, math.nan, 1], np.float16), 0, True), {}, "1.6.0", "1.7.1"),
+    ("batch_norm", (PERMUTED, None, None, array([0]), array([1]), False, 0.1, 1e-5, False), {}, "1.5.1", "1.6.0"),
+    ("kl_div", (array([1], np.float16), array([2]), 2), {}, "1.5.1", "1.9.1"),
+    ("remainder", (array([1e30], np.float64), array([3], np.float64)), {}, "1.5.1", "1.6.0"),
+    ("gather", (array([[0, 1], [2, 3]]), 0, array([[1]], np.int64)), {}, "2.0.1", "2.1.2"),
+    ("gather", (array([[0, 1], [2, 3]]), 1, array([[1], [0]], np.int64)), {}, None, "2.0.1"),
+    ("gather", (array([[0], [2]]), 0, array([[1], [0]], np.int64)), {}, None, "2.0.1"),
+    ("index_fill", (array(0.5), -1, array([], np.int64), 1.0), {}, "1.8.1", "1.9.1"),
+    ("isin", (array([1]), Tensor(np.zeros((2, 4), np.float32)[:, :2])), {}, "1.10.2", "1.11.0"),
+    ("view_copy", (array(3), []), {"out": array([])}, "1.12.1", "2.0.1"),
+    ("view_copy", (array(3), []), {}, None, "1.12.1"),
+    ("result_type", (array([1], BFLOAT16.array), array([1], np.float64)), {}, "1.6.0", "1.7.1"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "args", "keywords", "named", "modelled"), DEFECTS)
+def test_defects_of_releases_are_not_modelled(
+    name: str, args: tuple[Any, ...], keywords: dict[str, Any], named: str | None, modelled: str | None
+) -> None:
+    """One release has a defect of its own in the call, the other answers as documented, or refuses."""
+    assert named is None or answer(named, f"aten::{name}", *args, **keywords) == NOT_MODELLED
+    assert modelled is None or answer(modelled, f"aten::{name}", *args, **keywords) != NOT_MODELLED

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from torch_compat.errors import Unsupported
+from torch_compat.runtime.limits import meter
 from torch_compat.runtime.operators._common import (
     FLOAT64,
     INT64,
@@ -22,6 +23,8 @@ from torch_compat.runtime.operators._products import looped
 from torch_compat.runtime.operators.reductions import of_nothing, refuse_empty, refuse_no_places
 from torch_compat.runtime.operators.sorting import order
 from torch_compat.runtime.tensor import Tensor
+
+LOOKED_AT = 500  # multiplications that take as long as it takes Python to look at one element
 
 
 @functional("kthvalue")
@@ -52,7 +55,7 @@ def _selected(array: Array, at: int, rank: int, keepdim: bool) -> tuple[Tensor, 
     equal = (array == found.array) | ((array != array) & (found.array != found.array))  # noqa: PLR0124 - NaN
     several = np.moveaxis(equal.sum(axis=at, keepdims=True) > 1, at, -1).reshape(-1)
     if several.any():
-        looped(int(several.sum()), 8 * array.shape[at])
+        looped(int(several.sum()))
         flat = np.moveaxis(places, at, -1).reshape(-1)
         for row in np.flatnonzero(several):
             flat[row] = _quickselect(wide(rows[row]).tolist(), rank)
@@ -78,6 +81,7 @@ def _quickselect(values: list[Any], rank: int) -> int:
 
     low, high = 0, len(values) - 1
     while high > low + 1:
+        meter.work(LOOKED_AT * (high - low + 1))  # pass by pass: their number depends on the order, which is the program's
         swap((low + high) // 2, low + 1)
         for x, y in ((low + 1, high), (low, high), (low + 1, low)):
             if above(values[x], values[y]):
