@@ -343,6 +343,12 @@ DEFECTS: list[tuple[str, tuple[Any, ...], dict[str, Any], str | None, str | None
     ("isin", (array([1]), Tensor(np.zeros((2, 4), np.float32)[:, :2])), {}, "1.10.2", "1.11.0"),
     ("view_copy", (array(3), []), {"out": array([])}, "1.12.1", "2.0.1"),
     ("view_copy", (array(3), []), {}, None, "1.12.1"),
+    ("nll_loss_forward", (array([1, 2]), array(1, np.int64), None, 0, -100), {}, "1.2.0", "1.4.0"),
+    ("index", (array([1, 2], np.int64), [array([0], np.int64)]), {"out": array([], np.float64)}, "2.1.2", "2.2.2"),
+    ("keys", ({math.nan: 1.0},), {}, "1.5.1", "1.6.0"),
+    ("linalg_eig", (array([[1, 0], [0, 2]]),), {}, "2.0.1", "2.1.2"),
+    ("clamp_min_", (array([1], np.int16), array([3], np.int32)), {}, "1.11.0", "1.12.1"),
+    ("clamp_min_", (array([1], np.int16), 3), {}, None, "1.11.0"),
     ("result_type", (array([1], BFLOAT16.array), array([1], np.float64)), {}, "1.6.0", "1.7.1"),
 ]  # fmt: skip
 
