@@ -30,8 +30,6 @@ MULTIPLIED: Final = (0, 1, 2, 3)
 """Powers that are products."""
 VECTORS: Final = 64
 """Bytes of a tensor from which on a loop of ATen works with vectors: two of 256 bits."""
-EXACT: Final = 2.0**53
-"""Integers up to this one are doubles."""
 CODES: Final = frozenset(one.code for one in DTYPES.values())
 
 
@@ -275,21 +273,6 @@ def _bounded_by_another_type(args: Calls, keywords: dict[str, Any]) -> bool:
     )
 
 
-def _beyond_doubles(args: Calls, _keywords: dict[str, Any]) -> bool:
-    """Of doubles, some of whose quotients have more digits than a double."""
-    if len(args) < 2:
-        return False
-    x, y = (np.asarray(one.array if one.__class__ is Tensor else one) for one in args[:2])
-    if np.float64 not in (x.dtype, y.dtype):
-        return False
-    try:
-        with np.errstate(all="ignore"):
-            quotient = np.abs(x.astype(np.float64) / y.astype(np.float64))
-    except ValueError:  # they cannot be broadcast
-        return False
-    return bool((np.isfinite(quotient) & (quotient > EXACT)).any())
-
-
 def _truth_of_imaginary_numbers(args: Calls, keywords: dict[str, Any]) -> bool:
     def imaginary(value: Any) -> bool:
         return (
@@ -401,7 +384,6 @@ ENTRIES: Final = (
            "normalizes one channel in the order of its memory"),
     _entry("kl_div", "1.3.0..<1.9.0", lambda args, _: len(args) > 1 and _first(args) is not None and _first(args[1:2]) is not None
            and _first(args).dtype != _first(args[1:2]).dtype, "compares distributions of two types"),
-    _entry("remainder_?", "1.5.0..<1.6.0", _beyond_doubles, "subtracts a multiple that is rounded, of which the last places remain"),
     _entry("tensor", "1.6.0..<2.4.0", _truth_of_imaginary_numbers, "takes complex numbers without a real part for false"),
     _entry("gather", "2.0.0..<2.1.0", _narrower_expanded_index, "takes rows of the width of an expanded index, where those of the tensor are wider"),
     _entry("index_fill_?", "1.8.0..<1.9.0", _without_dimensions, "gives a tensor without dimensions one"),

@@ -335,7 +335,6 @@ DEFECTS: list[tuple[str, tuple[Any, ...], dict[str, Any], str | None, str | None
     ("sort", (array([3, math.nan, 1], np.float16), 0, True), {}, "1.6.0", "1.7.1"),
     ("batch_norm", (PERMUTED, None, None, array([0]), array([1]), False, 0.1, 1e-5, False), {}, "1.5.1", "1.6.0"),
     ("kl_div", (array([1], np.float16), array([2]), 2), {}, "1.5.1", "1.9.1"),
-    ("remainder", (array([1e30], np.float64), array([3], np.float64)), {}, "1.5.1", "1.6.0"),
     ("gather", (array([[0, 1], [2, 3]]), 0, array([[1]], np.int64)), {}, "2.0.1", "2.1.2"),
     ("gather", (array([[0, 1], [2, 3]]), 1, array([[1], [0]], np.int64)), {}, None, "2.0.1"),
     ("gather", (array([[0], [2]]), 0, array([[1], [0]], np.int64)), {}, None, "2.0.1"),
@@ -360,3 +359,25 @@ def test_defects_of_releases_are_not_modelled(
     """One release has a defect of its own in the call, the other answers as documented, or refuses."""
     assert named is None or answer(named, f"aten::{name}", *args, **keywords) == NOT_MODELLED
     assert modelled is None or answer(modelled, f"aten::{name}", *args, **keywords) != NOT_MODELLED
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "expected"),
+    [
+        (0.25, 1e-40, 1.0082129439354873e-17),
+        (0.25, 1e-17, -1.788560601365548e-17),
+        (1e30, 3.0, 70368744177664.0),
+        (1e10, 1e-7, 4.525188817411374e-07),
+        (-3.75, 1e-17, 2.682840902048322e-16),
+    ],
+)
+def test_remainders_of_doubles_in_1_5(x: float, y: float, expected: float) -> None:
+    """As 1.5.1 gave it: the exact product of divisor and rounded quotient is subtracted, and the difference is rounded once."""
+    assert answer("1.5.1", "aten::remainder", array([x], np.float64), array([y], np.float64)) == [expected]
+
+
+def test_remainders_of_doubles_up_to_1_1() -> None:
+    """As 1.0.0 and 1.1.0 gave it: the product is rounded."""
+    given = array([-9.640937517254555], np.float64), array([-0.9745430973087721], np.float64)
+    assert answer("1.0.0", "aten::remainder", *given) == [-0.8700496414756067]
+    assert answer("1.5.1", "aten::remainder", *given) == [-0.870049641475606]

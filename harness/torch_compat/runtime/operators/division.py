@@ -403,13 +403,35 @@ def _remainder(x: Array, y: Array) -> Array:
 
 
 def _remainder_1_0(x: Array, y: Array) -> Array:
+    """Up to 1.1 the product of doubles is rounded before the difference, and that of float32 is not."""
+    return _remainder_1_2(x, y) if x.dtype == FLOAT64 else _remainder_1_5(x, y)
+
+
+def _remainder_1_5(x: Array, y: Array) -> Array:
     """Up to 1.5 computed from the quotient: an infinite divisor gives NaN, a zero becomes positive."""
     if x.dtype.kind != "f":
         return _remainder(x, y)
     broadcast(x, y)
-    wider = np.longdouble if x.dtype == FLOAT64 else FLOAT64  # the product and the difference are one instruction
-    rest = x.astype(wider) - y.astype(wider) * np.floor(x / y).astype(wider)
+    whole = np.floor(x / y)
+    if x.dtype == FLOAT64:
+        product, error = _product(y, whole)
+        rest = (x - product) - error
+    else:
+        rest = x.astype(FLOAT64) - y.astype(FLOAT64) * whole.astype(FLOAT64)
     return np.where(y != 0, rest, np.nan).astype(x.dtype)
+
+
+SPLIT = 2.0**27 + 1
+"""Splits a double into two of 26 bits (Veltkamp), whose products are exact (Dekker 1971)."""
+
+
+def _product(a: Array, b: Array) -> tuple[Array, Array]:
+    """The product of doubles and what it lacks of the exact one, as one instruction that also subtracts keeps it; 0 where it overflows."""
+    product = a * b
+    high, other = SPLIT * a - (SPLIT * a - a), SPLIT * b - (SPLIT * b - b)
+    low, rest = a - high, b - other
+    error = ((high * other - product) + high * rest + low * other) + low * rest
+    return product, np.where(np.isfinite(error), error, 0.0)
 
 
 def _remainder_1_2(x: Array, y: Array) -> Array:
@@ -462,7 +484,7 @@ def _strict(self: Operand, other: Operand) -> tuple[Array, Array]:
 
 functional("remainder", inplace=True)(lambda self, other: Tensor(_remainder_1_0(*_strict(self, other))))
 functional("remainder", inplace=True, since="1.2.0")(lambda self, other: Tensor(_remainder_1_2(*_strict(self, other))))
-functional("remainder", inplace=True, since="1.5.0")(lambda self, other: Tensor(_remainder_1_0(*_old_operands(self, other))))
+functional("remainder", inplace=True, since="1.5.0")(lambda self, other: Tensor(_remainder_1_5(*_old_operands(self, other))))
 functional("remainder", inplace=True, since="1.6.0")(lambda self, other: Tensor(_remainder(*_old_operands(self, other))))
 functional("remainder", inplace=True, since="1.8.0")(lambda self, other: Tensor(_remainder(*common(self, other))))
 functional("fmod", inplace=True)(lambda self, other: Tensor(_fmod(*_strict(self, other))))
