@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
 from pathlib import Path
@@ -15,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
 
 import torch_compat
 from tests.fence.test_findings import flatbuffer
@@ -129,13 +133,15 @@ def loaded(path: Path, reader: str, limits: Limits, in_process: bool) -> Module 
     return module
 
 
-def copied(value: Any) -> Any:
+def copied(value: Any, arrays: dict[int, Any] | None = None) -> Any:
+    """A copy, in which an array that is there twice still is one array."""
+    arrays = {} if arrays is None else arrays
     if isinstance(value, np.ndarray):
-        return value.copy(order="K")
+        return arrays.setdefault(id(value), value.copy(order="K"))
     if isinstance(value, list | tuple):
-        return type(value)(copied(item) for item in value)
+        return type(value)(copied(item, arrays) for item in value)
     if isinstance(value, dict):
-        return {key: copied(item) for key, item in value.items()}
+        return {key: copied(item, arrays) for key, item in value.items()}
     return value
 
 
@@ -289,6 +295,72 @@ def test_repeated_calls_share_nothing(tmp_path: Path) -> None:
     assert second[1]["a"][0].tolist() == (A + 1).tolist()
 
 
+MODES = (
+    HEAD
+    + """  kept : Tensor
+  def forward(self, x: Tensor, y: Tensor, mode: Tensor):
+    m = int(mode)
+    if torch.eq(m, 0):
+      return torch.add(x, y)
+    if torch.eq(m, 1):
+      return x
+    if torch.eq(m, 2):
+      z = torch.add_(x, 1)
+      return torch.add(x, y)
+    if torch.eq(m, 3):
+      z = torch.add_(y, 1)
+      return y
+    if torch.eq(m, 4):
+      return torch.select(x, 0, 0)
+    if torch.eq(m, 5):
+      return torch.t(torch.add(x, 2))
+    if torch.eq(m, 6):
+      return (torch.add(x, 1), x)
+    if torch.eq(m, 7):
+      return self.kept
+    if torch.eq(m, 8):
+      self.kept = torch.add(x, 1)
+      return self.kept
+    if torch.eq(m, 9):
+      ops.prim.RaiseException("as asked")
+    if torch.eq(m, 10):
+      return torch.empty([0, 2])
+    if torch.eq(m, 11):
+      return torch.sum(x)
+    if torch.eq(m, 12):
+      return torch.add_(self.kept, 1)
+    if torch.eq(m, 13):
+      torch.warn("as asked", 2)
+      return torch.add(x, 1)
+    if torch.eq(m, 14):
+      return torch.select(torch.add(x, 1), 0, 1)
+    return m
+"""
+)
+
+
+@given(st.data())
+@settings(max_examples=12, phases=(Phase.explicit, Phase.reuse, Phase.generate))  # shrinking starts thousands of processes
+def test_calls_of_every_layout_in_any_order_are_the_same_both_ways(data: st.DataObject) -> None:
+    """Both sides remember the texts of requests and answers: no call may see those of another one."""
+    layouts = [(dtype, shape) for dtype in (np.float32, np.int64, np.bool_) for shape in ((2, 2), (4, 4), (0, 4), (90, 90))]
+    forms = [np.array, lambda x: np.array(x).T, lambda x: np.array(x)[::-1], np.asfortranarray, np.broadcast_to]
+    x, y = np.ones((2, 2), np.float32), np.ones((2, 2), np.float32)
+    calls: list[tuple[Any, ...]] = [(x, y, np.array(mode)) for mode in (8, 0, 13, 14)] + [(x, x, np.array(2))]
+    for _ in range(40):
+        dtype, shape = data.draw(st.sampled_from(layouts[:2] * 4 + layouts))
+        x = (np.arange(math.prod(shape)).reshape(shape) % 5 + data.draw(st.integers(0, 3))).astype(dtype)
+        form = data.draw(st.sampled_from([np.array] * 6 + forms))
+        x = form(x, x.shape) if form is np.broadcast_to else form(x)
+        other: Any = np.ones(x.shape, dtype)
+        other = data.draw(st.sampled_from([other, other, other, x, np.float64(2), 3]))
+        calls.append((x, other, np.array(data.draw(st.integers(0, 15)))))
+    with tempfile.TemporaryDirectory() as folder:
+        path = write(Path(folder), MODES, {"kept": 0})
+        first, *_ = both(path, *[call for call in calls for _ in range(2)])
+    assert first.tolist() == [[2, 2], [2, 2]]
+
+
 def test_objects_of_a_program_stay_with_it_and_can_be_given_back(tmp_path: Path) -> None:
     source = HEAD + (
         "  def forward(self) -> __torch__.m.Model:\n    return self\n"
@@ -327,6 +399,21 @@ def test_warnings_arrive(hostile: IsolatedModule) -> None:
     code = "import warnings; warnings.warn('look', FutureWarning); reply = {'value': 7, **self.warned()}"
     with pytest.warns(FutureWarning, match="^look$"):
         assert attack(hostile, code) == 7
+
+
+def test_a_warning_comes_with_an_answer_of_a_text_that_was_said_before(taken_over: Workshop, tmp_path: Path) -> None:
+    path = write(tmp_path, "def forward(self, x: Tensor) -> Tensor:\n  return torch.add(x, 1)")
+    module = load_isolated(taken_over, str(path), "reference", LIMITS)
+    for _ in range(2):
+        assert module(np.ones(1, np.int64)).tolist() == [2]
+    code = (
+        "import warnings; warnings.warn('look', FutureWarning)\n"
+        "request = {'call': '__call__', 'args': [{'x': [0, 'int64', [1], None, 0]}], 'words': {}, 'sizes': [8]}\n"
+        "reply, parts = type(self).__mro__[1].answer(self, request, memoryview(bytes(16)))"
+    )
+    with pytest.warns(FutureWarning, match="^look$"):
+        assert attack(module, code, np.ones(1, np.int64)).tolist() == [1]
+    module.close()
 
 
 @pytest.mark.parametrize("reader", ["reference", "reference@1.0.0", "reference@1.8.1", "reference@2020-06-24"])
@@ -642,6 +729,22 @@ def test_what_is_no_reply_is_an_error_of_ours(name: str, hostile: IsolatedModule
     assert gone(hostile._child.pid)
     with pytest.raises(ReaderError, match="has exited"):
         hostile(B, B)
+
+
+WHOLE = "reply, parts = {'value': {'x': [0, 'int8', [16], None, 0]}, 'sizes': [16]}, "
+
+
+def test_an_answer_of_the_same_text_needs_its_bytes_too(hostile: IsolatedModule) -> None:
+    for filled in (1, 2):
+        assert attack(hostile, f"{WHOLE}[bytes([{filled}]) * 16]").tolist() == [filled] * 16
+    with pytest.raises(ReaderError, match="storages of 16 bytes in 0"):
+        attack(hostile, f"{WHOLE}[]")
+
+
+def test_an_answer_of_the_same_text_to_other_arguments_is_read_again(hostile: IsolatedModule) -> None:
+    given = np.zeros(16, np.int8)
+    assert attack(hostile, f"{WHOLE}[bytes([1]) * 16]").tolist() == [1] * 16
+    assert attack(hostile, f"{WHOLE}[bytes([1]) * 16]", given) is given
 
 
 def test_values_are_counted_before_they_are_made(hostile: IsolatedModule) -> None:

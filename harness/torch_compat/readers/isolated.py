@@ -12,7 +12,7 @@ import os
 import threading
 import warnings
 import weakref
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from torch_compat import arrays, errors
 from torch_compat.archive.base import open_file
 from torch_compat.errors import HarnessError, ReaderError, UsageError
 from torch_compat.readers.child_processes import SPARE, ChildProcess, Spec, Workshop
-from torch_compat.readers.wire import INLINE, Arena, Reading, Writing, bad, rounded
+from torch_compat.readers.wire import INLINE, Arena, Reading, Texts, Writing, bad, padded, rounded, whole
 from torch_compat.runtime.exchange import Exchange
 from torch_compat.runtime.limits import Exhausted, Limits
 
@@ -56,6 +56,8 @@ class IsolatedModule:
         self._most = limits.memory
         self._lock = threading.Lock()
         self._arena: Arena | None = None
+        self._texts = Texts()
+        self._answered: _Answered | None = None
         self._dead: str | None = None
         self._end = weakref.finalize(self, _close, child, os.getpid())
 
@@ -103,6 +105,15 @@ class IsolatedModule:
 
     def _call(self, method: str, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         exchange = Exchange(elsewhere=True)
+        layout: Any = None
+        if not keywords and all(map(whole, args)) and len(set(map(id, args))) == len(args):
+            layout = (method, *[(arg.dtype, arg.shape) for arg in args])
+            text = self._texts.get(layout)
+            if text is not None:
+                exchange.take_whole(args)
+                with self._lock:
+                    reply, data = self._ask(text, list(map(padded, args)), [], f"call {method}")
+                    return self._value(reply, data, exchange)
         given = [exchange.take(arg) for arg in args]
         named = {name: exchange.take(arg) for name, arg in keywords.items()}
         writing = Writing(exchange.copies)
@@ -129,6 +140,8 @@ class IsolatedModule:
                     at += rounded(one.nbytes)
             else:
                 parts = Writing.parts(storages)
+                if layout is not None:
+                    self._texts.remember(layout, document)
             reply, data = self._ask(document, parts, descriptors, f"call {method}")
             return self._value(reply, data, exchange)
 
@@ -191,6 +204,9 @@ class IsolatedModule:
 
     def _understood(self, reply: dict[str, Any], data: Any, exchange: Exchange) -> Any:
         known = len(exchange.copies)
+        last = self._answered
+        if last is not None and reply is last.reply and known == last.known and len(data) >= last.size:
+            return arrays.view(np.array(data[: last.size], np.uint8), last.dtype, last.shape)
         bases: dict[int, Any] = {}
 
         def tensor(place: int, dtype: Any, shape: list[int], strides: list[int] | None, offset: int) -> Any:
@@ -221,7 +237,25 @@ class IsolatedModule:
             raise _error(reply["error"])
         if "value" not in reply:
             raise bad("neither a value nor an error")
-        return reading.get(reply["value"])
+        value = reading.get(reply["value"])
+        if len(reply) == 2 and len(reading.storages) == 1 and whole(value) and _first(reply["value"]["x"], known):
+            self._answered = _Answered(reply, known, value.nbytes, value.dtype, value.shape)
+        return value
+
+
+class _Answered(NamedTuple):
+    """The last answer that was one tensor, and the whole of one storage: an answer of the same text is not looked through again."""
+
+    reply: dict[str, Any]
+    known: int  # arguments of the call, whose storages come before that of the answer
+    size: int  # bytes
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+
+
+def _first(tensor: list[Any], known: int) -> bool:
+    """Whether a tensor of a message is row-major, and begins its first new storage."""
+    return tensor[0] == known and tensor[3:] == [None, 0]
 
 
 def _close(child: ChildProcess, owner: int) -> None:

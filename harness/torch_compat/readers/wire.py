@@ -42,7 +42,20 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Sequence
 
-__all__ = ["INLINE", "MOST_DOCUMENT", "Arena", "Gone", "Lines", "Reading", "Writing", "bad", "rounded"]
+__all__ = [
+    "INLINE",
+    "MOST_DOCUMENT",
+    "Arena",
+    "Gone",
+    "Lines",
+    "Reading",
+    "Texts",
+    "Writing",
+    "bad",
+    "padded",
+    "rounded",
+    "whole",
+]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 HEAD = struct.Struct("<IQ")
@@ -55,6 +68,7 @@ MOST_OBJECTS = 1 << 20  # tensors, tuples, dictionaries and other values with a 
 DEEPEST = 120  # levels: a program gives 100
 INT64 = 1 << 63
 REMEMBERED = 1 << 12  # bytes: a document up to this size is not parsed again if the next message has the same
+MOST_TEXTS = 64
 ENCODED = json.JSONEncoder(separators=(",", ":")).encode
 DECODED = json.JSONDecoder().decode
 
@@ -71,6 +85,29 @@ def bad(said: str) -> ReaderError:
 def rounded(size: int) -> int:
     """Where the next storage begins."""
     return -(-size // ALIGNED) * ALIGNED
+
+
+def whole(array: Any) -> bool:
+    """Whether it is an array whose elements lie in their order, as most arguments and results are."""
+    return array.__class__ is np.ndarray and array.flags.c_contiguous
+
+
+def padded(array: Array) -> bytes:
+    """The bytes of a row-major array, up to where the next storage begins."""
+    raw = array.tobytes()
+    return raw + bytes(-len(raw) % ALIGNED)
+
+
+class Texts(dict[Any, bytes]):
+    """Encoded documents by all that they depend on: calls in a loop say the same, and only their bytes differ."""
+
+    def remember(self, key: Any, document: Any) -> None:
+        """Keep the text of a document; not of large ones, and not of many."""
+        text = ENCODED(document).encode("ascii")
+        if len(text) <= REMEMBERED:
+            if len(self) >= MOST_TEXTS:
+                self.clear()
+            self[key] = text
 
 
 class Arena:
@@ -119,6 +156,7 @@ class Lines:
         """Send a message.
 
         Parameters:
+            document: or the text of one (:class:`Texts`).
             data: buffers; :meth:`Writing.parts` pads them.
             descriptors: files that go with it.
 
@@ -127,7 +165,7 @@ class Lines:
         """
         import socket  # noqa: PLC0415 - the module of a connection that there is
 
-        text = ENCODED(document).encode("ascii")
+        text = document if document.__class__ is bytes else ENCODED(document).encode("ascii")
         raw = b"".join([HEAD.pack(len(text), sum([len(part) for part in data])), text, *data])
         try:
             if descriptors:
