@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from torch_compat.formats import Facts, Producer
     from torch_compat.inspection import Inspected
     from torch_compat.loadability import Needs
+    from torch_compat.loadability.changes import ChangeOfMeaning
     from torch_compat.loadability.load_calls import LoaderAdvisory, RequiredModule
 
 __all__ = ["headings", "line", "screen"]
@@ -248,7 +249,10 @@ def _ways(needs: Needs) -> Iterator[str]:
 
 
 def _changes(found: Inspected) -> Iterator[str]:
-    """Where it computes the same, then one line for each change since the file was written; the others only counted."""
+    """Where it computes the same, then one line for each change since the file was written; the others only counted.
+
+    A program that ran when it was saved has not met what was refused then, so changes by which releases accept more come last.
+    """
     changes = found.changes_of_meaning
     if not changes or found.needs is None:
         return
@@ -256,11 +260,15 @@ def _changes(found: Inspected) -> Iterator[str]:
     first = min((one.since for one in met), key=Release, default=None)
     since = f"; since {first} perhaps not, because" if first else ""
     yield f"loads in {_spans(found.needs)}; computes the same in {_named(alike(found.needs, changes))}{since}"
-    for one in met[:MOST]:
-        yield f"since {one.since} {one.operator} differs: {one.after} (before: {one.before}); {one.id}"
-    if len(met) > MOST:
-        yield f"and {len(met) - MOST} more (--format json)"
-    older = len(changes) - len(met)
+    by_id: dict[str, list[ChangeOfMeaning]] = {}
+    for one in sorted(met, key=lambda change: change.kind == "accepted"):
+        by_id.setdefault(one.id, []).append(one)
+    for one, *others in islice(by_id.values(), MOST):
+        names = ", ".join([one.operator, *(other.operator for other in others)])
+        yield f"{one.since}: {names}: before: {one.before}; since then: {one.after} ({one.id})"
+    if len(by_id) > MOST:
+        yield f"and {len(by_id) - MOST} more (--format json)"
+    older = len({change.id for change in changes}) - len(by_id)
     if older:
         plural, them = ("s", "them") if older > 1 else ("", "it")
         yield f"{older} older change{plural}: releases before its writer compute {them} in the old way (--format json)"
