@@ -23,6 +23,7 @@ from torch_compat.runtime.faults import translated
 from torch_compat.runtime.flatbuffer import Flatbuffer
 from torch_compat.runtime.language import called
 from torch_compat.runtime.language.names import ClassInfo
+from torch_compat.runtime.language.quick import QUICK
 from torch_compat.runtime.language.types import checked_key
 from torch_compat.runtime.language.unit import Unit
 from torch_compat.runtime.limits import Limits
@@ -163,6 +164,14 @@ class Program:
         except Unsupported as error:
             self.missing.add(name)
             return _lacking(error)
+
+    def quick(self, name: str, arguments: int) -> Callable[..., Any] | None:
+        """What stands for an operator in a loop; None where the release, or an upgrader, makes something else of it."""
+        found = QUICK.get(name)
+        if found is None or found.arguments != arguments or self.upgraders.find(name, self.version) is not None:
+            return None
+        operator = registry.resolve(name, self.horizon.release)
+        return found.made(operator) if self.slips.around(name, operator) is operator else None
 
     @property
     def itself(self) -> frozenset[type]:

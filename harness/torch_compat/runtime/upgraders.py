@@ -158,6 +158,11 @@ class _Host:
         del unit, line
         return registry.resolve(name, self.horizon)
 
+    def quick(self, name: str, arguments: int) -> Callable[..., Any] | None:
+        """Never asked for: upgraders loop nowhere."""
+        del name, arguments
+        return None
+
     def reference(self, name: str) -> Any:
         raise Refused(f"an upgrader refers to {name}", code="source")
 

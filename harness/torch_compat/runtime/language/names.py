@@ -58,6 +58,9 @@ class Host(Protocol):
     def operator(self, name: str, unit: Names, line: int) -> Callable[..., Any]:
         """The operator of a qualified name."""
 
+    def quick(self, name: str, arguments: int) -> Callable[..., Any] | None:
+        """What stands for an operator in a loop (:mod:`torch_compat.runtime.language.quick`); None where it cannot."""
+
     def of_itself(self, name: str, unit: Names, line: int) -> Callable[..., Any]:
         """``eq`` or ``ne`` of a value with itself, where ``itself``."""
 
