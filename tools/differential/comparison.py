@@ -33,7 +33,7 @@ EXCLUDED: dict[str, str] = {
     r"aten::(new_)?empty(_like|_strided|_permuted)?\..*|aten::resize_(as_)?\.|aten::_make_dep_token\.": "its values are memory that nobody wrote",
     r"aten::(rand|randn|randint|randperm|rand_like|randn_like|randint_like|normal|normal_|uniform_|random_|bernoulli|bernoulli_|multinomial"
     r"|exponential_|cauchy_|geometric_|log_normal_|poisson|rrelu_with_noise)\..*": "draws random numbers, which the reader does not",
-    r"aten::(exp|expm1|log|log10|log1p|sqrt|sin|cos|tan|asin|acos|atan|sinh|cosh|tanh|asinh|acosh|atanh|erf|erfc|gamma|lgamma|degrees|radians"
+    r"aten::(exp|expm1|log|log10|log1p|sqrt|sin|cos|tan|asin|acos|atan|sinh|cosh|tanh|asinh|acosh|atanh|erf|erfc|gamma|lgamma|degrees|radians|fabs"
     r"|ceil|floor)\.Scalar|aten::(log|atan2|copysign|fmod)\.Scalar_Scalar|aten::(atan2|copysign|fmod)\.": "cuts what is declared as Scalar to 32 bits, which a value does not show",
     r".*\.(Dict_Tensor|Tensor_dict|.*\(Tensor\)).*|aten::(popitem|pop|keys|values|items|get|setdefault|update|copy|clear|len|Delete|_set_item"
     r"|__contains__|__getitem__|dict)\.([a-zA-Z_]*_)?Tensor(_.*)?": "dictionaries with tensors for keys, found by identity: no call from outside has the same tensor",

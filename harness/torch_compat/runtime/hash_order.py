@@ -1,21 +1,30 @@
-"""In which order dictionaries of 1.1 and 1.2 list what they hold: that of their hash tables.
+"""In which order dictionaries of 1.1 and 1.2 list what they hold, and sets of numbers up to 2.1: that of their hash tables.
 
 1.1 kept them in ``std::unordered_map`` of GNU's library, 1.2 in ``ska::flat_hash_map``. From 1.2 to 1.5 what walks over one sorts it
-by key; 1.6 and newer keep the order of insertion. Only what is filled once and not changed is modelled: attributes of modules.
+by key; 1.6 and newer keep the order of insertion. Only what is filled once and not changed is modelled: attributes of modules, and
+the sets in which ``_unique`` finds distinct elements.
 """
 
 from __future__ import annotations
 
 import struct
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch_compat.errors import Unsupported
 
-__all__ = ["flat_hash_map", "unordered_map"]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["flat_hash_map", "number_hash", "unordered_map", "unordered_set"]
 
 WORD = (1 << 64) - 1
 # Numbers of buckets of the GNU library, as it grows from its first 11
 PRIMES = (11, 23, 47, 97, 199, 409, 823, 1741, 3469, 6949, 14033, 28411, 57557, 116731, 236897, 480881, 976369, 1982627, 4026031)
+OF_SETS = (
+    1, 2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 103, 109, 113, 127, 137, 139, 149, 157, 167,
+    179, 193, 199, 211, 227, 241, 257, 277, 293, 313, 337, 359, 383, 409, 439, 467, 503, 541, 577, 619, 661, 709, 761, 823, 887, 953, 1031,
+)  # fmt: skip
+"""Numbers of buckets of the GNU library that a set chooses the first of which is large enough for all that it is made of at once."""
 FIBONACCI = 11400714819323198485  # 2**64 divided by the golden ratio
 
 
@@ -66,6 +75,35 @@ def _into_bucket(listed: list[tuple[int, Any]], hashed: int, key: Any, size: int
     bucket = hashed % size
     place = next((n for n, (other, _) in enumerate(listed) if other % size == bucket), 0)
     listed.insert(place, (hashed, key))
+
+
+def unordered_set(keys: Sequence[float], hashes: Sequence[int]) -> list[int]:
+    """The places of distinct keys, in the order in which a set that is made of all at once lists them; NaN differs from itself.
+
+    Raises:
+        Unsupported: there are more than the recorded numbers of buckets reach.
+    """
+    size = next((size for size in OF_SETS if size >= len(keys)), None)
+    if size is None:
+        raise Unsupported(f"the reference reader orders sets of up to {OF_SETS[-1]} numbers as releases do", code="value")
+    seen: set[float] = set()
+    buckets: dict[int, list[int]] = {}
+    for place, (key, hashed) in enumerate(zip(keys, hashes, strict=True)):
+        if key not in seen:
+            seen.add(key)
+            buckets.setdefault(hashed % size, []).append(place)
+    return [one for bucket in reversed(buckets.values()) for one in reversed(bucket)]
+
+
+def number_hash(number: float, form: str) -> int:
+    """``std::hash`` of a number: of integers itself, of floats as of the text that their bytes are.
+
+    Parameters:
+        form: of floats as :mod:`struct` writes it, ``<f`` or ``<d``.
+    """
+    if number.__class__ is not float:
+        return int(number) & WORD
+    return _text_hash(struct.pack(form, number).decode("latin-1")) if number else 0
 
 
 MOST_SLOTS = 1 << 10  # for each key

@@ -16,6 +16,7 @@ from torch_compat import arrays
 from torch_compat.errors import Unsupported
 from torch_compat.releases.sets import ReleaseSet
 from torch_compat.runtime.dtypes import BFLOAT16, DTYPES, FLOAT16, as_dtype
+from torch_compat.runtime.registration import OUTS
 from torch_compat.runtime.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 __all__ = ["ENTRIES", "UnmodelledCalls", "checked", "entries_of"]
 
 Calls = tuple[Any, ...]
-MULTIPLIED: Final = (0, 1, 2, 3)
-"""Powers that are products."""
 VECTORS: Final = 64
 """Bytes of a tensor from which on a loop of ATen works with vectors: two of 256 bits."""
 CODES: Final = frozenset(one.code for one in DTYPES.values())
@@ -61,10 +60,10 @@ def _is_complex(args: Calls, keywords: dict[str, Any]) -> bool:
     return any(one.__class__ is Tensor and one.array.dtype.kind == "c" for one in (*args, *keywords.values()))
 
 
-def _number_of_another_type(args: Calls, _keywords: dict[str, Any]) -> bool:
-    """A tensor of integers that is overwritten, compared with a float."""
+def _longs_with_float(args: Calls, _keywords: dict[str, Any]) -> bool:
+    """A tensor of integers of 64 bits that is overwritten, compared with a float."""
     array = _first(args)
-    return array is not None and array.dtype.kind in "iub" and len(args) > 1 and args[1].__class__ is float
+    return array is not None and array.dtype == np.int64 and bool(array.size) and len(args) > 1 and args[1].__class__ is float
 
 
 def _empty(args: Calls, _keywords: dict[str, Any]) -> bool:
@@ -74,10 +73,6 @@ def _empty(args: Calls, _keywords: dict[str, Any]) -> bool:
 
 def _empty_whole(args: Calls, keywords: dict[str, Any]) -> bool:
     return _empty(args, keywords) and keywords.get("dim", args[1] if len(args) > 1 else []) in ([], (), None)
-
-
-def _unsorted(args: Calls, keywords: dict[str, Any]) -> bool:
-    return keywords.get("sorted", args[1] if len(args) > 1 else True) is False
 
 
 def _gaps_in_weight(args: Calls, keywords: dict[str, Any]) -> bool:
@@ -110,25 +105,22 @@ def _negative_count(args: Calls, _keywords: dict[str, Any]) -> bool:
     return count.__class__ is int and count < 0
 
 
-def _points_by_cubes(args: Calls, keywords: dict[str, Any]) -> bool:
-    return keywords.get("interpolation_mode", args[2] if len(args) > 2 else 0) == 2
-
-
-def _integers_beyond(args: Calls, _keywords: dict[str, Any]) -> bool:
-    """A power of integers of one or two bytes that as a double does not fit, or is none."""
-    base, exponent = (args[0], args[1]) if len(args) > 1 else (None, None)
-    if base.__class__ is not Tensor or base.array.dtype.kind not in "iu" or base.array.dtype.itemsize > 2:
+def _shifted_beyond(args: Calls, _keywords: dict[str, Any]) -> bool:
+    """A shift by some number that is negative or beyond the width, of as many elements as one vector has."""
+    pair = [one.array if one.__class__ is Tensor else np.asarray(one) for one in args[:2]]
+    if len(pair) < 2 or any(one.dtype.kind not in "iu" for one in pair):
         return False
-    by = exponent.array if exponent.__class__ is Tensor else np.asarray(exponent)
-    if by.dtype.kind == "c" or (not by.ndim and by in MULTIPLIED):
-        return False
-    limits = np.iinfo(base.array.dtype)
+    kind = np.result_type(*([one for one in pair if one.ndim] or pair))
     try:
-        with np.errstate(all="ignore"):
-            power = np.power(base.array.astype(np.float64), by.astype(np.float64))
+        size = np.broadcast(*pair).size
     except ValueError:  # they cannot be broadcast
         return False
-    return bool(power.size and not ((power >= limits.min) & (power <= limits.max)).all())
+    beyond = (pair[1] < 0) | (pair[1] >= max(32, 8 * kind.itemsize))
+    return bool(size * kind.itemsize >= VECTORS // 2 and beyond.any())
+
+
+def _points_by_cubes(args: Calls, keywords: dict[str, Any]) -> bool:
+    return keywords.get("interpolation_mode", args[2] if len(args) > 2 else 0) == 2
 
 
 def _along_one(args: Calls, keywords: dict[str, Any]) -> bool:
@@ -151,6 +143,11 @@ def _into_another_type(args: Calls, keywords: dict[str, Any]) -> bool:
 def _points_of_other_dimensions(args: Calls, _keywords: dict[str, Any]) -> bool:
     image, grid = _first(args), _first(args[1:2])
     return image is not None and grid is not None and grid.ndim > 0 and grid.shape[-1] != image.ndim - 2
+
+
+def _other_batches(args: Calls, keywords: dict[str, Any]) -> bool:
+    given, matrix = _first(args), _first(args[1:2])
+    return bool(keywords.keys() & OUTS) and given is not None and matrix is not None and given.shape[:-2] != matrix.shape[:-2]
 
 
 def _not_square(args: Calls, keywords: dict[str, Any]) -> bool:
@@ -181,10 +178,6 @@ def _byte_along(args: Calls, _keywords: dict[str, Any]) -> bool:
     return array is not None and array.dtype == np.uint8 and not array.ndim and len(args) > 1 and bool(array > 1)
 
 
-def _below_zero(args: Calls, keywords: dict[str, Any]) -> bool:
-    return any(one.__class__ in {int, float} and one < 0 for one in (*args[2:4], keywords.get("rtol"), keywords.get("atol")))
-
-
 def _kept_of_one(args: Calls, keywords: dict[str, Any]) -> bool:
     array = _first(args)
     return array is not None and not array.ndim and bool(keywords.get("keepdim", args[2] if len(args) > 2 else False))
@@ -207,6 +200,59 @@ def _bounds_crossed(args: Calls, keywords: dict[str, Any]) -> bool:
     low: Any = keywords.get("min_val", args[1] if len(args) > 1 else -1)
     high: Any = keywords.get("max_val", args[2] if len(args) > 2 else 1)
     return bool(low > high)
+
+
+def _limits_crossed(args: Calls, keywords: dict[str, Any]) -> bool:
+    """As :func:`_bounds_crossed`, of bounds that may be lacking."""
+    array = _first(args)
+    bounds: list[Any] = [keywords.get(name, args[at] if len(args) > at else None) for at, name in ((1, "min"), (2, "max"))]
+    numbers = all(one.__class__ in {int, float} for one in bounds)
+    return array is not None and array.nbytes >= VECTORS and numbers and bool(bounds[0] > bounds[1])
+
+
+def _quotient_overflows(args: Calls, _keywords: dict[str, Any]) -> bool:
+    """Of finite numbers whose quotient no float holds, as many as vectors are used for."""
+    pair = [one.array if one.__class__ is Tensor else np.asarray(one) for one in args[:2]]
+    tensors = [one.dtype for one in pair if one.ndim] or [one.dtype for one in pair]
+    if len(pair) < 2 or any(one.dtype.kind == "c" for one in pair) or all(one.kind in "iub" for one in tensors):
+        return False
+    kind = np.dtype(np.float64 if np.dtype(np.float64) in tensors else np.float32)
+    with np.errstate(all="ignore"):
+        x, y = (one.astype(kind) for one in pair)
+        try:
+            quotient: Any = np.divide(x, y)
+        except ValueError:  # they cannot be broadcast
+            return False
+        return bool(quotient.nbytes >= VECTORS and (np.isinf(quotient) & np.isfinite(x) & (y != 0)).any())
+
+
+def _taken_for_transposed(array: Any) -> bool:
+    """A tensor that TH took for one without gaps whose dimensions are in another order: it counted elements up to the widest step alone."""
+    if array is None or array.flags.c_contiguous or not array.size:
+        return False
+    widest, across = 1, 1
+    for size, bytes_ in zip(array.shape, array.strides, strict=True):
+        step = bytes_ // array.itemsize
+        if not step and size != 1:
+            return False
+        if step > widest:
+            widest, across = step, size
+    reach = 1 + sum((size - 1) * (bytes_ // array.itemsize) for size, bytes_ in zip(array.shape, array.strides, strict=True))
+    return bool(array.size == widest * across and reach != array.size)
+
+
+def _slice_taken_for_transposed(args: Calls, _keywords: dict[str, Any]) -> bool:
+    array = _first(args)
+    if (
+        array is None
+        or array.ndim < 2
+        or len(args) < 2
+        or args[1].__class__ is not int
+        or not -array.ndim <= args[1] < array.ndim
+    ):
+        return False
+    places = [slice(None)] * array.ndim
+    return bool(array.shape[args[1]]) and _taken_for_transposed(array[(*places[: args[1] % array.ndim], 0)])
 
 
 def _same_size(args: Calls, _keywords: dict[str, Any]) -> bool:
@@ -266,11 +312,13 @@ def _truth_of_imaginary(args: Calls, keywords: dict[str, Any]) -> bool:
     )
 
 
-def _bounded_by_another_type(args: Calls, keywords: dict[str, Any]) -> bool:
-    array = _first(args)
-    return array is not None and any(
-        one.__class__ is Tensor and one.array.dtype != array.dtype for one in (*args[1:], *keywords.values())
-    )
+def _truth_filled_with_imaginary(args: Calls, keywords: dict[str, Any]) -> bool:
+    """Truth values that become a complex number without a real part."""
+    given = (*args, *keywords.values())
+    numbers = [one.array.item() if one.__class__ is Tensor and one.array.size == 1 else one for one in given]
+    array, dtype = _first(args), as_dtype(keywords.get("dtype"))
+    truths = dtype == DTYPES["bool"] if dtype is not None else array is not None and array.dtype.kind == "b"
+    return truths and any(one.__class__ is complex and not one.real and bool(one.imag) for one in numbers)
 
 
 def _truth_of_imaginary_numbers(args: Calls, keywords: dict[str, Any]) -> bool:
@@ -321,8 +369,8 @@ def _entry(operators: str, releases: str, applies: Any, reason: str) -> Unmodell
 
 
 ENTRIES: Final = (
-    _entry("(eq|ne|lt|le|gt|ge|not_equal|less|less_equal|greater|greater_equal)_", "1.3.0..<1.6.0", _number_of_another_type,
-           "compares integers in place with a float, where 1.3 to 1.5 read the bytes of one type as another"),
+    _entry("(eq|ne|lt|le|gt|ge|not_equal|less|less_equal|greater|greater_equal)_", "1.3.0..<1.6.0", _longs_with_float,
+           "compares integers of 64 bits in place with a float, where 1.3 to 1.5 read those of float32 and what lies behind them"),
     _entry("__i?lshift__|bitwise_left_shift_?", "..<2.1.0", _negative_count, "shifts by a negative number, of which C++ defines nothing"),
     _entry("__i?rshift__|bitwise_right_shift_?", "..<1.7.0", _negative_count, "shifts by a negative number, of which C++ defines nothing"),
     _entry("take", "1.8.0..<1.9.0", lambda args, _: len(args) > 1 and _gaps(args[1]), "reads the gaps of indices that are a view"),
@@ -341,7 +389,6 @@ ENTRIES: Final = (
            "takes a class without dimensions, where a result has one or the call is refused"),
     _entry("(sin|cos)_?", "..<1.2.0", _not_finite, "gives zero for what is not finite, but not always"),
     _entry("stft", "1.0.0..", _not_finite, "transforms what is not finite: which parts of the result are NaN is a matter of how it is summed"),
-    _entry("isclose|allclose", "..<1.5.0", _below_zero, "takes a tolerance below zero"),
     _entry("pop", "..<1.4.0", lambda args, _: bool(args) and args[0].__class__ is dict, "gives the value of the key that comes next in a hash table"),
     _entry("sorted", "..<1.5.0", lambda args, _: bool(args) and args[0].__class__ is list and any(one.__class__ is Tensor for one in args[0]),
            "sorts tensors, and the list that it is given with them"),
@@ -358,6 +405,13 @@ ENTRIES: Final = (
            "counts a dimension from the end, and reads memory in front of the sizes"),
     _entry("view_copy", "1.12.0..<2.0.0", lambda _, keywords: "out" in keywords, "leaves out= of the shape and type that it was"),
     _entry("hardtanh_?", "1.5.0..<1.8.0", _bounds_crossed, "has a lower bound above the upper one: which counts depends on the place of an element"),
+    _entry("(clamp|clip)_?", "1.3.0..<1.8.0", _limits_crossed, "has a lower bound above the upper one: which counts depends on the place of an element"),
+    _entry("fmod_?", "1.5.0..", _quotient_overflows, "divides by so little that no number holds the quotient, which is NaN within vectors"),
+    _entry("remainder_?", "1.6.0..", _quotient_overflows, "divides by so little that no number holds the quotient, which is NaN within vectors"),
+    _entry("index_fill_", "..<1.6.0", _slice_taken_for_transposed, "fills the memory behind the first element of a slice with gaps"),
+    _entry("index_fill", "1.4.0..<1.6.0", _slice_taken_for_transposed, "fills the memory behind the first element of a slice with gaps"),
+    _entry("zero_", "..<1.4.0", lambda args, _: _taken_for_transposed(_first(args)), "fills the memory behind the first element of a tensor with gaps"),
+    _entry("fill_", "..<1.2.0", lambda args, _: _taken_for_transposed(_first(args)), "fills the memory behind the first element of a tensor with gaps"),
     _entry("upsample_bicubic2d", "..<1.8.0", _same_size, "keeps the size of several images, and writes the first alone"),
     _entry("scatter_add_?|scatter_?", "..<1.3.0", _smaller_index, "reads places beyond its index"),
     _entry("_weight_norm", "1.6.0..", _is_complex, "takes lengths of complex numbers, up to 1.11 in a type of its own, since then not beside real ones"),
@@ -373,39 +427,44 @@ ENTRIES: Final = (
     _entry("cholesky_inverse", "1.6.0..", _complex_diagonal, "takes a root whose diagonal is not real, of which none exists"),
     _entry("index", "1.13.0..<2.2.0", _out_of_another_type, "writes bytes of one type into out= of another"),
     _entry("addcdiv_?", "1.13.0..", _complex_by_zero, "divides complex numbers by zero: which parts are NaN varies with release and form"),
-    _entry("to|_to_copy|type_as|copy_", "1.6.0..<2.4.0", _truth_of_imaginary, "takes complex numbers without a real part for false"),
+    _entry("(new_)?full|full_like|fill_?|masked_fill_?", "1.6.0..<2.4.0", _truth_filled_with_imaginary, "takes complex numbers without a real part for false"),
+    _entry("to|_to_copy|type_as|as_tensor|copy_|sum|prod", "1.6.0..<2.4.0", _truth_of_imaginary, "takes complex numbers without a real part for false"),
     _entry("sort|argsort|msort", "1.6.0..<1.7.0", lambda args, _: _first(args) is not None and _first(args).dtype == FLOAT16.array
            and bool(np.isnan(_first(args)).any()), "compares NaN as C++ does, so that the order depends on where it stands"),
     _entry("keys|values|items|popitem", "..<1.6.0", lambda args, _: bool(args) and args[0].__class__ is dict and any(one != one for one in args[0]),  # noqa: PLR0124
            "looks for a key that is not a number, which is never found"),
     _entry("linalg_eig", "..<2.1.0", lambda args, _: bool(args), "gives eigenvectors with the signs of its library"),
-    _entry("clamp_(min_|max_)?", "1.9.0..<1.12.0", _bounded_by_another_type, "bounds in the type of both, and keeps what fits of it"),
     _entry("batch_norm|native_batch_norm", "1.5.0..<1.6.0", lambda args, _: _in_another_order(args) and _first(args).ndim > 1 and _first(args).shape[1] == 1,
            "normalizes one channel in the order of its memory"),
-    _entry("kl_div", "1.3.0..<1.9.0", lambda args, _: len(args) > 1 and _first(args) is not None and _first(args[1:2]) is not None
-           and _first(args).dtype != _first(args[1:2]).dtype, "compares distributions of two types"),
     _entry("tensor", "1.6.0..<2.4.0", _truth_of_imaginary_numbers, "takes complex numbers without a real part for false"),
     _entry("gather", "2.0.0..<2.1.0", _narrower_expanded_index, "takes rows of the width of an expanded index, where those of the tensor are wider"),
     _entry("index_fill_?", "1.8.0..<1.9.0", _without_dimensions, "gives a tensor without dimensions one"),
     _entry("isin", "1.10.0..<1.11.0", lambda args, _: any(map(_gaps, args[:2])), "reads the gaps of a tensor that is a view"),
     _entry("scatter_reduce", "1.11.0..<1.12.0", lambda args, _: len(args) > 3 and args[3].__class__ is str, "reduces a tensor by itself, a form that only 1.11 has"),
     _entry("ScalarImplicit", "1.6.0..<1.8.0", _is_complex, "gives the real part of a complex number"),
+    _entry("_local_scalar_dense", "1.6.0..<1.8.0", _is_complex, "makes an integer of a complex number, or refuses it"),
     _entry("bin", "1.13.0..<2.8.0", lambda args, _: args[:1] == (-(1 << 63),), "writes the least integer, which has no absolute value"),
     _entry("baddbmm", "1.11.0..<2.1.0", lambda _, keywords: keywords.get("beta", 1) == 0, "adds nothing of memory that nobody wrote, which may be NaN"),
-    _entry("pow_?", "1.3.0..<1.6.0", _integers_beyond, "takes a power of integers that they cannot hold, of which C++ defines nothing"),
     _entry("argmin|argmax", "1.7.0..<1.10.0", _along_one, "looks along a dimension of one element, and leaves out= as it was"),
     _entry("grid_sampler_2d|grid_sampler_3d", "..<1.12.0", _points_of_other_dimensions, "reads as many coordinates of a point as there are dimensions, whatever the point has"),
     _entry("cholesky_solve", "..<1.7.0", _not_square, "solves by a matrix that is not square, where out= is given"),
     _entry("kaiser_window", "1.10.0..<2.2.0", _halves, "computes in 16 bits step by step"),
     _entry("adaptive_avg_pool2d|adaptive_avg_pool3d|adaptive_max_pool2d|adaptive_max_pool3d", "..<2.1.0", _one_size, "takes a list of one size, and reads the next beyond it"),
     _entry("_local_scalar_dense", "..", _empty, "gives the number of a tensor without elements: memory of somebody else"),
-    _entry("_unique|_unique2", "..<2.2.0", _unsorted, "lists distinct elements without sorting them, in the order of a hash table"),
     _entry("_cat", "..<1.8.0", lambda args, _: len(args) > 1 and args[1].__class__ is int and args[1] < 0,
            "joins along a negative dimension, which is read as a large one"),
     _entry("multi_margin_loss", "1.4.0..<2.1.0", _gaps_in_weight, "reads the gaps of a weight that is a view"),
     _entry("can_cast|promote_types", "1.3.0..", _codes, "takes a number for a dtype that none has"),
-    _entry("norm|dist|std|var|std_mean|var_mean|frobenius_norm|nuclear_norm|logsumexp", "1.6.0..<1.9.0", _is_complex,
-           "reduces complex numbers, of which 1.6 to 1.8 make numbers of other types from release to release"),
+    _entry("__i?lshift__|bitwise_left_shift_?|__i?rshift__|bitwise_right_shift_?", "1.3.0..<1.10.0, 2.0.0..<2.1.0", _shifted_beyond,
+           "shifts by more bits than there are, of which vectors lose all and the rest none"),
+    _entry("_stack", "1.8.0..", lambda args, keywords: "out" in keywords and len(args) > 1 and args[1].__class__ is int and args[1] < 0,
+           "counts a dimension from the end, and writes in front of the sizes of out="),
+    _entry("solve", "..", _other_batches, "solves other batches than there are matrices: out= takes each by its own sizes, and memory behind them"),
+    _entry("var", "1.8.0..<1.9.0", lambda args, keywords: "out" in keywords and keywords.get("dim", args[1] if len(args) > 1 else None) == [],
+           "takes no dimensions into out=, which by their names, of which none shows here, gave the root of the variance"),
+    _entry("logsumexp", "1.6.0..<1.9.0", _is_complex, "reduces complex numbers, which 1.6 to 1.8 refuse"),
+    _entry("dist", "1.6.0..<1.7.0", _is_complex, "takes a distance of complex numbers, which squares them as they are"),
+    _entry("norm|dist|frobenius_norm|nuclear_norm", "1.7.0..<1.8.0", _is_complex, "takes a norm of complex numbers, which 1.7 gives for some powers, as complex ones"),
     _entry("abs_|absolute_", "1.6.0..<1.8.0", _is_complex, "overwrites complex numbers with their absolute values"),
     _entry("(arc|a)(sin|cos)_?", "1.6.0..<2.7.0", _is_complex, "takes an arc of complex numbers, which releases up to 2.6 round in a way of their own"),
     _entry("(arc|a)tan_?", "1.6.0..<2.7.0", _imaginary, "takes an arc of imaginary numbers, on the cut of which it was on the other side"),

@@ -35,6 +35,7 @@ def canonical(name: str) -> str:
 ELSEWHERE = {
     "bfloat16-convolutions-computed-with-onednn-limited": "the slip convolutions-of-bfloat16",
     "bfloat16-convolutions-refused-with-onednn-limited": "the slip convolutions-of-bfloat16",
+    "truth-of-imaginary-numbers": "entries of unmodelled.py: calls of which the releases before are not modelled",
     "tensors-of-floats-into-other-types": "the check of unlike types, which arithmetic has up to 1.2",
 }
 """Changes that the reference reader knows otherwise than by an operator with several forms."""

@@ -73,6 +73,7 @@ MANY = 1 << 24  # elements that two tensors may have together before memory is l
 FLOAT64 = np.dtype(np.float64)
 FLOAT16, BFLOAT16 = np.dtype(np.float16), dtypes.BFLOAT16.array
 HALVES = (FLOAT16, BFLOAT16)
+UINT8 = np.dtype(np.uint8)
 
 # torch's names of the types of elements, as its messages say them.
 WORDS = {row.name: row.word for row in DTYPES.values() if row.word}
@@ -249,10 +250,15 @@ def common_1_0(a: Any, b: Any, *, promotes: bool = False) -> tuple[Array, Array]
     if b.__class__ is not Tensor:
         return x, scalar_as(b, x.dtype)
     y = b.array
+    if promotes and not x.ndim and not y.ndim:
+        if BFLOAT16 in {
+            x.dtype,
+            y.dtype,
+        }:  # of which 1.2 has no type with any other, not even with itself, and takes the first of all
+            return cast(x, UINT8), cast(y, UINT8)
+        return common(a, b)
     if x.dtype == y.dtype:
         return x, y
-    if promotes and not x.ndim and not y.ndim:
-        return common(a, b)
     if not y.ndim:
         return x, cast(y, x.dtype)
     if not x.ndim:

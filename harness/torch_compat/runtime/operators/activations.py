@@ -214,21 +214,24 @@ def _rrelu(self: Tensor, slope: float, *, training: bool) -> Tensor:
 
 
 def _rrelus() -> None:
-    for since, era in (("1.0.0", "mean"), ("1.5.0", "whole"), ("1.6.0", "refused"), ("1.7.0", "mean"), ("1.13.0", "ordered")):
+    for since, era in (("1.0.0", "double"), ("1.5.0", "whole"), ("1.6.0", "refused"), ("1.7.0", "single"), ("1.13.0", "ordered")):
 
         def rrelu(
             self: Tensor, lower: float = 0.125, upper: float = 0.3333333333333333, training: bool = False, generator: Any = None, *,
             era: str = era,
         ) -> Tensor:  # fmt: skip
-            """With the mean slope; random ones in training. 1.5 cuts the mean of two integers, and 1.6 refuses to take it."""
+            """With the mean slope; random ones in training. 1.5 cuts the mean of two integers, 1.6 refuses to take it, and then it is a float32."""
             del generator
             if era == "ordered" and lower > upper:
                 raise fail("Lower bound should be less than or equal to the upper bound")
-            slope = (lower + upper) / 2
+            slope = (float(lower) + float(upper)) / 2
             if not training and isinstance(lower, int) and isinstance(upper, int):
                 if era == "refused":
                     raise fail("Integer division of tensors using div or / is no longer supported")
-                slope = math.trunc(slope) if era == "whole" else slope
+                if era == "whole":
+                    slope = int(abs(lower + upper) // 2 * (1 if lower + upper > 0 else -1))
+                elif era != "double":
+                    slope = float(np.float32(lower + upper) / np.float32(2))
             return _rrelu(self, slope, training=training)
 
         functional("rrelu", inplace=True, since=since)(rrelu)
@@ -277,7 +280,8 @@ def prelu_kernel(self: Tensor, weight: Tensor) -> Tensor:
 def _elu_1_0(x: Array, alpha: Scalar = 1, scale: Scalar = 1, input_scale: Scalar = 1) -> Array:
     """Up to 2.7 a negative zero becomes a positive one."""
     factor = scalar_as(float(alpha.real), x.dtype) * scalar_as(float(scale.real), x.dtype)
-    negative = (np.exp(x * scalar_as(float(input_scale.real), x.dtype)) - 1) * factor
+    steep = x * scalar_as(float(input_scale.real), x.dtype)
+    negative = (np.exp(steep.astype(FLOAT64)).astype(x.dtype) - 1) * factor  # numpy's of float32 is wrong by a unit more often
     return np.where(x <= 0, negative, x * scalar_as(float(scale.real), x.dtype))
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from torch_compat.runtime.operators._common import (
     BOOL,
+    FLOAT32,
     Array,
     broadcast,
     checked_scalar,
@@ -90,6 +90,14 @@ def _comparison(names: tuple[str, ...], compare: Any, *, order: bool) -> None:
             raise not_implemented(f"{names[0]}_cpu", x.dtype)
         return version_1_7(self, other)
 
+    def overwriting_1_3(self: Tensor, other: Operand) -> Tensor:
+        """1.3 to 1.5 make float32 of integers and of the float beside them, and compare the bits that integers of their type have room for."""
+        if self.array.dtype.kind not in "iu" or other.__class__ is not float:
+            return version_1_3(self, other)
+        checked_scalar(other, self.array.dtype)
+        pair = (self.array, np.asarray(other))
+        return Tensor(compute(*(one.astype(FLOAT32).view(np.int32).astype(self.array.dtype) for one in pair)))
+
     def version_1_7(self: Operand, other: Operand) -> Tensor:
         _check_convertible(self, other)
         return version_1_13(self, other)
@@ -109,7 +117,7 @@ def _comparison(names: tuple[str, ...], compare: Any, *, order: bool) -> None:
     for since, version in (
         ("1.0.0", _of_one_type(version_1_0)),
         ("1.2.0", _of_one_type(version_1_2)),
-        ("1.3.0", _of_one_type(version_1_3)),
+        ("1.3.0", _of_one_type(overwriting_1_3)),
         (halves, _of_one_type(version_1_7)),
         (OF_TWO_TYPES, version_1_7),
         ("1.13.0", version_1_13),
@@ -198,16 +206,53 @@ def isclose_1_0(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 
 
 @operator("aten::isclose", since="1.2.0", gradient=False)
 def isclose_1_2(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
-    """Up to 1.2 tolerances are cut to the type of integers."""
-    if self.array.dtype.kind in "iub":
-        rtol, atol = (float(int(one)) if math.isfinite(one) else one for one in (rtol, atol))
-    return _close(self, other, rtol, atol, equal_nan)
+    """Up to 1.2 integers are compared as such: tolerances are cut to their type, and sums wrap."""
+    x, y = _of_one_dtype(self, other)
+    if x.dtype.kind not in "iu":
+        return _near(x, y, atol + rtol * np.abs(y), equal_nan)
+    # The processor makes the least integer of what no word holds, of which smaller types keep the lower bits.
+    limit = 2**63 if x.dtype.itemsize == 8 else 2**31
+    a, b = (np.asarray(int(one) if abs(one) < limit else -limit).astype(x.dtype) for one in (atol, rtol))
+    return _near(x, y, a + b * np.abs(y), equal_nan)
 
 
 @operator("aten::isclose", since="1.3.0", gradient=False)
 def isclose_1_3(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
-    """Up to 1.5 tolerances may be negative."""
-    return _close(self, other, rtol, atol, equal_nan)
+    """Up to 1.4 differences of integers wrap, and a tolerance below zero makes less of the other."""
+    x, y = _of_one_dtype(self, other)
+    size = np.abs(y)
+    return _near(x, y, atol + rtol * (size if x.dtype.kind == "f" else size.astype(FLOAT32)), equal_nan)
+
+
+@operator("aten::isclose", since="1.5.0", gradient=False)
+def isclose_1_5(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
+    """1.5 compares integers as floats, and takes the size of a product with a tolerance below zero."""
+    x, y = _of_one_dtype(self, other)
+    whole = x.dtype.kind != "f"
+    a, b = (one.astype(FLOAT32) if whole else one for one in (x, y))
+    found = _near(a, b, atol + np.abs(rtol * b), equal_nan)
+    return Tensor(found.array & (np.abs(a - b) <= atol + np.abs(rtol * b))) if whole else found
+
+
+def _of_one_dtype(self: Tensor, other: Tensor) -> tuple[Array, Array]:
+    x, y = self.array, other.array
+    if x.dtype != y.dtype:
+        raise fail(f"{words(x.dtype)} did not match {words(y.dtype)}")
+    if x.dtype == BOOL:
+        raise fail("Subtraction, the `-` operator, with a bool tensor is not supported.")
+    broadcast(x, y)
+    return x, y
+
+
+def _near(x: Array, y: Array, allowed: Array, equal_nan: bool) -> Tensor:
+    """Up to 1.5 equal integers are close only within the tolerances, as others are; equal floats are in any case."""
+    gap = np.abs(x - y)
+    close = gap <= allowed
+    if x.dtype.kind == "f":
+        close = (close & np.isfinite(gap)) | (x == y)
+        if equal_nan:
+            close = close | (np.isnan(x) & np.isnan(y))
+    return Tensor(np.asarray(close))
 
 
 @operator("aten::isclose", since="1.6.0", gradient=False)
@@ -243,8 +288,14 @@ def allclose_1_0(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float =
 
 @operator("aten::allclose", since="1.3.0", gradient=False)
 def allclose_1_3(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
-    """Up to 1.5 tolerances may be negative."""
-    return bool(_close(self, other, rtol, atol, equal_nan).array.all())
+    """As :func:`isclose_1_3`."""
+    return bool(isclose_1_3(self, other, rtol, atol, equal_nan).array.all())
+
+
+@operator("aten::allclose", since="1.5.0", gradient=False)
+def allclose_1_5(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+    """As :func:`isclose_1_5`."""
+    return bool(isclose_1_5(self, other, rtol, atol, equal_nan).array.all())
 
 
 @operator("aten::allclose", since="1.6.0", gradient=False)

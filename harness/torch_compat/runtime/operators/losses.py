@@ -17,6 +17,7 @@ from torch_compat.runtime.operators._common import (
     axis,
     broadcast,
     fail,
+    floating,
     functional,
     into,
     not_implemented,
@@ -202,23 +203,40 @@ def binary_cross_entropy_with_logits(
     return _reduce(value, reduction, kind)
 
 
-def _kl_div(self: Tensor, target: Tensor, reduction: int, log_target: bool, *, refuses: bool) -> Tensor:
+def _kl_div_old(self: Tensor, target: Tensor, reduction: int, log_target: bool, *, whole: bool) -> Tensor:
+    """Up to 1.12, where a target that is not above zero counts nothing, whatever else it is.
+
+    Parameters:
+        whole: whether targets may be integers.
+    """
+    if target.array.dtype.kind in "iub" and not whole:
+        raise not_implemented("log_vml_cpu", target.array.dtype)
+    if self.array.dtype.kind == "b":
+        raise fail("Subtraction, the `-` operator, with a bool tensor is not supported.")
+    kind, (x, y) = _floats("kl_div", self, Tensor(floating(target.array)))
+    value = np.exp(y) * (y - x) if log_target else np.where(y > 0, y * (np.log(y) - x), 0.0)
+    return _reduce(value, reduction, kind)
+
+
+def _kl_div(self: Tensor, target: Tensor, reduction: int, log_target: bool) -> Tensor:
     """Kullback and Leibler's divergence; zeros of the target count nothing."""
     if self.array.dtype.kind in "iub" or target.array.dtype.kind in "iub":
         raise fail("kl_div: Integral inputs not supported.")
-    if refuses and (self.array.dtype.kind == "c" or target.array.dtype.kind == "c"):
+    if self.array.dtype.kind == "c" or target.array.dtype.kind == "c":
         raise fail("kl_div: Complex inputs not supported.")
     kind, (x, y) = _floats("kl_div", self, target)
     value = np.exp(y) * (y - x) if log_target else np.where(y == 0, 0.0, y * np.log(y)) - y * x
     return _reduce(np.where(np.isnan(y), y, value) if not log_target else value, reduction, kind)
 
 
-# Complex numbers are refused since 1.13; before, some were computed.
 functional("kl_div", out=False)(
-    lambda self, target, reduction=MEAN, *, log_target=False: _kl_div(self, target, reduction, log_target, refuses=False)
+    lambda self, target, reduction=MEAN, *, log_target=False: _kl_div_old(self, target, reduction, log_target, whole=False)
+)
+functional("kl_div", out=False, since="1.8.0")(
+    lambda self, target, reduction=MEAN, *, log_target=False: _kl_div_old(self, target, reduction, log_target, whole=True)
 )
 functional("kl_div", out=False, since="1.13.0")(
-    lambda self, target, reduction=MEAN, *, log_target=False: _kl_div(self, target, reduction, log_target, refuses=True)
+    lambda self, target, reduction=MEAN, *, log_target=False: _kl_div(self, target, reduction, log_target)
 )
 
 

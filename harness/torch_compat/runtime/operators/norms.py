@@ -54,9 +54,22 @@ def _real_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 @functional("norm")
 def norm_1_0(self: Tensor, p: Scalar | None = 2, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """Up to 1.6 a dimension may stand twice, and up to 1.7 the greatest of nothing but zeros is the least normal number."""
-    found = norm(self, p, once(dim, self.array.ndim), keepdim, dtype=dtype)
-    return _above_zero(found) if p is not None and float(p.real) == math.inf else found
+    """Up to 1.6 a dimension may stand twice, and up to 1.7 the greatest of nothing but zeros is the least normal number.
+
+    1.6 squares complex numbers as they are, and takes a root of the sum.
+    """
+    dims, array = once(dim, self.array.ndim), cast(self.array, any_dtype(dtype, self.array.dtype))
+    if array.dtype.kind == "c" and (p is None or float(p.real) == 2):
+        wide = array.astype(np.complex128)
+        total = (wide * wide).sum(axis=axes(dims, array.ndim), keepdims=keepdim)
+        return Tensor(np.asarray(np.sqrt(total)).astype(array.dtype))
+    return _of_own_type(norm(self, p, dims, keepdim, dtype=dtype), array.dtype, p)
+
+
+def _of_own_type(found: Tensor, dtype: np.dtype[Any], p: Scalar | None) -> Tensor:
+    """Up to 1.7 a length of complex numbers is complex, with nothing imaginary."""
+    found = _above_zero(found) if p is not None and float(p.real) == math.inf else found
+    return Tensor(found.array.astype(dtype)) if dtype.kind == "c" else found
 
 
 def _above_zero(found: Tensor) -> Tensor:
@@ -67,9 +80,11 @@ def _above_zero(found: Tensor) -> Tensor:
 
 @functional("norm", since="1.7.0")
 def norm_1_7(self: Tensor, p: Scalar | None = 2, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """The greatest of nothing but zeros is the least normal number."""
-    found = norm(self, p, dim, keepdim, dtype=dtype)
-    return _above_zero(found) if p is not None and float(p.real) == math.inf else found
+    """The greatest of nothing but zeros is the least normal number, and squares of complex numbers are refused."""
+    kind = any_dtype(dtype, self.array.dtype)
+    if kind.kind == "c" and (p is None or float(p.real) == 2):
+        raise fail("norm with p=2 not supported for complex tensors")
+    return _of_own_type(norm(self, p, dim, keepdim, dtype=dtype), kind, p)
 
 
 @functional("norm", since="1.8.0")
@@ -90,7 +105,9 @@ def linalg_vector_norm(self: Tensor, ord: Scalar = 2, dim: Dims = None, keepdim:
 
 @functional("frobenius_norm")
 def frobenius_norm_1_0(self: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """Up to 1.6 a dimension may stand twice."""
+    """Up to 1.6 a dimension may stand twice, and of complex numbers only lists of other than one dimension have real norms."""
+    if self.array.dtype.kind == "c" and (dim is None or isinstance(dim, int) or len(dim) == 1):
+        return norm_1_0(self, 2, dim, keepdim)
     return frobenius_norm(self, once(dim, self.array.ndim), keepdim)
 
 
@@ -104,7 +121,10 @@ def frobenius_norm(self: Tensor, dim: Dims = None, keepdim: bool = False) -> Ten
 def dist_1_0(self: Tensor, other: Tensor, p: Scalar = 2) -> Tensor:
     """Up to 1.7 as :func:`norm_1_7`."""
     found = dist(self, other, p)
-    return _above_zero(found) if float(p.real) == math.inf else found
+    kind = common(self, other)[0].dtype
+    if kind.kind == "c" and float(p.real) == 2:
+        raise fail("norm with p=2 not supported for complex tensors")
+    return _of_own_type(found, kind, p)
 
 
 @functional("dist", out=False, since="1.8.0")

@@ -17,18 +17,24 @@ from torch_compat.runtime.operators._common import (
     HALVES,
     Array,
     broadcast,
+    can_cast,
+    cast,
     common_floats,
     fail,
     floating,
     functional,
+    into,
     not_implemented,
     scalar_as,
+    words,
 )
 from torch_compat.runtime.operators._products import looped
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from torch_compat.runtime.operators._operands import Operand
 
 
@@ -272,13 +278,30 @@ def nextafter(self: Tensor, other: Tensor) -> Tensor:
     return Tensor(np.nextafter(*_floats(self, other)))
 
 
-@functional("logaddexp")
-def logaddexp_1_6(self: Tensor, other: Tensor) -> Tensor:
-    """Up to 2.1 not of complex numbers."""
+def _into_the_first(function: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., Tensor]:
+    """An operator of two tensors whose result is of the first one's type, which has to hold what is computed, unless ``out`` has another."""
+
+    def call(self: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+        value = function(self, other).array
+        if out is not None:
+            return into(out, value)
+        if not can_cast(value.dtype, self.array.dtype):
+            raise fail(f"result type {words(value.dtype)} can't be cast to the desired output type {words(self.array.dtype)}")
+        return Tensor(cast(value, self.array.dtype))
+
+    return call
+
+
+def logaddexp_1_9(self: Tensor, other: Tensor) -> Tensor:
+    """Up to 2.0 not of complex numbers."""
     x, y = _floats(self, other)
     if x.dtype.kind == "c":
         raise not_implemented("logaddexp_cpu", x.dtype)
     return _in_double(np.logaddexp, x, y)
+
+
+operator("aten::logaddexp")(_into_the_first(logaddexp_1_9))
+functional("logaddexp", since="1.9.0")(logaddexp_1_9)
 
 
 @functional("logaddexp", since="2.1.0")
@@ -292,13 +315,16 @@ def logaddexp(self: Tensor, other: Tensor) -> Tensor:
     return _in_double(np.logaddexp, x, y)
 
 
-@functional("logaddexp2")
 def logaddexp2(self: Tensor, other: Tensor) -> Tensor:
     """``log2(2 ** self + 2 ** other)``."""
     x, y = _floats(self, other)
     if x.dtype.kind == "c":
         raise not_implemented("logaddexp2_cpu", x.dtype)
     return _in_double(np.logaddexp2, x, y)
+
+
+operator("aten::logaddexp2")(_into_the_first(logaddexp2))
+functional("logaddexp2", since="1.9.0")(logaddexp2)
 
 
 def _x_log(function: Any, name: str) -> Any:

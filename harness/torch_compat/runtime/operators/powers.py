@@ -94,13 +94,18 @@ def _pow(self: Operand, exponent: Operand) -> Tensor:
     return Tensor(_power_of_number(x, exponent))
 
 
-INT32_LIMIT, INT64_LIMIT = 2.0**31, 2.0**63
+INT16, INT32 = np.dtype(np.int16), np.dtype(np.int32)
+LIMITS = {INT16: 2.0**15, INT32: 2.0**31, INT64: 2.0**63}
 
 
-def _truncated(value: Array, dtype: np.dtype[Any]) -> Array:
-    """Doubles as integers, as the processor makes them: the least of 32 or 64 bits where they do not fit."""
-    word, limit = (INT64, INT64_LIMIT) if dtype == INT64 else (np.dtype(np.int32), INT32_LIMIT)
-    fits = np.abs(value) < limit
+def _truncated(value: Array, dtype: np.dtype[Any], least: np.dtype[Any] = INT32) -> Array:
+    """Doubles as integers, as the processor makes them: the least number of a word where they do not fit, of which the lower bits remain.
+
+    Parameters:
+        least: the smallest word that is made.
+    """
+    word = max(dtype, least, key=lambda one: one.itemsize)
+    fits = np.abs(np.trunc(value)) < LIMITS[word]
     return np.where(fits, np.where(fits, value, 0).astype(word), np.iinfo(word).min).astype(word).astype(dtype)
 
 
@@ -127,7 +132,8 @@ def _pow_1_3(self: Operand, exponent: Operand) -> Tensor:
     if base.dtype == BOOL:
         raise not_implemented("pow", base.dtype)
     if base.dtype.kind in "iu" and exponent not in {2, 3}:
-        return Tensor(_truncated(np.power(base.astype(FLOAT64), float(exponent.real)), base.dtype))
+        least = INT16 if exponent.__class__ is float else INT32
+        return Tensor(_truncated(np.power(base.astype(FLOAT64), float(exponent.real)), base.dtype, least))
     return Tensor(_power_of_number(base, exponent))
 
 

@@ -400,54 +400,6 @@ def count_nonzero(self: Tensor, dim: Dims = None) -> Tensor:
     return Tensor(np.asarray((self.array != 0).sum(axis=axes(dim, self.array.ndim), dtype=INT64)))
 
 
-# --------------------------------------------------------------------------------------------------------------- spread
-
-
-def spread(array: Array, dims: tuple[int, ...], correction: float, *, keepdims: bool) -> tuple[Array, Array]:
-    """Variance and mean, in double precision; not rounded to the tensor's type yet."""
-    if array.dtype.kind in "iub":
-        raise fail("std and var only support floating point and complex dtypes")
-    exact = array.astype(np.complex128 if array.dtype.kind == "c" else FLOAT64)
-    count = math.prod(array.shape[one] for one in dims)
-    center = exact.sum(axis=dims, keepdims=True) / np.asarray(float(count))
-    gap = np.abs(exact - center) if array.dtype.kind == "c" else exact - center
-    squares = (gap * gap).sum(axis=dims, keepdims=keepdims)
-    return np.asarray(squares / np.asarray(max(count - correction, 0.0))), np.asarray(
-        center if keepdims else center.reshape(np.shape(squares))
-    )
-
-
-def _spreads(name: str, *, root: bool, with_mean: bool) -> None:
-    def call_1_0(
-        self: Tensor, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: Scalar | None = None
-    ) -> Any:
-        return call(self, once(dim, self.array.ndim), unbiased, keepdim, correction=correction)
-
-    def call(
-        self: Tensor, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: Scalar | None = None
-    ) -> Any:
-        if dim.__class__ is bool:  # the overload without dimensions
-            dim, unbiased = None, dim
-        array = self.array
-        amount = float(correction.real) if correction is not None else float(unbiased)
-        if not array.size:
-            amount = 0.0  # nothing over nothing, whatever is taken off
-        variance, center = spread(array, axes(dim, array.ndim), amount, keepdims=keepdim)
-        value = np.sqrt(variance) if root else variance
-        real = np.dtype(np.float32) if array.dtype == np.complex64 else (FLOAT64 if array.dtype.kind == "c" else array.dtype)
-        first = Tensor(np.asarray(value).astype(real))
-        return (first, Tensor(center.astype(array.dtype))) if with_mean else first
-
-    functional(name)(call_1_0)
-    functional(name, since="1.7.0")(call)
-
-
-_spreads("std", root=True, with_mean=False)
-_spreads("var", root=False, with_mean=False)
-_spreads("std_mean", root=True, with_mean=True)
-_spreads("var_mean", root=False, with_mean=True)
-
-
 @functional("logsumexp")
 def logsumexp(self: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
     """``log(sum(exp(x)))``, stable."""
@@ -592,4 +544,4 @@ def _trapz(y: Tensor, x: Tensor | None, dx: Scalar, dim: int) -> Tensor:
     return Tensor(cast(total, FLOAT32 if kind.kind in "iub" else kind))
 
 
-__all__ = ["exact_sum", "spread", "sum_"]
+__all__ = ["exact_sum", "sum_"]

@@ -173,20 +173,21 @@ def _cut(array: Array, low: Any, high: Any, *, low_wins: bool) -> Array:
 
 
 def _clamp_old(low_wins: bool, self: Tensor, low: Bound, high: Bound) -> Tensor:
-    """Up to 1.11: bounds are cut to the tensor's type."""
+    """Up to 1.11: bounds that are numbers are cut to the tensor's type; what tensors bound is, in the type of all, and then cut to it."""
     _nothing(low, high)
     array = self.array
     if array.dtype.kind in "bc":
         raise not_implemented("clamp_cpu", array.dtype)
+    kind = dtypes.result_type([one for one in (self, low, high) if one.__class__ is Tensor]).array
     bounds = [
-        None if one is None else (cast(one.array, array.dtype) if one.__class__ is Tensor else checked_scalar(one, array.dtype))
+        None if one is None else (cast(one.array, kind) if one.__class__ is Tensor else checked_scalar(one, array.dtype))
         for one in (low, high)
     ]
     for one in (low, high):
         if one.__class__ is Tensor and not can_cast(one.array.dtype, array.dtype):
             raise fail(f"result type {words(one.array.dtype)} can't be cast to the desired output type {words(array.dtype)}")
     broadcast(array, *(one.array for one in (low, high) if one.__class__ is Tensor))
-    return Tensor(_cut(array, *bounds, low_wins=low_wins))
+    return Tensor(cast(_cut(cast(array, kind), *bounds, low_wins=low_wins), array.dtype))
 
 
 def _clamp(self: Tensor, low: Bound, high: Bound, element: Element = checked_bound) -> Tensor:
@@ -230,7 +231,15 @@ def clamp_1_8(self: Tensor, min: Bound = None, max: Bound = None) -> Tensor:  # 
 
 
 def clamp_1_12(self: Tensor, min: Bound = None, max: Bound = None) -> Tensor:  # noqa: A002
-    """1.12 to 2.14: a bound must be a number of the type; bytes take a negative one for what its bits are."""
+    """1.12 to 2.11: one bound alone bounds nothing where it is NaN."""
+    alone = [one for one in (min, max) if one is not None]
+    if len(alone) == 1 and alone[0].__class__ is float and math.isnan(alone[0]) and self.array.dtype.kind != "c":
+        return _clamp(self, math.nan if self.array.dtype == BOOL else -math.inf, None)
+    return _clamp(self, min, max)
+
+
+def clamp_2_12(self: Tensor, min: Bound = None, max: Bound = None) -> Tensor:  # noqa: A002
+    """Up to 2.14 a bound must be a number of the type; bytes take a negative one for what its bits are."""
     return _clamp(self, min, max)
 
 
@@ -242,6 +251,7 @@ def clamp(self: Tensor, min: Bound = None, max: Bound = None) -> Tensor:  # noqa
 functional("clamp", "clip", inplace=True)(clamp_1_0)
 functional("clamp", "clip", inplace=True, since="1.8.0")(clamp_1_8)
 functional("clamp", "clip", inplace=True, since="1.12.0")(clamp_1_12)
+functional("clamp", "clip", inplace=True, since="2.12.0")(clamp_2_12)
 functional("clamp", "clip", inplace=True, since=BOUNDS_CUT)(clamp)
 functional("clamp_min", inplace=True)(lambda self, min: _clamp_old(False, self, min, None))  # noqa: A006
 functional("clamp_min", inplace=True, since="1.12.0")(lambda self, min: _clamp(self, min, None))  # noqa: A006

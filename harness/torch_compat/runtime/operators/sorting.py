@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,11 @@ import numpy.ma  # np.quantile and np.unique import it when they are first calle
 from torch_compat.arrays import counted
 from torch_compat.errors import Unsupported
 from torch_compat.runtime import dtypes
+from torch_compat.runtime.hash_order import number_hash, unordered_set
 from torch_compat.runtime.limits import meter
 from torch_compat.runtime.operators._common import (
     FLOAT64,
+    HALVES,
     INT64,
     Array,
     Scalar,
@@ -125,7 +128,65 @@ def topk(self: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool
 # -------------------------------------------------------------------------------------------------------------- distinct
 
 
+FEW = 16
+"""Elements up to which ``std::sort`` inserts one after the other."""
+
+
+def _places_inserted(places: list[int], numbers: list[float]) -> list[int]:
+    """The places of numbers, sorted as ``std::sort`` sorts few, also where NaN is among them, below which nothing is."""
+    for at in range(1, looped(len(places))):
+        one, to = numbers[places[at]], at
+        if one < numbers[places[0]]:
+            to = 0
+        else:
+            while one < numbers[places[to - 1]]:
+                to -= 1
+        places.insert(to, places.pop(at))
+    return places
+
+
+def _unique_1_0(array: Array, *, sorts: bool) -> tuple[Tensor, Tensor, Tensor]:
+    """Up to 2.1 a hash table finds distinct values, whose order they have unless they are sorted.
+
+    NaN is never found in it: its places are 0, and it is counted 0 times. Halves are told apart by their bits.
+    """
+    flat = array.reshape(-1)
+    if array.dtype in HALVES:
+        numbers, bits = wide(flat).tolist(), flat.view(np.uint16).tolist()
+        keys = [one if one != one else two for one, two in zip(numbers, bits, strict=True)]  # noqa: PLR0124
+        places = unordered_set(keys, bits)
+    else:
+        keys = numbers = flat.tolist()
+        form = "<f" if array.dtype == np.float32 else "<d"
+        places = unordered_set(keys, [number_hash(one, form) for one in keys])
+    if sorts and len(places) <= FEW:
+        places = _places_inserted(places, numbers)
+    elif sorts and any(numbers[place] != numbers[place] for place in places):
+        raise Unsupported("the reference reader does not sort NaN among many as std::sort does", code="operator")
+    elif sorts:
+        places.sort(key=numbers.__getitem__)
+    at, counts = {keys[place]: to for to, place in enumerate(places)}, Counter(keys)
+    lost = [one != one for one in keys]  # noqa: PLR0124
+    return (
+        Tensor(flat[np.asarray(places, INT64)]),
+        Tensor(np.asarray([0 if nan else at[key] for key, nan in zip(keys, lost, strict=True)], INT64).reshape(array.shape)),
+        Tensor(np.asarray([0 if lost[place] else counts[keys[place]] for place in places], INT64)),
+    )
+
+
 @operator("aten::_unique", gradient=False)
+def unique_2_1_0(self: Tensor, sorted: bool = True, return_inverse: bool = False) -> tuple[Tensor, ...]:  # noqa: A002
+    """Up to 2.1 distinct values are found by a hash table."""
+    return unique_1_0(self, sorted, return_inverse)[:2]
+
+
+@operator("aten::_unique", gradient=False, since="1.13.0")
+def unique_2_1_13(self: Tensor, sorted: bool = True, return_inverse: bool = False) -> tuple[Tensor, ...]:  # noqa: A002
+    """Truth values are in order."""
+    return unique_2_1_0(self, sorted or self.array.dtype.kind == "b", return_inverse)
+
+
+@operator("aten::_unique", gradient=False, since="2.2.0")
 def unique_2(self: Tensor, sorted: bool = True, return_inverse: bool = False) -> tuple[Tensor, ...]:  # noqa: A002
     """Distinct values in order, and where each element went."""
     return unique(self, sorted, return_inverse)[:2]
@@ -139,7 +200,20 @@ def unique_1_0(
     return_counts: bool = False,
 ) -> tuple[Tensor, ...]:
     """Up to 2.1 where elements went is told also where only their counts are asked for."""
-    return unique(self, sorted, return_inverse or return_counts, return_counts)
+    values, inverse, counts = _unique_1_0(self.array, sorts=sorted)
+    nothing = Tensor(np.zeros(0, INT64))
+    return values, inverse if return_inverse or return_counts else nothing, counts if return_counts else nothing
+
+
+@operator("aten::_unique2", gradient=False, since="1.13.0")
+def unique_1_13(
+    self: Tensor,
+    sorted: bool = True,  # noqa: A002
+    return_inverse: bool = False,
+    return_counts: bool = False,
+) -> tuple[Tensor, ...]:
+    """Truth values are in order."""
+    return unique_1_0(self, sorted or self.array.dtype.kind == "b", return_inverse, return_counts)
 
 
 @operator("aten::_unique2", gradient=False, since="2.2.0")
@@ -164,10 +238,26 @@ def unique_dim_1_0(
     return_counts: bool = False,
 ) -> tuple[Tensor, ...]:
     """Up to 1.11 what is empty has one dimension."""
-    return _flat_if_empty(unique_dim(self, dim, sorted, return_inverse, return_counts))
+    return _flat_if_empty(unique_dim_1_12(self, dim, sorted, return_inverse, return_counts))
 
 
 @operator("aten::unique_dim", gradient=False, since="1.12.0")
+def unique_dim_1_12(
+    self: Tensor,
+    dim: int,
+    sorted: bool = True,  # noqa: A002
+    return_inverse: bool = False,
+    return_counts: bool = False,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Up to 2.0 slices are compared with the first dimension in the place of the one that they are of."""
+    at = axis(dim, self.array.ndim)
+    if at < 2 or not self.array.size:
+        return unique_dim(self, dim, sorted, return_inverse, return_counts)
+    values, inverse, counts = unique_dim(Tensor(np.swapaxes(self.array, 0, at)), 0, sorted, return_inverse, return_counts)
+    return Tensor(np.swapaxes(values.array, 0, at)), inverse, counts
+
+
+@operator("aten::unique_dim", gradient=False, since="2.1.0")
 def unique_dim(
     self: Tensor,
     dim: int,
