@@ -33,7 +33,7 @@ CUSTOM_STATE = "custom-state"
 """The kind of sign of an object of such a class: ``custom-state:quantized.LinearPackedParamsBase/2``, a state of two parts."""
 NAMING_PYTHON = frozenset({"torch-save", "distributed"})
 """The families whose pickles name Python's objects, and never those of torch.classes."""
-NAMED = re.compile(re.escape(PREFIX) + r"([\w.]+)")
+NAMED = re.compile(re.escape(PREFIX) + r"(\w+(?:\.\w+)*)")
 CALLING = frozenset({"torch-save", "package"})
 """The families whose pickles call functions of Python to rebuild tensors."""
 COMPILED = {"torchscript": "", "package": ".data/ts_code/"}
@@ -75,6 +75,8 @@ def signs_of(facts: Facts, asked: Mapping[str, frozenset[str]]) -> tuple[dict[st
         record = _own_name(model, facts.sources)
         if record is not None:
             found["own-name"] = record
+    if facts.extra.get("packed_transposed"):
+        found["packed-transposed"] = "data.pkl"
     debug = facts.extra.get("debug_format")
     if debug is not None:
         found[f"debug:{debug}"] = ""

@@ -1,7 +1,7 @@
 """The classes of ``torch.classes`` that releases bring, as far as they decide whether a program with objects of them loads.
 
-Recorded are the methods of these classes (``fixtures/operators/custom_classes.txt``), of every release that lists them: from 1.6 on. 1.5
-has ``torch.classes`` for extensions, and no class of its own there. A program names a class in its source, and its ``data.pkl`` holds
+Recorded are the methods of these classes (``fixtures/operators/custom_classes.txt``), of every release that lists them: from 1.6 on. A
+class without methods stands in the schemas of operators that take it, and so do the few that 1.5 has. A program names a class in its source, and its ``data.pkl`` holds
 the state that ``__getstate__`` of the writer gave. The loader gives it to its own ``__setstate__``, after it has taken it apart by the
 type of the argument: a tuple of another length ends in an error.
 """
@@ -21,7 +21,8 @@ __all__ = ["NO_TUPLE", "PREFIX", "CustomClass", "CustomClasses"]
 PREFIX: Final = "__torch__.torch.classes."
 NO_TUPLE: Final = -1
 """The number of parts of a state that is no tuple."""
-_METHOD = re.compile(r"(\w+)\(__torch__\.torch\.classes\.([\w.]+) _0(?:, (.*) _1)?(?=[,)])")
+_NAMED = re.compile(r"__torch__\.torch\.classes\.(\w+(?:\.\w+)*)")
+_METHOD = re.compile(r"(\w+)\(__torch__\.torch\.classes\.(\w+(?:\.\w+)*) _0(?:, (.*) _1)?(?=[,)])")
 
 
 class CustomClass(NamedTuple):
@@ -44,7 +45,13 @@ class CustomClasses:
         namespaces: the namespaces in which releases have classes; a class of any other is of an extension.
     """
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: History, operators: History) -> None:
+        """Read what is recorded.
+
+        Parameters:
+            history: the methods of classes.
+            operators: the schemas of operators, of the same releases.
+        """
         self.known: Known = history.known
         having: dict[str, int] = defaultdict(int)
         states: dict[str, dict[int | None, int]] = defaultdict(lambda: defaultdict(int))
@@ -56,6 +63,12 @@ class CustomClasses:
             having[name] |= bits
             if method == "__setstate__" and given is not None:
                 states[name][_parts(given)] |= bits
+        for line in operators.lines:
+            if PREFIX in line:
+                text, _, spans = line.partition("\t")
+                bits = operators.bits(spans)
+                for name in _NAMED.findall(text):
+                    having[name] |= bits
         unsure = 0
         for bits, _ in history.incomplete:
             unsure |= bits

@@ -260,7 +260,7 @@ def load_rules(policies: Path, fixtures: Path) -> Rules:
         stands_for={release: one for release, one in stands.items() if release not in asked},
         default=default,
         weights_only=weights_only,
-        classes=CustomClasses(History(fixtures / "operators" / "custom_classes.txt")),
+        classes=CustomClasses(History(fixtures / "operators" / "custom_classes.txt"), schemas),
         exported=tuple(exported),
     )
 

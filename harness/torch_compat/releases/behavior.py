@@ -31,6 +31,7 @@ is made of signs, which say something about an archive, or about what is being d
     own-name                           TorchScript source of model.json makes or calls something below the name of the program itself
     custom-class:quantized.LinearPackedParamsBase   a program names this class of torch.classes
     custom-state:quantized.LinearPackedParamsBase/2   an object of this class of torch.classes has a state of so many parts; -1: that is no tuple
+    packed-transposed                  a program holds packed parameters of a transposed convolution
     attribute:is                       TorchScript source takes an attribute of this name, as in self.is
     declares:is                        the body of a class in TorchScript source declares an attribute of this name
     ill-formed-octal                   TorchScript source has a text with a backslash and a digit that are no character
@@ -74,7 +75,7 @@ if TYPE_CHECKING:
 __all__ = ["LOADS", "OF_ARCHIVES", "OF_CALLS", "OF_CELLS", "OF_RUNS", "SIGN_KINDS", "SLIPS", "Behavior", "Condition"]
 
 OF_ARCHIVES: Final = frozenset({
-    "args", "argument", "attribute", "base", "call", "calls", "changed-name-with-dot", "class-sets", "container", "custom-class", "custom-state", "debug", "declares", "dtype", "family", "field", "function", "ill-formed-octal", "input", "integer-parameter", "lacks", "mixed-items", "name", "nested", "newer", "no-tensor-in", "none-in", "none-listed", "own-name", "protocol", "range-from", "record", "result", "sparse", "state-ends", "storage", "tree", "type", "version", "whole-floats",
+    "args", "argument", "attribute", "base", "call", "calls", "changed-name-with-dot", "class-sets", "container", "custom-class", "custom-state", "debug", "declares", "dtype", "family", "field", "function", "ill-formed-octal", "input", "integer-parameter", "lacks", "mixed-items", "name", "nested", "newer", "no-tensor-in", "none-in", "none-listed", "own-name", "packed-transposed", "protocol", "range-from", "record", "result", "sparse", "state-ends", "storage", "tree", "type", "version", "whole-floats",
 })  # fmt: skip
 """The kinds of signs that an archive has by itself."""
 OF_RUNS: Final = frozenset({"debug", "family", "runs", "unmet", "unmet-in", "untyped"})
