@@ -341,3 +341,59 @@ def test_what_is_judged_depends_on_the_record(world: World, record: Write) -> No
     before = world.evidence().digest
     gone(record)
     assert world.evidence().digest != before
+
+
+UNKNOWN_OPERATOR = {
+    "type": "builtins.RuntimeError",
+    "message": "\nUnknown builtin op: aten::f.\nHere are some suggestions: \n\taten::add",
+}
+
+
+def refusal(world: World, message: str = UNKNOWN_OPERATOR["message"], operators: tuple[str, ...] = ("*",)) -> str:
+    """What newer-loads says where 2.0.0 refuses so what 1.0.0 wrote."""
+    fixture = world.fixture("1.0.0", operators=[*operators])
+    world.observe(fixture, "2.0.0", "refused", errors=({**UNKNOWN_OPERATOR, "message": message},))
+    (found,) = world.verdicts("newer-loads").values()
+    return found.partition(":")[0]
+
+
+def test_a_refusal_of_every_operator_is_expected_where_the_break_of_its_operator_has_a_waiver(
+    world: World, record: Write
+) -> None:
+    record(f"{OLD}\t1.0.0..1.1.1")
+    accept(world, waiver("aten::f"))
+    assert refusal(world) == "expected"
+
+
+def test_a_refusal_of_every_operator_whose_operator_has_no_waiver_fails(world: World, record: Write) -> None:
+    record(f"{OLD}\t1.0.0..1.1.1")
+    assert refusal(world) == "fail"
+
+
+@pytest.mark.parametrize("message", ["Unknown builtin op: aten::add.", "The disk is on fire.", "Unknown builtin op: aten::g."])
+def test_a_refusal_of_every_operator_for_another_reason_fails(world: World, record: Write, message: str) -> None:
+    record(f"{OLD}\t1.0.0..1.1.1")
+    accept(world, waiver("aten::f"))
+    assert refusal(world, message) == "fail"
+
+
+def test_a_refusal_of_a_program_that_does_not_walk_through_operators_fails(world: World, record: Write) -> None:
+    record(f"{OLD}\t1.0.0..1.1.1")
+    accept(world, waiver("aten::f"))
+    assert refusal(world, operators=("aten::f",)) == "fail"
+
+
+def test_of_an_operator_that_went_before_the_policy_nothing_was_promised(world: World, record: Write) -> None:
+    world.promise(in_force_from=dt.date(2100, 1, 1))
+    record(f"{OLD}\t1.0.0..1.1.1")
+    assert refusal(world) == "no-promise"
+
+
+def test_of_an_operator_that_did_not_go_before_the_policy_it_fails(world: World, record: Write) -> None:
+    world.promise(in_force_from=dt.date(2100, 1, 1))
+    record(f"{OLD}\t1.0.0..")
+    assert refusal(world) == "fail"
+
+
+def test_without_a_record_of_operators_no_refusal_is_expected(world: World) -> None:
+    assert refusal(world) == "fail"

@@ -51,6 +51,9 @@ def upgrader(operator: str, bump: int) -> Upgrader:
         (3, ("aten::add",), "pass"),
         (10, ("aten::gelu",), "pass"),
         (10, ("aten::gelu", "aten::add"), "pass"),
+        (10, ("*",), "pass"),
+        (3, ("*",), "fail: too low"),
+        (11, ("*",), "fail: bumped"),
         (10, (), "fail: bumped"),  # a plain archive
         (10, ("aten::add",), "fail: bumped"),
         (11, ("aten::gelu",), "fail: bumped"),

@@ -302,3 +302,46 @@ def test_keywords_may_skip_arguments_that_have_defaults() -> None:
         module(c=5)
     with pytest.raises(Raised, match="Unknown keyword argument 'a'"):
         module(1, a=2)
+
+
+def packed_program(methods: str) -> bytes:
+    """The archive of a release with packed layers, with other methods."""
+    kept = io.BytesIO()
+    with zipfile.ZipFile(FIXTURES / "torch-1.6.0/packed_parameters.pt") as given, zipfile.ZipFile(kept, "w") as made:
+        for name in given.namelist():
+            data = given.read(name)
+            if name.endswith("/packed_parameters.py"):
+                head, mark, _ = data.partition(b"  def forward")
+                assert mark
+                data = head + methods.encode()
+            made.writestr(name, data)
+    return kept.getvalue()
+
+
+def test_a_program_that_does_not_look_into_an_object_of_torch_classes_runs() -> None:
+    found = load(FIXTURES / "torch-1.6.0/packed_parameters.pt", "reference@1.6.0")
+    assert found(np.array([1.0, -2.0], np.float32)).tolist() == [2.0, -1.0]
+
+
+def test_what_looks_into_an_object_of_torch_classes_is_not_supported() -> None:
+    found = load(
+        packed_program(
+            "  def forward(self: __torch__.packed_parameters.Model) -> Tensor:\n"
+            "    weight, bias, = (self.linear).unpack()\n    return weight\n"
+        ),
+        "reference",
+    )
+    with pytest.raises(Unsupported, match=r"no custom class __torch__\.torch\.classes\.quantized\.LinearPackedParamsBase"):
+        found()
+
+
+def test_an_object_of_torch_classes_that_a_program_gives_is_not_shown(tmp_path: Path) -> None:
+    path = tmp_path / "packed_parameters.pt"
+    path.write_bytes(
+        packed_program(
+            "  def forward(self: __torch__.packed_parameters.Model) -> __torch__.torch.classes.quantized.LinearPackedParamsBase:\n"
+            "    return self.linear\n"
+        )
+    )
+    with pytest.raises(Unsupported, match="cannot show a value of CustomObject"):
+        perform(path, "torchscript", [{"method": "forward", "args": []}], "reference@1.6.0")

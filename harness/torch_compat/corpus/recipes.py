@@ -5,7 +5,8 @@ A probe of a deprecated thing says in SUBJECT which thing that is, by its dotted
 A recipe is a Python 3.6 file of the standard library and torch. Its constants:
 
 * ``FAMILY``     what it writes
-* ``OPERATORS``  qualified operator names it exercises; tolerances and version bumps are looked up by them
+* ``OPERATORS``  qualified operator names it exercises; tolerances and version bumps are looked up by them. ``["*"]``: every operator that
+  the writer can print
 * ``SINCE``      the earliest release known to write it; ``UNTIL`` the last one (optional)
 * ``EXCEPT``     releases in between that cannot write it, a set as ``"2.2.2"`` (optional)
 * ``WHY``        why not before, after or in between, where SINCE is not the beginning
@@ -33,7 +34,7 @@ from torch_compat.releases.sets import ReleaseSet
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["UNFINISHED", "DeprecationFile", "ProbeFile", "Recipe", "read_deprecation", "read_probe", "read_recipe"]
+__all__ = ["EVERY", "UNFINISHED", "DeprecationFile", "ProbeFile", "Recipe", "read_deprecation", "read_probe", "read_recipe"]
 
 UNFINISHED = "<replace this: "
 """Stands wherever a new recipe still lacks what only its author knows. While one is left, nothing takes it for a recipe."""
@@ -41,6 +42,8 @@ UNFINISHED = "<replace this: "
 
 CLAIMS = frozenset({"SINCE", "UNTIL", "EXCEPT", "WHY", "WRITERS", "BESIDES"})
 REDUCED = "reduced"
+EVERY = "*"
+"""Stands in ``OPERATORS`` for every operator that the writer can print."""
 
 
 @dataclass(frozen=True)

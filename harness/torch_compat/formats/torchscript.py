@@ -4,7 +4,8 @@ Written by torch.jit.save of 1.3 and newer; read by torch.jit.load of 1.3 and ne
 
 Records:
 
-* ``data.pkl``            the module as a pickle: objects of the classes in ``code/``, tensors as ``torch._utils._rebuild_tensor_v2``
+* ``data.pkl``            the module as a pickle: objects of the classes in ``code/``, tensors as ``torch._utils._rebuild_tensor_v2``;
+                          objects of ``torch.classes`` as the state that ``__getstate__`` of their class gave (1.5 and newer)
 * ``data/N``              its storages (1.3: one for each tensor, though they share memory)
 * ``code/__torch__.py``, ``code/__torch__/...py``    source, compressed where it is longer than 200 bytes; ``.debug_pkl`` beside each: where the
                           code came from (1.12 and newer: with a table of texts, marked ``FORMAT_WITH_STRING_TABLE``)
@@ -27,13 +28,15 @@ from 1.6 on), ``linspace`` (8) or ``logspace`` (9, both from 1.11 on) or ``gelu`
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 from torch_compat.allowance import CALL, SOURCE
 from torch_compat.errors import Corrupt
 from torch_compat.formats import _zip
 from torch_compat.formats.model import Producer
 from torch_compat.formats.torch_save_zip import read_markers
+from torch_compat.pickles import Described, Global, Tensor, parts
 from torch_compat.torchscript.scanner import calls
 
 if TYPE_CHECKING:
@@ -46,6 +49,9 @@ __all__ = ["FAMILY", "LAYOUT", "read", "read_program", "read_sources", "recognis
 
 LAYOUT, FAMILY = "torchscript", "torchscript"
 versions = _zip.file_format
+CONVOLUTIONS = frozenset(f"__torch__.torch.classes.quantized.Conv{rank}dPackedParamsBase" for rank in (2, 3))
+FIRST_PARTS = 16  # of a state, within which its first tensor is
+MOST_NUMBERS = 64  # bytes of the numbers of a convolution; the largest has 15 of them
 MARKS = "\"'#()[]{},="
 SHORT = 2000  # characters of source
 CALLED = 40  # units of work for what may be a call of an operator
@@ -78,12 +84,34 @@ def read_program(archive: ZipArchive, facts: Facts) -> None:
     read_markers(archive, facts)
     for record, folder in (("data.pkl", "data/"), ("constants.pkl", "constants/"), ("traced_inputs.pkl", "traced_inputs/")):
         if record in facts.records:
-            found = _zip.read_pickle(archive, facts, record).storages
+            unpickled = _zip.read_pickle(archive, facts, record)
+            found = unpickled.storages
+            if record == "data.pkl" and any(one.path in CONVOLUTIONS for one in unpickled.globals):
+                facts.extra["packed_transposed"] = _packs_transposed(archive, facts, unpickled.value)
             if found:
                 key_of = "" if folder == "data/" else folder
                 _zip.add_storages(archive, facts, found, folder.__add__, key_of=key_of, skipped=folder == "traced_inputs/")
         elif record == "data.pkl":
             raise Corrupt("has no record 'data.pkl', the module itself", where=archive.path, code="missing-record")
+
+
+def _packs_transposed(archive: ZipArchive, facts: Facts, value: Any) -> bool:
+    """Whether a quantized convolution among the packed parameters is a transposed one.
+
+    From 1.7 on the state is ``(version, tensors, optional tensors)``. The first tensor holds int16: the numbers of the convolution, and
+    last whether it is transposed.
+    """
+    for one in parts(value):
+        if one.__class__ is Described and one.target.__class__ is Global and one.target.path in CONVOLUTIONS:
+            numbers = next((part for part in islice(parts(one.state), FIRST_PARTS) if part.__class__ is Tensor), None)
+            if numbers is None or numbers.dtype != "int16" or numbers.storage is None or len(numbers.shape) != 1:
+                continue
+            record = f"data/{numbers.storage.key}"
+            end = 2 * (numbers.offset + numbers.shape[0])
+            small = record in facts.records and archive.member(record).size <= MOST_NUMBERS
+            if small and end >= 2 and any(archive.record(record)[end - 2 : end]):
+                return True
+    return False
 
 
 def source_records(names: tuple[str, ...]) -> Iterator[str]:

@@ -5,9 +5,11 @@ Only signs that some behavior asks for are looked for.
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from torch_compat.loadability.custom_classes import NO_TUPLE, PREFIX
 from torch_compat.loadability.integer_constants import has_whole_constant, mistaken, too_large
 from torch_compat.pickles import Described, Global, Tensor, parts
 from torch_compat.releases.release import dotted
@@ -19,12 +21,19 @@ if TYPE_CHECKING:
     from torch_compat.formats.model import Facts
     from torch_compat.torchscript.calls import CallShape
 
-__all__ = ["COMPILED", "not_looked_at", "signs_of"]
+__all__ = ["COMPILED", "CUSTOM_CLASS", "CUSTOM_STATE", "not_looked_at", "signs_of"]
 
 LONGEST_KEPT = 1 << 16  # characters of source: so that a thousand of them are no burden
 CONSTANT = "whole-constant"  # no sign, but why two of them are looked for
 SPARSE = "torch._utils._rebuild_sparse_tensor"
 NESTED = "torch._utils._rebuild_nested_tensor"
+CUSTOM_CLASS = "custom-class"
+"""The kind of sign of a class of torch.classes that a program names, without which no behavior has to ask for it."""
+CUSTOM_STATE = "custom-state"
+"""The kind of sign of an object of such a class: ``custom-state:quantized.LinearPackedParamsBase/2``, a state of two parts."""
+NAMING_PYTHON = frozenset({"torch-save", "distributed"})
+"""The families whose pickles name Python's objects, and never those of torch.classes."""
+NAMED = re.compile(re.escape(PREFIX) + r"(\w+(?:\.\w+)*)")
 CALLING = frozenset({"torch-save", "package"})
 """The families whose pickles call functions of Python to rebuild tensors."""
 COMPILED = {"torchscript": "", "package": ".data/ts_code/"}
@@ -66,6 +75,8 @@ def signs_of(facts: Facts, asked: Mapping[str, frozenset[str]]) -> tuple[dict[st
         record = _own_name(model, facts.sources)
         if record is not None:
             found["own-name"] = record
+    if facts.extra.get("packed_transposed"):
+        found["packed-transposed"] = "data.pkl"
     debug = facts.extra.get("debug_format")
     if debug is not None:
         found[f"debug:{debug}"] = ""
@@ -186,6 +197,8 @@ def _scanned(text: str, words: frozenset[tuple[str, str]]) -> tuple[tuple[str, .
         used |= {NAME} if ATTRIBUTE in used else set()  # an attribute is a name, too
         signs.update(f"{use}:{word}" for use in used if (use, word) in words)
     signs.update(f"base:{base}" for base in bases(source.code))
+    if PREFIX in source.code:
+        signs.update(f"{CUSTOM_CLASS}:{name}" for name in NAMED.findall(source.code))
     if has_whole_constant(source.code):
         signs.add(CONSTANT)
     if source.none_listed:
@@ -216,6 +229,9 @@ def _pickles(facts: Facts, asked: Mapping[str, frozenset[str]], found: dict[str,
         if not classes.isdisjoint([one.path for one in unpickled.globals]):
             for kind, one in _of_objects(unpickled.value, of_objects):
                 found.setdefault(f"{kind}:{one}", record)
+        if facts.family not in NAMING_PYTHON and any(one.path.startswith(PREFIX) for one in unpickled.globals):
+            for sign in _of_custom(unpickled.value):
+                found.setdefault(sign, record)
         if facts.family in CALLING:
             called: set[str] = set()
             for function, count in unpickled.arities:
@@ -234,6 +250,15 @@ def _pickles(facts: Facts, asked: Mapping[str, frozenset[str]], found: dict[str,
                             found.setdefault("sparse:indices", record)
                         if tensor.parts and "coalesced" in tensor.parts:
                             found.setdefault("sparse:coalesced", record)
+
+
+def _of_custom(value: Any) -> Iterator[str]:
+    """The signs of the objects of torch.classes in a pickle."""
+    for one in parts(value):
+        if one.__class__ is Described and one.target.__class__ is Global and one.target.path.startswith(PREFIX):
+            name = one.target.path.removeprefix(PREFIX)
+            yield f"{CUSTOM_CLASS}:{name}"
+            yield f"{CUSTOM_STATE}:{name}/{len(one.state) if one.state.__class__ is tuple else NO_TUPLE}"
 
 
 def _of_objects(value: Any, asked: Mapping[str, frozenset[str]]) -> Iterator[tuple[str, str]]:

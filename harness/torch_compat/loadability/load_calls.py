@@ -33,6 +33,8 @@ MOST_NAMED = 3
 """Names of a module that are shown."""
 MOST_ALLOWED = 100
 """Names that a call may ask to be added: nobody looks through more of them."""
+CLASS = "class torch.classes."
+"""How the need of a class of torch.classes begins."""
 PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*\Z")
 ANYWHERE = frozenset({"cpu", "meta"})
 """Devices that every machine has."""
@@ -238,6 +240,8 @@ def foreign(facts: Facts, items: Iterable[Item], rules: Rules) -> Iterator[str]:
     for item in items:
         if item.kind == "beside" and "::" in item.what:
             yield f"{item.what.removeprefix('operator ').partition('::')[0]}::"
+        elif item.kind == "beside" and item.what.startswith(CLASS):
+            yield f"{item.what.removeprefix(CLASS).partition('.')[0]}::"  # an extension has its classes where it has its operators
 
 
 def is_foreign(module: str, rules: Rules) -> bool:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from torch_compat.formats.distributed import METADATA
-from torch_compat.loadability.archive_features import signs_of
+from torch_compat.loadability.archive_features import CUSTOM_CLASS, CUSTOM_STATE, signs_of
+from torch_compat.loadability.custom_classes import NO_TUPLE
 from torch_compat.loadability.load_calls import Loading, asked_of, is_foreign
 from torch_compat.loadability.release_facts import packaged_rules
 from torch_compat.loadability.requirement import Item
@@ -198,6 +199,11 @@ class Judge:
                 if need.when.holds(signs):
                     where = signs[sign] or next((signs[one] for one in need.when.all if signs[one]), "")
                     yield Item(rules.takers[need.id], need.id, where, need.because)
+            kind, _, word = sign.partition(":")
+            if kind == CUSTOM_CLASS:
+                yield from self._of_class(word, signs[sign])
+            elif kind == CUSTOM_STATE:
+                yield from self._of_state(word, signs[sign])
         version = facts.versions.get("file-format")
         for shape, record in shapes.items():
             takers = self._by_shape(shape, version)
@@ -274,6 +280,27 @@ class Judge:
         for one in facts.damage:
             if one.code in {"missing-shard", "missing-file"}:
                 yield Item(0, f"file {one.record}", "", one.detail)
+
+    def _of_class(self, name: str, where: str) -> Iterator[Item]:
+        """What a class of torch.classes needs: a release that has it, or an extension."""
+        takers = self.rules.having_class(name)
+        if takers != self.rules.everyone:
+            own = name.partition(".")[0] in self.rules.classes.namespaces
+            because = (
+                "other releases of torch have no such class"
+                if own
+                else "no release of torch has such a class: an extension brings it"
+            )
+            yield Item(takers, f"class torch.classes.{name}", where, because, "" if own else "beside")
+
+    def _of_state(self, named: str, where: str) -> Iterator[Item]:
+        """What the state of an object of such a class needs: a release whose class takes it."""
+        name, _, parts = named.rpartition("/")
+        takers = self.rules.taking_state(name, int(parts))
+        if takers != self.rules.having_class(name):
+            told = "is no tuple" if int(parts) == NO_TUPLE else f"has {parts} parts"
+            because = f"the state that was saved {told}, and the class of other releases takes another one"
+            yield Item(takers, f"state of torch.classes.{name}", where, because)
 
     def _by_shape(self, shape: CallShape, version: int | None) -> int:
         """The releases that have an operator which may be called so, in an archive of this file format version."""

@@ -13,6 +13,7 @@ import json
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from torch_compat.loadability.custom_classes import CustomClasses
 from torch_compat.operators.history import BesideNames, FactHistory, GlobalNames, History
 from torch_compat.pickles.weights_only import RestrictedUnpickler
 from torch_compat.releases.behavior import LOADS, Behavior
@@ -71,6 +72,7 @@ class _Recorded(NamedTuple):
         builtins: schemas that the recorded histories leave out, with their releases, by name with and without overload.
         conversions: types that a kind of argument becomes in some releases, and these.
         stands_for: releases that were not asked, with the one whose answer is taken.
+        classes: the classes of ``torch.classes``.
         exported: what loaders of exported programs were asked, of which no archive of the corpus shows anything yet.
         default: the releases whose torch.load takes ``weights_only=True`` unless told otherwise.
     """
@@ -90,6 +92,7 @@ class _Recorded(NamedTuple):
     stands_for: dict[str, str]
     default: int
     weights_only: dict[str, RestrictedUnpickler]
+    classes: CustomClasses
     exported: tuple[Behavior, ...] = ()
 
 
@@ -157,6 +160,14 @@ class Rules(_Recorded):
                 release for release, one in zip(self.releases, stands, strict=True) if one in having
             )
         return known
+
+    def having_class(self, name: str) -> int:
+        """The releases that have a class of torch.classes, ``quantized.LinearPackedParamsBase``."""
+        return self.translated(self.classes.having(name), self.classes.known)
+
+    def taking_state(self, name: str, parts: int) -> int:
+        """The releases whose class of torch.classes takes a state of so many parts."""
+        return self.translated(self.classes.taking(name, parts), self.classes.known)
 
     def of_schemas(self, name: str) -> Iterable[tuple[str, int]]:
         """Every schema that ever stood under a name (one with an overload, or all of them), with its releases."""
@@ -249,6 +260,7 @@ def load_rules(policies: Path, fixtures: Path) -> Rules:
         stands_for={release: one for release, one in stands.items() if release not in asked},
         default=default,
         weights_only=weights_only,
+        classes=CustomClasses(History(fixtures / "operators" / "custom_classes.txt"), schemas),
         exported=tuple(exported),
     )
 

@@ -29,6 +29,9 @@ is made of signs, which say something about an archive, or about what is being d
     whole-floats                       TorchScript source has an int, which was a float, where its compiler asks for a float
     mixed-items                        TorchScript source has a list or a dict of ints, which were floats, and floats
     own-name                           TorchScript source of model.json makes or calls something below the name of the program itself
+    custom-class:quantized.LinearPackedParamsBase   a program names this class of torch.classes
+    custom-state:quantized.LinearPackedParamsBase/2   an object of this class of torch.classes has a state of so many parts; -1: that is no tuple
+    packed-transposed                  a program holds packed parameters of a transposed convolution
     attribute:is                       TorchScript source takes an attribute of this name, as in self.is
     declares:is                        the body of a class in TorchScript source declares an attribute of this name
     ill-formed-octal                   TorchScript source has a text with a backslash and a digit that are no character
@@ -43,7 +46,8 @@ is made of signs, which say something about an archive, or about what is being d
     changed-name-with-dot              an exported program of 2.1 changes a buffer that has a dot in its name
     none-listed                        TorchScript source has a list of tensors with a None that it does not call optional
 
-Those of archives above are looked for by :mod:`torch_compat.loadability.archive_features`, and only where a behavior asks for them.
+Those of archives above are looked for by :mod:`torch_compat.loadability.archive_features`, and only where a behavior asks for them; custom
+classes always are, since what is recorded of the releases decides who has them.
 Where a release lacks something that an archive needs, or runs a program, :mod:`torch_compat.runtime` looks for
 
     unmet:file-format                  the release lacks what the archive needs: the id of a behavior that only some releases load, or
@@ -71,7 +75,7 @@ if TYPE_CHECKING:
 __all__ = ["LOADS", "OF_ARCHIVES", "OF_CALLS", "OF_CELLS", "OF_RUNS", "SIGN_KINDS", "SLIPS", "Behavior", "Condition"]
 
 OF_ARCHIVES: Final = frozenset({
-    "args", "argument", "attribute", "base", "call", "calls", "changed-name-with-dot", "class-sets", "container", "debug", "declares", "dtype", "family", "field", "function", "ill-formed-octal", "input", "integer-parameter", "lacks", "mixed-items", "name", "nested", "newer", "no-tensor-in", "none-in", "none-listed", "own-name", "protocol", "range-from", "record", "result", "sparse", "state-ends", "storage", "tree", "type", "version", "whole-floats",
+    "args", "argument", "attribute", "base", "call", "calls", "changed-name-with-dot", "class-sets", "container", "custom-class", "custom-state", "debug", "declares", "dtype", "family", "field", "function", "ill-formed-octal", "input", "integer-parameter", "lacks", "mixed-items", "name", "nested", "newer", "no-tensor-in", "none-in", "none-listed", "own-name", "packed-transposed", "protocol", "range-from", "record", "result", "sparse", "state-ends", "storage", "tree", "type", "version", "whole-floats",
 })  # fmt: skip
 """The kinds of signs that an archive has by itself."""
 OF_RUNS: Final = frozenset({"debug", "family", "runs", "unmet", "unmet-in", "untyped"})

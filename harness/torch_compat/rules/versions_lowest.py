@@ -20,6 +20,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from torch_compat.corpus.manifest import SYNTHETIC
+from torch_compat.corpus.recipes import EVERY
 from torch_compat.judging.judgement import Asks, Cause, Judgement, Verdict
 from torch_compat.releases.release import Release
 
@@ -56,6 +57,9 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
         ]
         plain = max((version for one, version in written if one.operators is None), default=0)
         held = {*fixture.operators, *(operator for group in undeclared.get(fixture.id, ()) for operator in group)}
+        if EVERY in held:
+            held.update(operator for operator, _ in upgraded)
+            held.update(name for one, _ in written for name in one.operators or ())
         raising = {
             operator: version
             for operator in sorted(held)

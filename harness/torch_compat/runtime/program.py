@@ -30,7 +30,7 @@ from torch_compat.runtime.limits import Limits
 from torch_compat.runtime.signed_bytes import signed_bytes
 from torch_compat.runtime.slipping import EQUAL_CALLS, NEUTRAL, STORE, Slipping, storing_methods
 from torch_compat.runtime.tensor import OpaqueTensor, Tensor
-from torch_compat.runtime.values import Device, NamedTupleValue, ScriptObject, Steps, text_in
+from torch_compat.runtime.values import CustomObject, Device, NamedTupleValue, ScriptObject, Steps, text_in
 from torch_compat.values.dtypes import CAFFE2
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ EQUAL_TO_ITSELF: dict[type, Release] = {
     float: Release("1.10.0"),
 }  # the first that knows x == x without a look
 MOBILE_UPGRADERS = Release("1.11.0")  # the first lite interpreter that has upgraders
+CUSTOM = "__torch__.torch.classes."
 BUILDERS = frozenset({"build_intlist", "build_doublelist", "build_boollist", "build_tensorlist", "restore_type_tag"})
 
 
@@ -241,7 +242,7 @@ class Program:
                 return info.members[rest[1]]
             if rest[1] in info.methods and len(rest) == 2:
                 return info.methods[rest[1]].call
-        if name.startswith("__torch__.torch.classes."):
+        if name.startswith(CUSTOM):
             raise Unsupported(f"the reference reader has no custom class {name}", where=self.path, code="custom-class")
         raise Refused(f"Unknown type name or function '{name}'", where=self.path, code="source")
 
@@ -293,6 +294,8 @@ class Program:
         return value
 
     def _made(self, name: str, attributes: dict[str, Any] | None, state: Any, by_state: bool) -> Any:
+        if name.startswith(CUSTOM):
+            return CustomObject(name, self.path)
         info = self.info(name)
         if info is None or info.python is None or not issubclass(info.python, ScriptObject):
             raise Refused(f"names {name}, which is not a class of the source", where=self.path, code="source")
@@ -408,6 +411,8 @@ class Program:
                 return self._value(self._argument(value), folder)
         if not target.module.startswith("__torch__"):
             raise Refused(f"names {target.path}, which is not a class of the program", where=self.path, code="pickle")
+        if target.path.startswith(CUSTOM):
+            return CustomObject(target.path, self.path)
         info = self.info(target.path)
         if info is None:
             self.reference(target.path)  # says why

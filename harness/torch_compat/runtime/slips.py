@@ -124,6 +124,7 @@ def while_loading(facts: Facts, unmet: Iterable[Item], needs: Iterable[Behavior]
         lacking = {item.what for item in unmet}
         seen = [sign.partition(":")[::2] for need in needs if need.id in lacking for sign in (*need.when.all, *need.when.any)]
         refused = frozenset(word for kind, word in seen if kind in {"type", "base"})
+        refused |= {f"__torch__.{what.removeprefix('class ')}" for what in lacking if what.startswith("class ")}
         broken = {
             need.id for need in needs if any(sign.partition(":")[0] in UNPARSED for sign in (*need.when.all, *need.when.any))
         }

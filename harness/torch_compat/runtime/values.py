@@ -12,14 +12,14 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from torch_compat.errors import Raised
+from torch_compat.errors import Raised, Unsupported
 from torch_compat.runtime.limits import Exhausted, meter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 __all__ = [
-    "LARGEST", "LONGEST", "Budget", "Device", "EnumMember", "Future", "NamedTupleValue", "ScriptObject", "Steps", "bounded", "raised",
+    "LARGEST", "LONGEST", "Budget", "CustomObject", "Device", "EnumMember", "Future", "NamedTupleValue", "ScriptObject", "Steps", "bounded", "raised",
     "text_in", "text_out",
 ]  # fmt: skip
 
@@ -121,6 +121,29 @@ class ScriptObject:
 
     qualified_name: ClassVar[str] = ""
     info: ClassVar[Any] = None
+
+
+class CustomObject:
+    """An object of a class of torch.classes, as a program has it that does not look into it: the reference reader has no such class.
+
+    Attributes:
+        name: of the class.
+        where: the archive.
+    """
+
+    __slots__ = ("name", "where")
+
+    def __init__(self, name: str, where: str) -> None:
+        self.name = name
+        self.where = where
+
+    def __getattr__(self, attribute: str) -> Any:
+        """Nothing of it is known.
+
+        Raises:
+            Unsupported: always.
+        """
+        raise Unsupported(f"the reference reader has no custom class {self.name}", where=self.where, code="custom-class")
 
 
 class NamedTupleValue(tuple[Any, ...]):
