@@ -3,7 +3,7 @@
 The executor of 1.6 decides before it runs a method which values may require gradients, by their types: of a tensor of which it knows
 nothing, it assumes that it does. What it differentiates then requires gradients, whatever came. Measured with 1.6.0:
 
-* Nothing happens unless an argument may require gradients: a list or dictionary of tensors, or a module that has, anywhere below, a
+* Nothing happens unless an argument may require gradients: a list or dictionary of tensors, an optional tensor, or a module that has, anywhere below, a
   parameter that does, a list or dictionary of tensors, or a tensor that the method sets.
 * In doubt are then the tensors of such a module, those of lists and dictionaries, what operators make of a list of tensors or give in one,
   and what is computed of something in doubt.
@@ -84,8 +84,8 @@ LISTS = frozenset({"cat", "stack", "index", "meshgrid", "einsum", "broadcast_ten
 """Operators of lists of tensors, or that give one."""
 
 
-class Group:
-    """Operators that follow each other.
+class Differentiated:
+    """Operators that follow each other, and are differentiated together or not at all.
 
     Attributes:
         nodes: how many nodes they have.
@@ -109,12 +109,12 @@ class Doubts:
     __slots__ = ("known",)
 
     def __init__(self) -> None:
-        self.known: dict[int, tuple[Tensor, Group | None]] = {}
+        self.known: dict[int, tuple[Tensor, Differentiated | None]] = {}
 
     def suspect(self, value: Any) -> None:
-        """Take each tensor of floating point numbers in a value for one that may require gradients."""
+        """Take each tensor in a value for one that may require gradients."""
         for one in _tensors(value):
-            if not one.requires_grad and one.dtype.category >= FLOATING:
+            if not one.requires_grad:
                 self.known.setdefault(id(one), (one, None))
 
     def after(self, name: str, given: list[Any], result: Any) -> None:
@@ -124,21 +124,22 @@ class Doubts:
         if not (doubted or name in LISTS) or name == "detach":
             return
         theirs = {id(one) for one in tensors}
-        made = [one for one in _tensors(result) if id(one) not in theirs and one.dtype.category >= FLOATING]
+        made = [one for one in _tensors(result) if id(one) not in theirs]
         nodes = WITH_TENSOR.get(name) if len(tensors) > 1 else None
         nodes = NODES.get(name) if nodes is None else nodes
         if nodes is None:
             self.known.update((id(one), (one, None)) for one in made)
             return
-        group = Group()
+        group = Differentiated()
         group.nodes = nodes
         group.made = made
         before = [] if name in APART else [one for _, one in doubted if one is not None]
         for one in {id(one): one for one in before}.values():
             group.nodes += one.nodes
             group.made = [*one.made, *group.made]
+        whole = group.nodes >= ENOUGH and not (name == "cat" and any(one.dtype.category < FLOATING for one in tensors))
         for tensor in group.made:
-            if group.nodes >= ENOUGH:
+            if whole and tensor.dtype.category >= FLOATING:
                 tensor.requires_grad, tensor.is_leaf = True, False
                 self.known.pop(id(tensor), None)
             else:
@@ -153,7 +154,7 @@ def doubts_of(release: Release, object_: ScriptObject, info: FunctionInfo, args:
     found = Doubts()
     reason = False
     for value, type_ in zip(args, types, strict=False):
-        if _holds_tensors(type_):
+        if _holds_tensors(type_) or (type_.kind == "Optional" and type_.args[0].kind == "Tensor"):
             found.suspect(value)
             reason = True
         elif any(one.requires_grad for one in _tensors(value)):
@@ -182,7 +183,7 @@ def _look_at(object_: ScriptObject, written: frozenset[str], found: Doubts, seen
             doubtful = True
     if doubtful:
         for value in own:
-            found.suspect(value)
+            found.suspect([one for one in _tensors(value) if one.dtype.category >= FLOATING])
     seen[id(object_)] = doubtful
     return doubtful
 

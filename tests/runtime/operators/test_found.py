@@ -202,3 +202,24 @@ def test_columns_that_make_no_picture_are_refused(size: list[int], said: str | N
     else:
         with pytest.raises(Raised, match=said):
             fold(columns, size, [2, 2], [1, 1], [0, 0], [1, 1])
+
+
+@pytest.mark.parametrize(("horizon", "expected"), [("1.9.1", None), ("1.10.0", [4.0, 1.0, 4.0]), ("2.13.0", [4.0, 1.0, 4.0])])
+def test_one_number_of_another_type_is_written_where_a_mask_is(horizon: str, expected: list[float] | None) -> None:
+    put, mask = resolve("aten::index_put_", Release(horizon)), Tensor(np.array([True, False, True]))
+    target, value = Tensor(np.arange(3, dtype=np.float32)), Tensor(np.array(4))
+    if expected is None:
+        with pytest.raises(Raised, match="dtypes match"):
+            put(target, [mask], value)
+    else:
+        assert put(target, [mask], value).array.tolist() == expected
+    with pytest.raises(Raised, match="dtypes match"):
+        put(Tensor(np.arange(3, dtype=np.float32)), [Tensor(np.array([0]))], value)
+
+
+@pytest.mark.parametrize("target", [-100, 3])
+def test_a_class_that_there_is_not_is_refused(target: int) -> None:
+    with pytest.raises(Raised, match="out of range"):
+        resolve("aten::multi_margin_loss", Release("2.13.0"))(
+            Tensor(np.ones((2, 3), np.float32)), Tensor(np.array([0, target])), 1, 1.0, None, 1
+        )
