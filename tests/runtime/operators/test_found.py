@@ -223,3 +223,24 @@ def test_a_class_that_there_is_not_is_refused(target: int) -> None:
         resolve("aten::multi_margin_loss", Release("2.13.0"))(
             Tensor(np.ones((2, 3), np.float32)), Tensor(np.array([0, target])), 1, 1.0, None, 1
         )
+
+
+@pytest.mark.parametrize(
+    ("horizon", "alone", "both"),
+    [("1.11.0", [-1.5, 2.5], [-1.5, 1.0]), ("1.12.1", [-1.5, 2.5], None), ("2.11.0", [-1.5, 2.5], None), ("2.12.1", None, None)],
+)
+def test_a_bound_that_is_no_number(horizon: str, alone: list[float] | None, both: list[float] | None) -> None:
+    clamp, x = resolve("aten::clamp", Release(horizon)), Tensor(np.array([-1.5, 2.5], np.float32))
+    for found, expected in ((clamp(x, math.nan, None), alone), (clamp(x, math.nan, 1.0), both)):
+        np.testing.assert_array_equal(found.array, [math.nan] * 2 if expected is None else expected)
+
+
+@pytest.mark.parametrize(("horizon", "strides"), [("1.4.0", (4, 1)), ("1.5.0", (1, 3)), ("2.13.0", (1, 3))])
+@pytest.mark.parametrize("name", ["zeros_like", "ones_like", "full_like"])
+def test_what_is_made_like_a_tensor_lies_as_it_does(horizon: str, strides: tuple[int, int], name: str) -> None:
+    make, given = resolve(f"aten::{name}", Release(horizon)), (2.0,) if name == "full_like" else ()
+    turned = Tensor(np.zeros((4, 3), np.float32).T)
+    assert make(turned, *given).strides == strides
+    assert make(turned, *given, memory_format=0).strides == (4, 1)
+    one = np.broadcast_to(np.zeros((2, 1, 4), np.float32), (2, 3, 4))
+    assert make(Tensor(one), *given).strides == (12, 4, 1)

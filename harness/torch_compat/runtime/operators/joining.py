@@ -93,9 +93,9 @@ def _cats() -> None:
     for since, promote, layout in (("1.0.0", False, ROW_MAJOR), ("1.6.0", True, AS_FIRST), ("1.12.0", True, AS_ALL)):
 
         def call(
-            tensors: Any, dim: int = 0, *, out: Tensor | None = None, promote: bool = promote, layout: int = layout
+            tensors: Any, dim: int = 0, *, out: Tensor | None = None, promote: bool = promote, _layout: int = layout
         ) -> Tensor:
-            array = _joined(tensors, dim, promote=promote, layout=layout)
+            array = _joined(tensors, dim, promote=promote, layout=_layout)
             return Tensor(array) if out is None else into(out, array)
 
         def stacked(tensors: Any, dim: int = 0, *, out: Tensor | None = None, promote: bool = promote) -> Tensor:

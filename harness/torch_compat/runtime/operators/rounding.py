@@ -189,13 +189,18 @@ def _clamp_old(low_wins: bool, self: Tensor, low: Bound, high: Bound) -> Tensor:
     return Tensor(_cut(array, *bounds, low_wins=low_wins))
 
 
-def _clamp(self: Tensor, low: Bound, high: Bound, element: Element = checked_bound) -> Tensor:
+def _clamp(self: Tensor, low: Bound, high: Bound, element: Element = checked_bound, *, lone: bool = True) -> Tensor:
     """The upper bound wins where they are reversed; a bound that is NaN makes everything NaN; both take part in promotion.
 
     Parameters:
         element: makes an element of a bound that is a number.
+        lone: whether a bound by itself does so, too; else it bounds nothing.
     """
     _nothing(low, high)
+    if not lone and self.array.dtype.kind not in "iub" and (low is None) != (high is None):
+        only = high if low is None else low
+        if only.__class__ is not Tensor and only is not None and math.isnan(only.real):
+            return Tensor(self.array.copy(order="K"))
     parts = [one for one in (self, low, high) if one is not None]
     if self.array.dtype.kind == "c":
         raise fail("clamp is not supported for complex types")
@@ -230,7 +235,12 @@ def clamp_1_8(self: Tensor, min: Bound = None, max: Bound = None) -> Tensor:  # 
 
 
 def clamp_1_12(self: Tensor, min: Bound = None, max: Bound = None) -> Tensor:  # noqa: A002
-    """1.12 to 2.14: a bound must be a number of the type; bytes take a negative one for what its bits are."""
+    """1.12 to 2.14: a bound must be a number of the type; bytes take a negative one for what its bits are. Up to 2.11 a lone NaN bounds nothing."""
+    return _clamp(self, min, max, lone=False)
+
+
+def clamp_2_12(self: Tensor, min: Bound = None, max: Bound = None) -> Tensor:  # noqa: A002
+    """2.12 to 2.14: also a bound by itself makes everything NaN."""
     return _clamp(self, min, max)
 
 
@@ -242,6 +252,7 @@ def clamp(self: Tensor, min: Bound = None, max: Bound = None) -> Tensor:  # noqa
 functional("clamp", "clip", inplace=True)(clamp_1_0)
 functional("clamp", "clip", inplace=True, since="1.8.0")(clamp_1_8)
 functional("clamp", "clip", inplace=True, since="1.12.0")(clamp_1_12)
+functional("clamp", "clip", inplace=True, since="2.12.0")(clamp_2_12)
 functional("clamp", "clip", inplace=True, since=BOUNDS_CUT)(clamp)
 functional("clamp_min", inplace=True)(lambda self, min: _clamp_old(False, self, min, None))  # noqa: A006
 functional("clamp_min", inplace=True, since="1.12.0")(lambda self, min: _clamp(self, min, None))  # noqa: A006
