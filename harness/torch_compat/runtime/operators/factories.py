@@ -35,7 +35,7 @@ from torch_compat.runtime.operators._common import (
     unaliased,
 )
 from torch_compat.runtime.registry import operator
-from torch_compat.runtime.tensor import Tensor
+from torch_compat.runtime.tensor import Tensor, dense, strided
 from torch_compat.runtime.values import Budget
 
 if TYPE_CHECKING:
@@ -88,11 +88,12 @@ PRESERVE = (None, 1)
 
 
 def _laid(array: Array, kind: np.dtype[Any], options: dict[str, Any]) -> Array:
-    """An array of the shape of another one, in its order where that has no dimension of one place for several elements."""
-    keeps = options.get("memory_format") in PRESERVE and all(
-        step or size == 1 for step, size in zip(array.strides, array.shape, strict=True)
-    )
-    return np.empty_like(array, kind, order="K" if keeps and array.size else "C", subok=False)
+    """An array of the shape of another one: with its strides where it has no holes, in its order where no place stands for several elements."""
+    keeps = array.size and options.get("memory_format") in PRESERVE
+    if keeps and dense(array):
+        return strided(np.empty(array.size, kind), array.shape, tuple(step // array.itemsize for step in array.strides), 0)
+    keeps = keeps and all(step or size == 1 for step, size in zip(array.strides, array.shape, strict=True))
+    return np.empty_like(array, kind, order="K" if keeps else "C", subok=False)
 
 
 def _filler(name: str, value: int) -> None:
