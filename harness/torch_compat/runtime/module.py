@@ -10,6 +10,7 @@ import numpy as np
 from torch_compat.errors import HarnessError, Raised
 from torch_compat.releases.release import Release
 from torch_compat.runtime import registry
+from torch_compat.runtime.doubts import doubts_of
 from torch_compat.runtime.exchange import Exchange, exchanged
 from torch_compat.runtime.faults import CALLED, translated
 from torch_compat.runtime.language.types import convert, parse_type, release_value
@@ -72,6 +73,8 @@ class Module:
         try:
             given = self._bind(info, args, keywords or {})
             program.slips.begin(method, self.object, given, info.types()[1:])
+            if not program.mobile:
+                registry.grad.doubts = doubts_of(program.horizon.release, self.object, info, given, info.types()[1:])
             with np.errstate(all="ignore"):  # torch knows no warnings of arithmetic
                 result = _hooked(self.object, info, given) if hooks else info.call(self.object, *given)
             program.slips.end(method)

@@ -10,6 +10,8 @@ from torch_compat.runtime.tensor import Tensor
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from torch_compat.runtime.doubts import Doubts
+
 __all__ = ["OUTS", "Function", "Grad", "Version", "grad", "operator", "registered"]
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
@@ -29,17 +31,20 @@ class Grad:
     Attributes:
         enabled: whether it does.
         written: the roots of views, by identity, of the call that runs or ran last.
+        doubts: what may require gradients in the call that runs, though nothing says so; None but in 1.6.
     """
 
-    __slots__ = ("enabled", "written")
+    __slots__ = ("doubts", "enabled", "written")
 
     def __init__(self) -> None:
         self.enabled = True
+        self.doubts: Doubts | None = None
         self.written: dict[int, Any] = {}
 
     def begin(self) -> None:
         """A call begins."""
         self.enabled = True
+        self.doubts = None
         self.written.clear()
 
     def reaches(self, tensor: Any) -> bool:

@@ -300,6 +300,8 @@ def _bordered(function: Callable[..., Any], kind: str, name: str, horizon: Relea
             _mark(result[0] if first_tracked else result)
             if args and result is args[0] and result.requires_grad and not result.is_detached:  # in place
                 grad.write(result)
+        elif grad.doubts is not None and tracks and grad.enabled:
+            grad.doubts.after(name, [*args, *keywords.values()], result)
         return result
 
     return call

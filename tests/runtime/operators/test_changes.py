@@ -48,7 +48,11 @@ WORDED = {
 """Versions that differ in the words, or the class, of an error alone."""
 
 
-LAID_OUT = {(f"aten::{name}", Release("1.10.0")) for name in ("nonzero", "nonzero_numpy", "where")}
+LAID_OUT = {
+    *((f"aten::{name}", Release("1.10.0")) for name in ("nonzero", "nonzero_numpy", "where")),
+    *((f"aten::{name}_like", Release("1.5.0")) for name in ("zeros", "ones", "empty", "full")),
+    ("aten::cat", Release("1.12.0")),
+}
 """Versions that differ in the strides of their results alone, by which no two results are told apart."""
 
 

@@ -128,6 +128,8 @@ CHANGES: list[tuple[str, tuple[Any, ...], dict[str, Any], str, str, str, str]] =
     ("_unique2", (t([False, True, True]), False, True, True), {}, "1.12.1", "(bool[2][True, False], int64[3][1, 0, 0], int64[2][2, 1])", "1.13.1", "(bool[2][False, True], int64[3][0, 1, 1], int64[2][1, 2])"),
     ("_unique", (t([5, 3, 8, 3]), False, True), {}, "2.1.2", "(int64[3][8, 3, 5], int64[4][2, 1, 0, 1])", "2.2.2", "(int64[3][3, 5, 8], int64[4][1, 0, 2, 0])"),
     ("clamp", (t([0.0, 1.0]), nan), {}, "2.11.0", "float32[2][0.0, 1.0]", "2.12.1", "float32[2][nan, nan]"),
+    ("clamp", (t([True, False]), nan), {}, "2.11.0", "float32[2][1.0, 0.0]", "2.12.1", "float32[2][nan, nan]"),
+    ("clamp", (t([1, 2]), None, nan), {}, "2.11.0", "float32[2][1.0, 2.0]", "2.12.1", "float32[2][nan, nan]"),
     ("clamp_", (t([0.0, 1.0]), None, nan), {}, "1.12.1", "float32[2][0.0, 1.0]", "2.15.0", "float32[2][nan, nan]"),
     ("clamp", (t([0.0, 1.0]), nan, 0.5), {}, "1.11.0", "float32[2][0.0, 0.5]", "1.12.1", "float32[2][nan, nan]"),
     ("isclose", (t([1, 3], "uint8"), t([2, 2], "uint8"), 0.0, 1.5), {}, "1.4.0", "bool[2][False, True]", "1.5.0", "bool[2][True, True]"),

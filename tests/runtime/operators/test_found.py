@@ -136,3 +136,113 @@ def test_tensors_of_an_archive_that_share_a_storage_share_no_gradients() -> None
     assert grad.reaches(of_view(first, first.array[:1]))
     assert not grad.reaches(other)
     grad.begin()
+
+
+TIED = [float(int(digit)) for digit in "01021012201201100220"]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "k", "largest", "places"),
+    [
+        ([0.0] * 4, 1, True, [2]),
+        (TIED, 3, True, [11, 8, 18]),
+        (TIED, 19, False, [19, 0, 9, 12, 5, 15, 16, 2, 14, 13, 10, 4, 1, 6, 17, 8, 18, 7, 3]),
+        (TIED * 4, 1, True, [3]),
+        ([1.0, math.nan, 2.0, math.nan, 0.0], 2, True, [1, 3]),
+    ],
+)
+def test_of_equal_elements_the_best_few_are_those_that_are_partitioned_to_the_front(
+    numbers: list[float], k: int, largest: bool, places: list[int]
+) -> None:
+    found = resolve("aten::topk", Release("2.13.0"))(Tensor(np.array(numbers, np.float32)), k, -1, largest, True)
+    assert found[1].array.tolist() == places
+
+
+@pytest.mark.parametrize(
+    ("horizon", "mixed", "alike"),
+    [
+        ("1.5.1", (48, 8, 4, 1), (48, 8, 4, 1)),
+        ("1.6.0", (48, 1, 24, 6), (48, 1, 24, 6)),
+        ("1.12.1", (48, 8, 4, 1), (48, 1, 24, 6)),
+    ],
+)
+def test_what_is_joined_lies_row_after_row_or_has_its_channels_last(
+    horizon: str, mixed: tuple[int, ...], alike: tuple[int, ...]
+) -> None:
+    last = np.zeros((1, 2, 4, 6), np.float32).transpose(0, 3, 1, 2)
+    cat = resolve("aten::cat", Release(horizon))
+    assert cat([Tensor(last), Tensor(np.ascontiguousarray(last))], 0).strides == mixed
+    assert cat([Tensor(last), Tensor(last)], 0).strides == alike
+    turned = np.zeros((2, 3, 4), np.float32).transpose(2, 0, 1)
+    assert cat([Tensor(turned), Tensor(turned)], 0).strides == (6, 3, 1)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "dilation", "padding", "stride", "said"),
+    [
+        ([4, 4], 1, 0, 1, r"sliding blocks as \(0, 1\)"),
+        ([2, 2], 1, 0, 0, "stride should be greater than zero"),
+        ([0, 2], 1, 0, 1, "kernel_size should be greater than zero"),
+        ([2, 2], 0, 0, 1, "dilation should be greater than zero"),
+        ([2, 2], 1, -1, 1, "padding should be non-negative"),
+    ],
+)
+def test_windows_that_nothing_has_are_refused(kernel: list[int], dilation: int, padding: int, stride: int, said: str) -> None:
+    unfold = resolve("aten::im2col", Release("2.13.0"))
+    with pytest.raises(Raised, match=said):
+        unfold(Tensor(np.zeros((1, 1, 3, 4), np.float32)), kernel, [dilation] * 2, [padding] * 2, [stride] * 2)
+
+
+@pytest.mark.parametrize(("size", "said"), [([4, 4], "number of sliding blocks 3 . 3 = 9"), ([2, 5], None)])
+def test_columns_that_make_no_picture_are_refused(size: list[int], said: str | None) -> None:
+    fold = resolve("aten::col2im", Release("2.13.0"))
+    columns = Tensor(np.ones((1, 4, 4), np.float32))
+    if said is None:
+        assert fold(columns, size, [2, 2], [1, 1], [0, 0], [1, 1]).shape == (1, 1, *size)
+    else:
+        with pytest.raises(Raised, match=said):
+            fold(columns, size, [2, 2], [1, 1], [0, 0], [1, 1])
+
+
+@pytest.mark.parametrize(("horizon", "expected"), [("1.9.1", None), ("1.10.0", [4.0, 1.0, 4.0]), ("2.13.0", [4.0, 1.0, 4.0])])
+def test_one_number_of_another_type_is_written_where_a_mask_is(horizon: str, expected: list[float] | None) -> None:
+    put, mask = resolve("aten::index_put_", Release(horizon)), Tensor(np.array([True, False, True]))
+    target, value = Tensor(np.arange(3, dtype=np.float32)), Tensor(np.array(4))
+    if expected is None:
+        with pytest.raises(Raised, match="dtypes match"):
+            put(target, [mask], value)
+    else:
+        assert put(target, [mask], value).array.tolist() == expected
+    with pytest.raises(Raised, match="dtypes match"):
+        put(Tensor(np.arange(3, dtype=np.float32)), [Tensor(np.array([0]))], value)
+
+
+@pytest.mark.parametrize("target", [-100, 3])
+def test_a_class_that_there_is_not_is_refused(target: int) -> None:
+    with pytest.raises(Raised, match="out of range"):
+        resolve("aten::multi_margin_loss", Release("2.13.0"))(
+            Tensor(np.ones((2, 3), np.float32)), Tensor(np.array([0, target])), 1, 1.0, None, 1
+        )
+
+
+@pytest.mark.parametrize(
+    ("horizon", "alone", "both"),
+    [("1.11.0", [-1.5, 2.5], [-1.5, 1.0]), ("1.12.1", [-1.5, 2.5], None), ("2.11.0", [-1.5, 2.5], None), ("2.12.1", None, None)],
+)
+def test_a_bound_that_is_no_number(horizon: str, alone: list[float] | None, both: list[float] | None) -> None:
+    clamp, x = resolve("aten::clamp", Release(horizon)), Tensor(np.array([-1.5, 2.5], np.float32))
+    for found, expected in ((clamp(x, math.nan, None), alone), (clamp(x, math.nan, 1.0), both)):
+        np.testing.assert_array_equal(found.array, [math.nan] * 2 if expected is None else expected)
+
+
+@pytest.mark.parametrize(("horizon", "strides"), [("1.4.0", (4, 1)), ("1.5.0", (1, 3)), ("2.13.0", (1, 3))])
+@pytest.mark.parametrize("name", ["zeros_like", "ones_like", "full_like"])
+def test_what_is_made_like_a_tensor_lies_as_it_does(horizon: str, strides: tuple[int, int], name: str) -> None:
+    make, given = resolve(f"aten::{name}", Release(horizon)), (2.0,) if name == "full_like" else ()
+    turned = Tensor(np.zeros((4, 3), np.float32).T)
+    assert make(turned, *given).strides == strides
+    assert make(turned, *given, memory_format=0).strides == (4, 1)
+    row = np.zeros((1, 4), np.float32).T
+    assert make(Tensor(row), *given).strides == ((1, 1) if horizon == "1.4.0" else (1, 4))
+    one = np.broadcast_to(np.zeros((2, 1, 4), np.float32), (2, 3, 4))
+    assert make(Tensor(one), *given).strides == (12, 4, 1)

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from torch_compat.releases.release import Release
+from torch_compat.runtime.operators._sums import ordered_sum
 from torch_compat.runtime.registry import resolve
 from torch_compat.runtime.tensor import Tensor
 
@@ -102,3 +103,22 @@ def test_means_of_nothing_give_no_warning(name: str, args: tuple[Any, ...], dtyp
     with np.errstate(all="ignore"):  # as around each call of a program
         result = resolve(f"aten::{name}", Release("2.15.0"))(*given)
     assert np.isnan(result.array).all()
+
+
+@pytest.mark.parametrize(
+    ("count", "cascades", "expected"),
+    [
+        (5, True, "0x1.4fc09c1f10b09p+21"),
+        (5, False, "0x1.4fc09c1f10b08p+21"),
+        (37, True, "0x1.4cecf283edbd6p+21"),
+        (37, False, "0x1.4cecf283edbd4p+21"),
+        (130, True, "0x1.4ce04bef7b585p+21"),
+        (130, False, "0x1.4ce04bef7b585p+21"),
+    ],
+)
+def test_doubles_are_added_four_lanes_at_a_time(count: int, cascades: bool, expected: str) -> None:
+    """As 1.6.0 and 2.13.0 answer."""
+    numbers = np.array([(-1) ** n * 1e6 / (n * n + 0.3) for n in range(count)])
+    found = ordered_sum(numbers, (0,), cascades=cascades)
+    assert found is not None
+    assert float(found).hex() == expected

@@ -1,6 +1,6 @@
-"""Sums of float32 in the order in which torch adds, so that they come out the same to the last bit.
+"""Sums of float32 and float64 in the order in which torch adds, so that they come out the same to the last bit.
 
-Since 1.7 rows are added in cascades, eight lanes of a vector at a time where elements lie side by side; before, four vectors at a time, and
+Since 1.7 rows are added in cascades, the lanes of a vector (eight of float32, four of float64) at a time where elements lie side by side; before, four vectors at a time, and
 one element after the other where there are fewer than fill them. What lies in memory in another way, and what is large, is summed in double
 precision and rounded once, which is as near as another order comes.
 """
@@ -16,7 +16,8 @@ from torch_compat.runtime.operators._common import FLOAT32, FLOAT64, Array
 
 __all__ = ["lanes_sum", "mean_of", "ordered_sum"]
 
-LANES = 8  # of a vector of 32 bytes, which the recorded releases compute with
+VECTOR = 32  # bytes, which the recorded releases compute with
+LANES = VECTOR // 4  # of float32
 LEVELS = 4
 LARGEST = 1 << 14  # elements that are worth the rounds of a loop of Python
 
@@ -30,12 +31,12 @@ def mean_of(array: Array, axis: int | tuple[int, ...] | None = None, *, keepdims
 
 
 def ordered_sum(array: Array, dims: tuple[int, ...], *, keepdims: bool = False, cascades: bool = True) -> Array | None:
-    """The sum of an array of float32 over dimensions; None where the order is not known, or not worth it.
+    """The sum of an array of float32 or float64 over dimensions; None where the order is not known, or not worth it.
 
     Parameters:
         cascades: whether as since 1.7.
     """
-    if array.dtype != FLOAT32 or not 0 < array.size <= LARGEST:
+    if array.dtype not in (FLOAT32, FLOAT64) or not 0 < array.size <= LARGEST:
         return None
     order = sorted(range(array.ndim), key=lambda at: -array.strides[at])  # dimensions as they lie in memory
     turned = array.transpose(order)
@@ -52,7 +53,7 @@ def ordered_sum(array: Array, dims: tuple[int, ...], *, keepdims: bool = False, 
     kept = [at for at in order if at not in dims]
     found = found.reshape([array.shape[at] for at in kept]).transpose([kept.index(at) for at in sorted(kept)])
     shape = [1 if at in dims else size for at, size in enumerate(array.shape) if keepdims or at not in dims]
-    return np.ascontiguousarray(found, FLOAT32).reshape(shape)
+    return np.ascontiguousarray(found, array.dtype).reshape(shape)
 
 
 def _parts(summed: list[int]) -> tuple[slice, slice, slice]:
@@ -65,10 +66,11 @@ def _inner(rows: Array, *, cascades: bool) -> Array:
     columns = np.ascontiguousarray(rows.T)
     if not cascades:
         return _by_four(columns)
-    if size < LANES:
+    wide = VECTOR // rows.itemsize
+    if size < wide:
         return _row(columns)
-    whole = size // LANES * LANES
-    lanes = _row(columns[:whole].reshape(-1, LANES, len(rows)))
+    whole = size // wide * wide
+    lanes = _row(columns[:whole].reshape(-1, wide, len(rows)))
     return _one_by_one(np.concatenate([columns[whole:], lanes]))
 
 
@@ -84,7 +86,8 @@ def _outer(rows: Array, *, cascades: bool) -> Array:
     if not cascades:
         return _one_by_one(rows)
     columns = rows.shape[1]
-    width = 4 * LANES if columns >= LANES else 4
+    wide = VECTOR // rows.itemsize
+    width = 4 * wide if columns >= wide else 4
     whole = columns // width * width
     parts: list[Any] = []
     if whole:
@@ -99,7 +102,7 @@ def _cascade(rows: Array) -> Array:
     size = len(rows)
     power = max(4, (math.ceil(math.log2(size)) if size > 1 else 0) // LEVELS)
     step = 1 << power
-    levels = [np.zeros(rows.shape[1:], FLOAT32) for _ in range(LEVELS)]
+    levels = [np.zeros(rows.shape[1:], rows.dtype) for _ in range(LEVELS)]
     at = 0
     while at + step <= size:
         for _ in range(step):
@@ -120,7 +123,7 @@ def _cascade(rows: Array) -> Array:
 def _row(rows: Array) -> Array:
     """Four sums of every fourth row each, and then these."""
     count = len(rows) // 4
-    sums = _cascade(rows[: count * 4].reshape(count, 4, *rows.shape[1:])) if count else np.zeros((4, *rows.shape[1:]), FLOAT32)
+    sums = _cascade(rows[: count * 4].reshape(count, 4, *rows.shape[1:])) if count else np.zeros((4, *rows.shape[1:]), rows.dtype)
     total = sums[0]
     for one in (*rows[count * 4 :], *sums[1:]):
         total = total + one
@@ -129,10 +132,11 @@ def _row(rows: Array) -> Array:
 
 def _by_four(columns: Array) -> Array:
     """As up to 1.6: four vectors at a time, and what is left one after the other."""
-    whole = len(columns) // (4 * LANES) * 4 * LANES
+    wide = VECTOR // columns.itemsize
+    whole = len(columns) // (4 * wide) * 4 * wide
     if not whole:
         return _one_by_one(columns)
-    sums = _one_by_one(columns[:whole].reshape(-1, 4, LANES, *columns.shape[1:]))
+    sums = _one_by_one(columns[:whole].reshape(-1, 4, wide, *columns.shape[1:]))
     lanes = (sums[0] + sums[1]) + (sums[2] + sums[3])
     return _one_by_one(np.concatenate([_one_by_one(lanes)[None], columns[whole:]]))
 

@@ -266,6 +266,8 @@ def _two(**given: Any) -> None:
             raise fail(f"It is expected {name} equals to 2, but got size {len(value)}")
         if name != "padding" and any(one <= 0 for one in value):
             raise fail(f"{name} should be greater than zero, but got {list(value)}")
+        if any(one < 0 for one in value):
+            raise fail(f"{name} should be non-negative, but got {list(value)}")
 
 
 ALONE = "1.11.0"
@@ -277,6 +279,15 @@ def _give_batch(self: Tensor, ndim: int) -> None:
         self.array = self.array[None]
 
 
+def _blocks(
+    size: tuple[int, ...], kernel: tuple[int, ...], dilation: tuple[int, ...], padding: tuple[int, ...], stride: tuple[int, ...]
+) -> tuple[int, ...]:
+    """How many windows there are along each dimension, possibly none."""
+    return tuple(
+        (one + 2 * b - e * (c - 1) - 1) // f + 1 for one, b, e, c, f in zip(size, padding, dilation, kernel, stride, strict=True)
+    )
+
+
 @operator("aten::im2col", since=ALONE)
 @operator("aten::unfold_nd")
 def im2col(self: Tensor, kernel_size: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes) -> Tensor:
@@ -286,7 +297,12 @@ def im2col(self: Tensor, kernel_size: Sizes, dilation: Sizes, padding: Sizes, st
     alone = x.ndim == 3
     full = x[None] if alone else x
     k, d, p, s = (sizes(one, 2) for one in (kernel_size, dilation, padding, stride))
-    out = tuple((size + 2 * b - e * (c - 1) - 1) // f + 1 for size, b, e, c, f in zip(full.shape[2:], p, d, k, s, strict=True))
+    out = _blocks(full.shape[2:], k, d, p, s)
+    if min(out) < 1:
+        raise fail(
+            f"Given input with spatial size {full.shape[2:]}, kernel_size={k}, dilation={d}, padding={p}, calculated shape of the array of "
+            f"sliding blocks as {out}, but its components must be at least one."
+        )
     sized(*full.shape[:2], full.shape[2] + 2 * p[0], full.shape[3] + 2 * p[1])
     wide = np.pad(full, [(0, 0), (0, 0), (p[0], p[0]), (p[1], p[1])])
     seen = windows(wide, k, s, d, out).transpose(0, 1, 4, 5, 2, 3)
@@ -307,7 +323,17 @@ def col2im(self: Tensor, output_size: Sizes, kernel_size: Sizes, dilation: Sizes
         )
     full = x[None] if alone else x
     o, k, d, p, s = (sizes(one, 2) for one in (output_size, kernel_size, dilation, padding, stride))
-    out = tuple((size + 2 * b - e * (c - 1) - 1) // f + 1 for size, b, e, c, f in zip(o, p, d, k, s, strict=True))
+    out = _blocks(o, k, d, p, s)
+    if full.shape[1] % (k[0] * k[1]):
+        raise fail(
+            "Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got "
+            f"input.size(1)={full.shape[1]} and kernel_size={k}."
+        )
+    if full.shape[2] != math.prod(out):
+        raise fail(
+            f"Given output_size={o}, kernel_size={k}, dilation={d}, padding={p}, stride={s}, expected size of input's dimension 2 to match the "
+            f"calculated number of sliding blocks {out[0]} * {out[1]} = {math.prod(out)}, but got input.size(2)={full.shape[2]}."
+        )
     channels = full.shape[1] // (k[0] * k[1])
     parts = full.reshape(full.shape[0], channels, k[0], k[1], *out)
     sized(full.shape[0], channels, o[0] + 2 * p[0], o[1] + 2 * p[1])

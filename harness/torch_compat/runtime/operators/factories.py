@@ -35,7 +35,7 @@ from torch_compat.runtime.operators._common import (
     unaliased,
 )
 from torch_compat.runtime.registry import operator
-from torch_compat.runtime.tensor import Tensor
+from torch_compat.runtime.tensor import Tensor, dense, strided
 from torch_compat.runtime.values import Budget
 
 if TYPE_CHECKING:
@@ -81,6 +81,21 @@ def _kind(dtype: Any, otherwise: np.dtype[Any], out: Tensor | None) -> np.dtype[
     return any_dtype(dtype, otherwise) if out is None else out.array.dtype
 
 
+KEEPS_ORDER = "1.5.0"
+"""From here on what is made like a tensor lies in memory as it does."""
+PRESERVE = (None, 1)
+"""The memory formats that say so, the second by its number."""
+
+
+def _laid(array: Array, kind: np.dtype[Any], options: dict[str, Any]) -> Array:
+    """An array of the shape of another one: with its strides where it has no holes, in its order where no place stands for several elements."""
+    keeps = array.size and options.get("memory_format") in PRESERVE
+    if keeps and dense(array):
+        return strided(np.empty(array.size, kind), array.shape, tuple(step // array.itemsize for step in array.strides), 0)
+    keeps = keeps and all(step or size == 1 for step, size in zip(array.strides, array.shape, strict=True))
+    return np.empty_like(array, kind, order="K" if keeps else "C", subok=False)
+
+
 def _filler(name: str, value: int) -> None:
     def call(size: Any, *, dtype: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
         check_options(options)
@@ -90,12 +105,19 @@ def _filler(name: str, value: int) -> None:
         check_options(options)
         return to_out(np.full(self.array.shape, value, _kind(dtype, self.array.dtype, out)), out)
 
+    def laid(self: Tensor, *, dtype: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
+        check_options(options)
+        array = _laid(self.array, _kind(dtype, self.array.dtype, out), options)
+        array[...] = value
+        return to_out(array, out)
+
     def new(self: Tensor, size: Any, *, dtype: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
         check_options(options)
         return to_out(np.full(to_size(size), value, _kind(dtype, self.array.dtype, out)), out)
 
     operator(f"aten::{name}", gradient=False)(call)
     operator(f"aten::{name}_like", gradient=False)(like)
+    operator(f"aten::{name}_like", since=KEEPS_ORDER, gradient=False)(laid)
     operator(f"aten::new_{name}", gradient=False)(new)
 
 
@@ -156,11 +178,13 @@ _fulls()
 
 
 def _fulls_of_others() -> None:
-    def version(since: str, element: Element) -> None:
+    def version(since: str, element: Element, *, keeps: bool = True, alone: bool = False) -> None:
         def like(self: Tensor, fill_value: Scalar, *, dtype: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
             check_options(options)
             kind = _kind(dtype, self.array.dtype, out)
-            return to_out(np.full(self.array.shape, element(fill_value, kind, self.array.size), kind), out)
+            array = _laid(self.array, kind, options if keeps else {"memory_format": 0})
+            array[...] = element(fill_value, kind, array.size)
+            return to_out(array, out)
 
         def new(
             self: Tensor, size: Any, fill_value: Scalar, *, dtype: Any = None, out: Tensor | None = None, **options: Any
@@ -177,10 +201,13 @@ def _fulls_of_others() -> None:
             return to_out(element(s, _kind(dtype, default_type(), out), 1), out)
 
         operator("aten::full_like", since=since, gradient=False)(like)
+        if alone:
+            return
         operator("aten::new_full", since=since, gradient=False)(new)
         operator("aten::scalar_tensor", since=since, gradient=False)(scalar)
 
-    version("1.0.0", checked_filler)
+    version("1.0.0", checked_filler, keeps=False)
+    version(KEEPS_ORDER, checked_filler, alone=True)
     version("2.8.0", filled_scalar)
 
 

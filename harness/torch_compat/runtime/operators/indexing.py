@@ -108,9 +108,13 @@ def _one_mask(indices: Any) -> bool:
     return len(found) == 1 and found[0].dtype in MASKS
 
 
-def index_put_of(self: Tensor, indices: Any, values: Tensor, *, accumulate: bool, ints: bool = True) -> Tensor:
+def index_put_of(
+    self: Tensor, indices: Any, values: Tensor, *, accumulate: bool, ints: bool = True, converts: bool = True
+) -> Tensor:
     """Write elements at places, or add to them one after the other."""
     target, value = self.array, values.array
+    if value.dtype != target.dtype and converts and value.size == 1 and not accumulate and _one_mask(indices):
+        value = checked_scalar(values.item(), target.dtype).reshape(value.shape)
     if value.dtype != target.dtype:
         raise fail(
             f"Index put requires the source and destination dtypes match, got {words(target.dtype)} for the destination and {words(value.dtype)} for "
@@ -135,8 +139,8 @@ def index_put_of(self: Tensor, indices: Any, values: Tensor, *, accumulate: bool
     return self
 
 
-def _indexing(since: str, *, ints: bool) -> None:
-    """Elements at places, read and written; places of int32 are taken, or not."""
+def _indexing(since: str, *, ints: bool, converts: bool) -> None:
+    """Elements at places, read and written; places of int32 are taken, or not, and one number of another type where a mask is."""
 
     def index(self: Tensor, indices: Any) -> Tensor:
         if not indices:
@@ -145,16 +149,17 @@ def _indexing(since: str, *, ints: bool) -> None:
         return Tensor(np.asarray(self.array[_index(self.array, indices, ints=ints)]).copy())
 
     def index_put_(self: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
-        return index_put_of(self, indices, values, accumulate=accumulate, ints=ints)
+        return index_put_of(self, indices, values, accumulate=accumulate, ints=ints, converts=converts)
 
     def index_put_impl_(self: Tensor, indices: Any, values: Tensor, accumulate: bool = False, unsafe: bool = False) -> Tensor:
         del unsafe  # they are checked, whatever it says
-        return index_put_of(self, indices, values, accumulate=accumulate, ints=ints)
+        return index_put_of(self, indices, values, accumulate=accumulate, ints=ints, converts=converts)
 
     def index_put(self: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
-        return index_put_of(Tensor(self.array.copy()), indices, values, accumulate=accumulate, ints=ints)
+        return index_put_of(Tensor(self.array.copy()), indices, values, accumulate=accumulate, ints=ints, converts=converts)
 
-    operator("aten::index", since=since)(index)
+    if ints or not converts:
+        operator("aten::index", since=since)(index)
     operator("aten::index_put_", since=since)(index_put_)
     operator("aten::_index_put_impl_", since=since)(index_put_impl_)
     operator("aten::index_put", since=since)(index_put)
@@ -163,8 +168,9 @@ def _indexing(since: str, *, ints: bool) -> None:
         operator("aten::_unsafe_index_put")(index_put)
 
 
-_indexing("1.0.0", ints=False)
-_indexing("2.0.0", ints=True)
+_indexing("1.0.0", ints=False, converts=False)
+_indexing("1.10.0", ints=False, converts=True)
+_indexing("2.0.0", ints=True, converts=True)
 
 
 # ------------------------------------------------------------------------------------------------------- along a dimension

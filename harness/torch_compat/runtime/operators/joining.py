@@ -33,7 +33,24 @@ from torch_compat.runtime.values import raised
 MOST_DIMENSIONS = 32  # of an array of any numpy
 
 
-def _joined(tensors: Any, dim: int, *, promote: bool) -> Array:
+def _channels_last(array: Array) -> bool:
+    """Whether the channels of pictures or volumes stand last in memory, as ``suggest_memory_format`` decides it."""
+    if array.ndim not in {4, 5}:
+        return False
+    least = 0
+    for at in (1, *range(array.ndim - 1, 1, -1), 0):
+        size, step = array.shape[at], array.strides[at]
+        if not size or step < least or (at == 0 and least == array.strides[1]):
+            return False
+        least = step * max(size, 1)
+    return True
+
+
+ROW_MAJOR, AS_FIRST, AS_ALL = range(3)
+"""How what is joined lies in memory: up to 1.5 row by row; up to 1.11 like the first; then like all, if they agree."""
+
+
+def _joined(tensors: Any, dim: int, *, promote: bool, layout: int = ROW_MAJOR) -> Array:
     arrays = [one.array for one in tensors]
     if not arrays:
         raise fail("torch.cat(): expected a non-empty list of Tensors")
@@ -64,14 +81,21 @@ def _joined(tensors: Any, dim: int, *, promote: bool) -> Array:
                     f"Sizes of tensors must match except in dimension {at}. Expected size {a} but got size {b} for tensor number {place} in the list."
                 )
     sized(sum(one.size for one in kept))
-    return np.concatenate([cast(one, kind) for one in kept], axis=at)
+    parts = [cast(one, kind) for one in kept]
+    deciding = kept if layout == AS_ALL else kept[:1] if layout == AS_FIRST else []
+    if deciding and all(_channels_last(one) for one in deciding):
+        apart = np.concatenate([np.moveaxis(one, 1, -1) for one in parts], axis=-1 if at == 1 else max(at - 1, 0))
+        return np.moveaxis(np.ascontiguousarray(apart), -1, 1)
+    return np.ascontiguousarray(np.concatenate(parts, axis=at))
 
 
 def _cats() -> None:
-    for since, promote in (("1.0.0", False), ("1.6.0", True)):
+    for since, promote, layout in (("1.0.0", False, ROW_MAJOR), ("1.6.0", True, AS_FIRST), ("1.12.0", True, AS_ALL)):
 
-        def call(tensors: Any, dim: int = 0, *, out: Tensor | None = None, promote: bool = promote) -> Tensor:
-            array = _joined(tensors, dim, promote=promote)
+        def call(
+            tensors: Any, dim: int = 0, *, out: Tensor | None = None, promote: bool = promote, _layout: int = layout
+        ) -> Tensor:
+            array = _joined(tensors, dim, promote=promote, layout=_layout)
             return Tensor(array) if out is None else into(out, array)
 
         def stacked(tensors: Any, dim: int = 0, *, out: Tensor | None = None, promote: bool = promote) -> Tensor:
@@ -88,7 +112,8 @@ def _cats() -> None:
             return Tensor(array) if out is None else into(out, array)
 
         operator("aten::cat", "aten::concat", "aten::concatenate", "aten::_cat", since=since)(call)
-        operator("aten::stack", "aten::_stack", since=since)(stacked)
+        if layout != AS_ALL:
+            operator("aten::stack", "aten::_stack", since=since)(stacked)
 
 
 _cats()

@@ -459,6 +459,8 @@ def multi_margin_loss(
             f"multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples. Expected target size [{len(rows)}], but got {list(target.array.shape)}."
         )
     y = target.array.reshape(-1)
+    if y.size and not (y.min() >= 0 and y.max() < rows.shape[1]):
+        raise fail("multi_margin_loss: target out of range")
     own = rows[np.arange(len(rows)), y]
     if p.real not in {1, 2}:
         raise fail("only p == 1 and p == 2 supported")

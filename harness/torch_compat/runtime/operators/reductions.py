@@ -49,7 +49,7 @@ MAY_BE_EMPTY = Release("1.9.0")
 
 
 def exact_sum(array: Array, dims: tuple[int, ...], *, keepdims: bool = False, cascades: bool = True) -> Array:
-    """Sums of float32 in torch's own order where that is known; else, and of what is narrower, in double precision, rounded once."""
+    """Sums of float32 and float64 in torch's own order where that is known; else, and of what is narrower, in double precision, rounded once."""
     ordered = ordered_sum(array, dims, keepdims=keepdims, cascades=cascades)
     if ordered is not None:
         return ordered
@@ -129,7 +129,7 @@ def mean(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = 
     count = math.prod(array.shape[one] for one in found)
     ordered = ordered_sum(array, found, keepdims=keepdim)
     if ordered is not None:
-        return Tensor(ordered / np.asarray(count, FLOAT32))
+        return Tensor(ordered / np.asarray(count, array.dtype))
     exact = array.astype(FLOAT64) if array.dtype.kind != "c" else array.astype(np.complex128)
     total = np.asarray(exact.sum(axis=found, keepdims=keepdim))
     return Tensor((total / np.asarray(float(count))).astype(array.dtype))

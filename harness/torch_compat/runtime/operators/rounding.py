@@ -234,7 +234,7 @@ def clamp_1_12(self: Tensor, min: Bound = None, max: Bound = None) -> Tensor:  #
     """1.12 to 2.11: one bound alone bounds nothing where it is NaN."""
     alone = [one for one in (min, max) if one is not None]
     if len(alone) == 1 and alone[0].__class__ is float and math.isnan(alone[0]) and self.array.dtype.kind != "c":
-        return _clamp(self, math.nan if self.array.dtype == BOOL else -math.inf, None)
+        return _clamp(self, -math.inf, None)
     return _clamp(self, min, max)
 
 

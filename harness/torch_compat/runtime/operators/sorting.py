@@ -13,6 +13,7 @@ from torch_compat.errors import Unsupported
 from torch_compat.runtime import dtypes
 from torch_compat.runtime.hash_order import number_hash, unordered_set
 from torch_compat.runtime.limits import meter
+from torch_compat.runtime.operators import _algorithms as algorithms
 from torch_compat.runtime.operators._common import (
     FLOAT64,
     HALVES,
@@ -121,8 +122,43 @@ def topk(self: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool
         return Tensor(array.copy()), Tensor(np.zeros((), INT64))
     if not 0 <= k <= array.shape[at]:
         raise fail("selected index k out of range")
-    places = np.ascontiguousarray(np.take(order(array, at, descending=largest), np.arange(k), axis=at))
-    return Tensor(np.take_along_axis(array, places, axis=at)), Tensor(places)
+    places = order(array, at, descending=largest)
+    ranked = np.take_along_axis(array, places, axis=at)
+    if k and _ties(ranked, at):
+        looped(array.size // array.shape[at], array.shape[at])
+        places = np.apply_along_axis(_partitioned, at, array, k, largest=largest)
+        return Tensor(np.take_along_axis(array, places, axis=at)), Tensor(places)
+    first = np.ascontiguousarray(np.take(places, np.arange(k), axis=at))
+    return Tensor(np.take_along_axis(array, first, axis=at)), Tensor(first)
+
+
+def _ties(ranked: Array, at: int) -> bool:
+    """Whether two neighbours of something that is sorted are equal, also not-a-number."""
+    a, b = np.take(ranked, np.arange(1, ranked.shape[at]), axis=at), np.take(ranked, np.arange(ranked.shape[at] - 1), axis=at)
+    return bool(((a == b) | ((a != a) & (b != b))).any())  # noqa: PLR0124
+
+
+PARTIAL = 64
+"""From this many elements for each that is asked for on, releases sort a part, else they partition (``TopKImpl.h``)."""
+
+
+def _partitioned(values: Array, k: int, *, largest: bool) -> Array:
+    """The places of the best few, of equal ones those that the algorithms of the C++ library of GNU leave in front, as from 1.2 on."""
+    numbers = wide(values).tolist()
+
+    def before(a: int, b: int) -> bool:
+        x, y = numbers[a], numbers[b]
+        if largest:
+            return bool((x != x and y == y) or x > y)  # noqa: PLR0124
+        return bool((x == x and y != y) or x < y)  # noqa: PLR0124
+
+    places = list(range(len(numbers)))
+    if k * PARTIAL <= len(numbers):
+        algorithms.partial_sort(places, k, before)
+    else:
+        algorithms.nth_element(places, k - 1, before)
+        algorithms.sort(places, k - 1, before)
+    return np.array(places[:k], np.int64)
 
 
 # -------------------------------------------------------------------------------------------------------------- distinct

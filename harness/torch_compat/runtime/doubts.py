@@ -1,0 +1,238 @@
+"""What requires gradients in 1.6 although nothing that it is computed from does.
+
+The executor of 1.6 decides before it runs a method which values may require gradients, by their types: of a tensor of which it knows
+nothing, it assumes that it does. What it differentiates then requires gradients, whatever came. Measured with 1.6.0:
+
+* Nothing happens unless an argument may require gradients: a list or dictionary of tensors, an optional tensor, or a module that has, anywhere below, a
+  parameter that does, a list or dictionary of tensors, or a tensor that the method sets.
+* In doubt are then the tensors of such a module, those of lists and dictionaries, what operators make of a list of tensors or give in one,
+  and what is computed of something in doubt.
+* Operators with a derivative that the executor knows make a group with those that they follow. Of a group of five nodes or more, all
+  results require gradients; of a smaller one, none does. Constants are nodes, and the sizes by which gradients are summed where
+  two tensors have been broadcast.
+
+Not modelled: elements of lists that the method makes, what it reads again after it has set it, values that are None in another branch,
+groups that a branch or loop divides, and constants that two operators share.
+"""
+
+from __future__ import annotations
+
+import dis
+from typing import TYPE_CHECKING, Any
+
+from torch_compat.releases.release import Release
+from torch_compat.runtime.dtypes import FLOATING
+from torch_compat.runtime.tensor import Tensor
+from torch_compat.runtime.values import ScriptObject
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import CodeType
+
+    from torch_compat.runtime.language.names import FunctionInfo
+    from torch_compat.runtime.language.types import Type
+
+SINCE, UNTIL = Release("1.6.0"), Release("1.7.0")
+
+ENOUGH = 5
+"""Of so many nodes is a group that is differentiated."""
+
+WITH_TENSOR = {
+    "add": 5,
+    "sub": 5,
+    "mul": 4,
+    "div": 4,
+    "pow": 4,
+    "max": 4,
+    "min": 4,
+    "where": 5,
+    "lerp": 5,
+    "addcmul": 5,
+    "addmm": 4,
+}
+"""How many nodes an operator of several tensors has."""
+
+NODES = {
+    **dict.fromkeys(
+        (
+            "abs", "atan", "ceil", "cos", "dot", "erf", "exp", "floor", "log", "log1p", "matmul", "neg", "reciprocal", "relu", "round", "rsqrt",
+            "sigmoid", "sin", "sqrt", "t", "tan", "tanh",
+        ),
+        1,
+    ),
+    **dict.fromkeys(
+        (
+            "add", "bmm", "contiguous", "div", "fmod", "mm", "mul", "permute", "pow", "remainder", "squeeze", "std", "sub", "transpose", "unsqueeze",
+        ),
+        2,
+    ),
+    **dict.fromkeys(
+        (
+            "clamp", "gather", "index_select", "layer_norm", "log_softmax", "logsumexp", "rsub", "softmax", "split", "sum", "topk", "unbind",
+        ),
+        3,
+    ),
+    "var": 4,
+    **dict.fromkeys(("cat", "embedding", "mean"), 5),
+}  # fmt: skip
+"""How many nodes any other operator has whose derivative the executor knows."""
+
+APART = frozenset({"gather", "index_select", "layer_norm", "sum", "topk"})
+"""Those that begin a group of their own."""
+
+LISTS = frozenset({"cat", "stack", "index", "meshgrid", "einsum", "broadcast_tensors", "split", "split_with_sizes", "unbind"})
+"""Operators of lists of tensors, or that give one."""
+
+
+class Differentiated:
+    """Operators that follow each other, and are differentiated together or not at all.
+
+    Attributes:
+        nodes: how many nodes they have.
+        made: their results.
+    """
+
+    __slots__ = ("made", "nodes")
+
+    def __init__(self) -> None:
+        self.nodes = 0
+        self.made: list[Tensor] = []
+
+
+class Doubts:
+    """The tensors of one call that may require gradients.
+
+    Attributes:
+        known: them, by identity, and the group that made them, if one did.
+    """
+
+    __slots__ = ("known",)
+
+    def __init__(self) -> None:
+        self.known: dict[int, tuple[Tensor, Differentiated | None]] = {}
+
+    def suspect(self, value: Any) -> None:
+        """Take each tensor in a value for one that may require gradients."""
+        for one in _tensors(value):
+            if not one.requires_grad:
+                self.known.setdefault(id(one), (one, None))
+
+    def after(self, name: str, given: list[Any], result: Any) -> None:
+        """An operator has been called: decide of its results."""
+        tensors = [one for value in given for one in _tensors(value)]
+        doubted = [found for one in tensors if (found := self.known.get(id(one))) is not None]
+        if not (doubted or name in LISTS) or name == "detach":
+            return
+        theirs = {id(one) for one in tensors}
+        made = [one for one in _tensors(result) if id(one) not in theirs]
+        nodes = WITH_TENSOR.get(name) if len(tensors) > 1 else None
+        nodes = NODES.get(name) if nodes is None else nodes
+        if nodes is None:
+            self.known.update((id(one), (one, None)) for one in made)
+            return
+        group = Differentiated()
+        group.nodes = nodes
+        group.made = made
+        before = [] if name in APART else [one for _, one in doubted if one is not None]
+        for one in {id(one): one for one in before}.values():
+            group.nodes += one.nodes
+            group.made = [*one.made, *group.made]
+        whole = group.nodes >= ENOUGH and not (name == "cat" and any(one.dtype.category < FLOATING for one in tensors))
+        for tensor in group.made:
+            if whole and tensor.dtype.category >= FLOATING:
+                tensor.requires_grad, tensor.is_leaf = True, False
+                self.known.pop(id(tensor), None)
+            else:
+                self.known[id(tensor)] = (tensor, group)
+
+
+def doubts_of(release: Release, object_: ScriptObject, info: FunctionInfo, args: list[Any], types: list[Type]) -> Doubts | None:
+    """The doubts with which a call of a method begins; None if there is no reason for any."""
+    if not SINCE <= release < UNTIL:
+        return None
+    written = _written(object_, info)
+    found = Doubts()
+    reason = False
+    for value, type_ in zip(args, types, strict=False):
+        if _holds_tensors(type_) or (type_.kind == "Optional" and type_.args[0].kind == "Tensor"):
+            found.suspect(value)
+            reason = True
+        elif any(one.requires_grad for one in _tensors(value)):
+            reason = True
+    seen: dict[int, bool] = {}
+    reason = _look_at(object_, written, found, seen) or reason
+    return found if reason else None
+
+
+def _look_at(object_: ScriptObject, written: frozenset[str], found: Doubts, seen: dict[int, bool]) -> bool:
+    """Whether an object of a module may require gradients; what it and the modules in it hold is then in doubt."""
+    if id(object_) in seen:
+        return seen[id(object_)]
+    seen[id(object_)] = False
+    doubtful = False
+    own: list[Any] = []
+    for name, type_ in zip(object_.info.attributes, object_.info.types(), strict=True):
+        value = getattr(object_, "a_" + name, None)
+        if isinstance(value, ScriptObject):
+            doubtful = _look_at(value, written, found, seen) or doubtful
+        elif type_.kind == "Tensor" or (type_.kind == "Optional" and type_.args[0].kind == "Tensor"):
+            own.append(value)
+            doubtful = doubtful or name in written or any(one.requires_grad for one in _tensors(value))
+        elif _holds_tensors(type_):
+            own.append(value)
+            doubtful = True
+    if doubtful:
+        for value in own:
+            found.suspect([one for one in _tensors(value) if one.dtype.category >= FLOATING])
+    seen[id(object_)] = doubtful
+    return doubtful
+
+
+def _holds_tensors(type_: Type) -> bool:
+    return type_.kind in {"List", "Dict"} and any(one.kind == "Tensor" or _holds_tensors(one) for one in type_.args)
+
+
+def _tensors(value: Any) -> Iterator[Tensor]:
+    if value.__class__ is Tensor:
+        yield value
+    elif value.__class__ in {list, tuple}:
+        for one in value:
+            yield from _tensors(one)
+    elif value.__class__ is dict:
+        for one in value.values():
+            yield from _tensors(one)
+
+
+def _written(object_: ScriptObject, info: FunctionInfo) -> frozenset[str]:
+    """The names of the attributes that a method sets, or one of those that it calls, on whatever object."""
+    methods: dict[str, list[FunctionInfo]] = {}
+    waiting, seen = [object_], set()
+    while waiting:
+        one = waiting.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        for name, method in one.info.methods.items():
+            methods.setdefault("m_" + name, []).append(method)
+        waiting += [value for value in one.__dict__.values() if isinstance(value, ScriptObject)]
+    names: set[str] = set()
+    asked: list[FunctionInfo] = [info]
+    known = {id(info)}
+    while asked:
+        for name, sets in _names_of(asked.pop().call.__code__):
+            if sets:
+                names.add(name.removeprefix("a_"))
+            for method in methods.get(name, ()):
+                if id(method) not in known:
+                    known.add(id(method))
+                    asked.append(method)
+    return frozenset(names)
+
+
+def _names_of(code: CodeType) -> Iterator[tuple[str, bool]]:
+    """The names of attributes that compiled source reads and sets; whether it sets them."""
+    for one in dis.get_instructions(code):
+        if one.opname == "STORE_ATTR":
+            yield str(one.argval), True
+        elif one.opname in {"LOAD_ATTR", "LOAD_METHOD"}:
+            yield str(one.argval), False
