@@ -45,7 +45,7 @@ from torch_compat import arrays
 from torch_compat.archive import open_archive
 from torch_compat.errors import HarnessError
 from torch_compat.readers import launcher, requests
-from torch_compat.readers.wire import INLINE, Arena, Gone, Lines, Reading, Texts, Writing, padded, rounded, whole
+from torch_compat.readers.wire import INLINE, Arena, EncodedTexts, Gone, Lines, Reading, Writing, padded, rounded, whole
 from torch_compat.releases.data import packaged
 from torch_compat.runtime import registry
 from torch_compat.runtime.exchange import same_bytes
@@ -189,7 +189,7 @@ class Child:
         self.arena: Arena | None = None
         self.module: Module | ExportedModule | None = None
         self.kept: list[Any] = []
-        self.texts = Texts()
+        self.texts = EncodedTexts()
         self.plan = _Plan(None, 0, [])
         self.heard: list[list[str]] = []
 

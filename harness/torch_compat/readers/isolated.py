@@ -20,7 +20,7 @@ from torch_compat import arrays, errors
 from torch_compat.archive.base import open_file
 from torch_compat.errors import HarnessError, ReaderError, UsageError
 from torch_compat.readers.child_processes import SPARE, ChildProcess, Spec, Workshop
-from torch_compat.readers.wire import INLINE, Arena, Reading, Texts, Writing, bad, padded, rounded, whole
+from torch_compat.readers.wire import INLINE, Arena, EncodedTexts, Reading, Writing, bad, padded, rounded, whole
 from torch_compat.runtime.exchange import Exchange
 from torch_compat.runtime.limits import Exhausted, Limits
 
@@ -56,7 +56,7 @@ class IsolatedModule:
         self._most = limits.memory
         self._lock = threading.Lock()
         self._arena: Arena | None = None
-        self._texts = Texts()
+        self._texts = EncodedTexts()
         self._answered: _Answered | None = None
         self._dead: str | None = None
         self._end = weakref.finalize(self, _close, child, os.getpid())

@@ -46,10 +46,10 @@ __all__ = [
     "INLINE",
     "MOST_DOCUMENT",
     "Arena",
+    "EncodedTexts",
     "Gone",
     "Lines",
     "Reading",
-    "Texts",
     "Writing",
     "bad",
     "padded",
@@ -98,7 +98,7 @@ def padded(array: Array) -> bytes:
     return raw + bytes(-len(raw) % ALIGNED)
 
 
-class Texts(dict[Any, bytes]):
+class EncodedTexts(dict[Any, bytes]):
     """Encoded documents by all that they depend on: calls in a loop say the same, and only their bytes differ."""
 
     def remember(self, key: Any, document: Any) -> None:
@@ -156,7 +156,7 @@ class Lines:
         """Send a message.
 
         Parameters:
-            document: or the text of one (:class:`Texts`).
+            document: or the text of one (:class:`EncodedTexts`).
             data: buffers; :meth:`Writing.parts` pads them.
             descriptors: files that go with it.
 

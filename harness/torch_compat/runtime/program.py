@@ -164,7 +164,7 @@ class Program:
             return self.slips.around(name, registry.resolve(name, self.horizon.release))
         except Unsupported as error:
             self.missing.add(name)
-            return _lacking(error)
+            return registry.lacking(error)
 
     def quick(self, name: str, arguments: int) -> Callable[..., Any] | None:
         """What stands for an operator in a loop; None where the release, or an upgrader, makes something else of it."""
@@ -598,10 +598,3 @@ def _integer(value: Any) -> int:
     if value.__class__ is str and len(value) <= LONGEST_INTEGER:
         return int(value)
     raise ValueError(f"expected an integer of 64 bits, found {value!r:.40}")
-
-
-def _lacking(error: Unsupported) -> Callable[..., Any]:
-    def call(*_: Any, **__: Any) -> Any:
-        raise Unsupported(error.message, code=error.code)
-
-    return call

@@ -36,7 +36,7 @@ from torch_compat.runtime.tensor import Array, Tensor, dense, owner
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["NEWEST", "OUTS", "Grad", "grad", "known", "operator", "resolve"]
+__all__ = ["NEWEST", "OUTS", "Grad", "grad", "known", "lacking", "operator", "resolve"]
 
 NEWEST = Release("9999.0.0")
 FLOATING = 2
@@ -70,6 +70,15 @@ def resolve(name: str, horizon: Release = NEWEST) -> Callable[..., Any]:
         _discover()
         found = _resolved[name, horizon] = _dispatcher(name, horizon)
     return found
+
+
+def lacking(error: Unsupported) -> Callable[..., Any]:
+    """What a program calls for an operator that nobody has written: it says so when it is called, and not before."""
+
+    def call(*_: Any, **__: Any) -> Any:
+        raise Unsupported(error.message, code=error.code)
+
+    return call
 
 
 def _discover() -> None:

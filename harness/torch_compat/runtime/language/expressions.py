@@ -295,11 +295,10 @@ class ExpressionCompiler:
             if plain is not None and len(node.args) == plain[0] and not node.keywords:
                 return plain[1](self, node)
             operator = "aten::" + name[6:].rpartition(".")[2]
-            if self.types is not None and not node.keywords:
-                quick = self.unit.host.quick(operator, len(node.args))
-                if quick is not None:
-                    node.func = self._table_name(f"quick {operator}", quick, node)
-                    return self._arguments(node)
+            quick = None if self.types is None or node.keywords else self.unit.host.quick(operator, len(node.args))
+            if quick is not None:
+                node.func = self._table_name(f"quick {operator}", quick, node)
+                return self._arguments(node)
             if name in OF_ELEMENTS and node.args and (kind := self._elements(node.args[0])) in called.ELEMENTS:
                 of = called.of_elements(self.unit.host.operator(operator, self.unit, node.lineno), kind)
                 node.func = self._table_name(f"{operator} of {kind}", of, node)
