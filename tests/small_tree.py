@@ -89,7 +89,7 @@ def make_small_tree(source: Path, target: Path, releases: Collection[str] = RELE
     operators = formats >= UPGRADED
     if operators:
         (target / "fixtures" / "operators").mkdir()
-        for name in ("schemas.txt", "operator_versions.txt", "constants.txt"):
+        for name in ("schemas.txt", "operator_versions.txt", "constants.txt", "custom_classes.txt"):
             shutil.copyfile(source / "fixtures" / "operators" / name, target / "fixtures" / "operators" / name)
         shutil.copytree(source / "reports" / "proofs", target / "reports" / "proofs")
     _copy_policies(source / "policies", target / "policies", releases, formats, operators=operators)
