@@ -209,7 +209,7 @@ def test_dispatch_changes(run: Run) -> None:
     ]
     code, out, _ = run("dispatch", "--changes", "1.5.1", "1.7.1", "aten::linear")
     assert code == 4
-    assert "the dispatch of some operators of 1.5.1 is not known: This release does not show its dispatcher" in out
+    assert "the dispatch of some operators in 1.5.1 is unknown: This release does not show its dispatcher" in out
 
 
 @pytest.mark.parametrize(

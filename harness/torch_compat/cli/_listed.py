@@ -5,12 +5,12 @@ from __future__ import annotations
 __all__ = ["COMMANDS", "EPILOG"]
 
 COMMANDS = {
-    "replay": "Load fixtures with the selected readers, judge, and report (the main job).",
+    "replay": "Load fixtures with the selected readers, judge the results, and print a report (the main job).",
     "inspect": "Identify archives, their contents, and the releases that can load them.",
     "run": "Run a TorchScript, mobile or exported program, without torch or with a real release.",
     "judge": "Check the recorded observations against the policy.",
     "report": "List what changed in a release: breaks, deprecations and fixes.",
-    "notes": "Draft the compatibility notes of a release from recorded observations.",
+    "notes": "Draft the compatibility notes for a release from recorded observations.",
     "signoff": "Sign off a release on recorded evidence, or verify a sign-off.",
     "candidate": "Compare a build of torch with the newest release.",
     "accept": "Measure what waivers cover, show changes, and update the lock files.",
@@ -28,7 +28,7 @@ COMMANDS = {
 }
 EPILOG = (
     "Exit status: 0 all promises hold; 1 a promise is broken; 2 invalid usage or an invalid file; 3 internal error in torch-compat; "
-    "4 incomplete: a required check could not be done.\n\n"
+    "4 incomplete: a required check could not be run.\n\n"
     "Only one run writes to a tree at a time. Another run waits for TORCH_COMPAT_LOCK_TIMEOUT seconds (default: 600). If a run is killed, "
-    "the next run that writes completes or undoes its changes."
+    "its changes are completed or undone by the next run that writes to the tree."
 )

@@ -29,12 +29,12 @@ __all__ = ["accept"]
 
 
 @click.command()
-@click.option("--write", is_flag=True, help=f"Write {ACCEPTED_FILE} and {LOCK_FILE}. Review them as a diff.")
+@click.option("--write", is_flag=True, help=f"Write {ACCEPTED_FILE} and {LOCK_FILE}. Review the diff.")
 @click.option(
     "--show",
     is_flag=True,
-    help="Also show everything that waivers already cover, so that you can check it against their reasons, and errors that no [[message]] "
-    "explains, so that you can draft one.",
+    help="Also show everything that waivers already cover, to check against their reasons, and errors that no [[message]] "
+    "explains, with a draft of one.",
 )
 @root_option
 @format_option

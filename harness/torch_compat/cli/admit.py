@@ -77,7 +77,7 @@ def admit(
       observe      load every fixture and run every probe with it
       survey       record its operators, names and limits
       readers      load its fixtures with every other reader
-      documents    regenerate the generated files, and judge
+      documents    regenerate the generated files, and judge the results
       predictions  update the counts in reports/predictions.md
 
     Steps whose results already exist are skipped. The command can be stopped at any time; run it again to continue, with the same result.

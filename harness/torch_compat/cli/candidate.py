@@ -49,7 +49,7 @@ def _shard_of(_context: click.Context, _parameter: click.Parameter, value: str |
 @click.option(
     "--index-url",
     metavar="URL",
-    help="Index of nightlies, with torch at URL/torch/. Default: $TORCH_COMPAT_NIGHTLY_INDEX, or nightly_index of the policy.",
+    help="Index of nightlies, with torch at URL/torch/. Default: $TORCH_COMPAT_NIGHTLY_INDEX, or nightly_index in the policy.",
 )
 @click.option("--all", "everything", is_flag=True, help="Read every fixture, not a sample.")
 @click.option("--recipe", "recipes", multiple=True, metavar="NAME", help="Only this recipe and its fixtures. Can be repeated.")
@@ -79,11 +79,9 @@ def _shard_of(_context: click.Context, _parameter: click.Parameter, value: str |
     default=14,
     show_default=True,
     metavar="DAYS",
-    help="How many days an earlier build is kept in the cache and compared with.",
+    help="How many days to keep an earlier build in the cache for comparison.",
 )
-@click.option(
-    "--fail-on", type=click.Choice(["new"]), help="Exit with status 1 for every new item, even if it breaks no promise."
-)
+@click.option("--fail-on", type=click.Choice(["new"]), help="Exit with status 1 for any new item, even if it breaks no promise.")
 @click.option("--full", is_flag=True, help="Print every item in full, instead of a one-screen summary.")
 @trust_option
 @root_option
@@ -114,7 +112,7 @@ def candidate(
 
     A build can execute code from archives. It runs without access to the network, your environment variables and your files.
 
-    Exit status: 0 nothing new breaks a promise; 1 something new breaks a promise; 2 the build cannot be used; 4 a required check was not done.
+    Exit status: 0 nothing new breaks a promise; 1 something new breaks a promise; 2 the build cannot be used; 4 a required check was not run.
     """
     from torch_compat.readers.wheels import expire_wheels  # noqa: PLC0415 - all of the harness
     from torch_compat.replay.candidate import asked_now, base_of, blaming, examined, recorded, shard_of  # noqa: PLC0415

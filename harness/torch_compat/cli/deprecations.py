@@ -39,7 +39,7 @@ _NEXT = re.compile(r"(\d{1,6})(?:-days)?")
 @root_option
 @as_of_option
 @profile_option
-@click.option("--next", "ahead", metavar="N-days", help="Limit the list of what is due to the next N days.")
+@click.option("--next", "ahead", metavar="N-days", help="Of the upcoming events, list only those in the next N days.")
 @click.option("--sweep", metavar="FROM..TO", help="Judge every day from FROM to TO (dates or releases), instead of one date.")
 @click.option(
     "--states", is_flag=True, help="Print one line per deprecation instead, with one character per release (text format only)."

@@ -45,7 +45,7 @@ def extension() -> None:
     metavar="FILE",
     help="File with one operator per line: `registers aten::add.Tensor`, `calls aten::linear`, `defines mine::f(Tensor x) -> Tensor`.",
 )
-@click.option("--release", metavar="X.Y.Z", help="Release that the operators of the list belong to.")
+@click.option("--release", metavar="X.Y.Z", help="Release that the listed operators belong to.")
 @click.option(
     "--library",
     type=click.Path(path_type=Path),
@@ -92,7 +92,7 @@ def record(
     The operators come from a list, from loading the extension in a release, or from both; a list can then add the operators that the
     extension calls.
 
-    Loading executes the extension's code. The only files of yours that it can read are in the library's directory and each --path
+    Loading executes the extension's code. Of your files, it can read only those in the library's directory and in each --path
     directory. It has no network access. If this machine cannot isolate it, a warning is printed on standard error, and the code runs anyway.
     """
     from torch_compat.operators.extensions import RecordedReleases, from_dispatcher, from_list, known_release  # noqa: PLC0415 - as late as needed
@@ -244,7 +244,7 @@ def _print_fits(manifest: ExtensionManifest, fits: Sequence[Fit], *, verbose: bo
 def dispatch(operators: tuple[str, ...], release: str | None, changes: tuple[str, str] | None, breaks: bool, format_: str) -> int:
     """Show whether operators decompose or need a backend kernel.
 
-    Also shows where this information comes from. Exit status 4 if the dispatch of an operator is not known.
+    Also shows where this information comes from. Exit status 4 if the dispatch of an operator is unknown.
     """
     from torch_compat.operators.extensions import RecordedReleases, known_release  # noqa: PLC0415
 
@@ -314,5 +314,5 @@ def _print_changes(dispatches: Dispatches, old: str, new: str, operators: tuple[
             f"{len(found)} operators changed, {sum(one.breaks for one in found)} of which now fail on a backend without its own kernel"
         )
         for release, reason in why.items():
-            say_wrapped(f"the dispatch of some operators of {release} is not known: {reason}")
+            say_wrapped(f"the dispatch of some operators in {release} is unknown: {reason}")
     return 4 if why else 0

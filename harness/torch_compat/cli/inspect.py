@@ -28,13 +28,13 @@ __all__ = ["inspect"]
     "--fail-on",
     multiple=True,
     metavar="CONDITION",
-    help="Exit with status 1 if a file meets the condition: danger (it references harmful code), damage, changes (an operator "
+    help="Exit with status 1 if a file matches this condition: danger (it references harmful code), damage, changes (an operator "
     "that it uses gives different results in a release after the one that wrote it), or release:X (torch X does not load it with default arguments). Can be repeated.",
 )
 @click.option(
     "--quick",
     is_flag=True,
-    help="Read no weights: no SHA-256, no checksums of large records. The output says what was not checked.",
+    help="Do not read weights: skip the SHA-256 and the checksums of large records. The output says what was not checked.",
 )
 @machine_outputs_option
 @format_option
@@ -48,14 +48,14 @@ def inspect(
     outputs: tuple[str, ...],
     format_: str,
 ) -> int:
-    """Identify archives, show their contents, and list the releases of torch that can load them.
+    """Identify archives, show their contents, and list the torch releases that can load them.
 
     Nothing in an archive is executed or imported, and torch is not needed. If PATH is a directory, every file below it is inspected,
-    whatever its name; links to directories are not followed, and a file that is not a PyTorch archive is listed as other. A single file
+    regardless of its name; links to directories are not followed, and a file that is not a PyTorch archive is listed as other. A single file
     is shown in full, several files as a table with one line each, in the given order.
 
-    Exit status: 0 every archive is intact; 1 a file meets a condition of --fail-on; 2 a file could not be read, is damaged, or was given
-    on the command line but is not a PyTorch archive (its row says so; all other rows are complete); 3 internal error in torch-compat; 4 there was no file.
+    Exit status: 0 every archive is intact; 1 a file matches a --fail-on condition; 2 a file could not be read, is damaged, or was given
+    on the command line but is not a PyTorch archive (its row says so; all other rows are complete); 3 internal error in torch-compat; 4 no files found.
     """
     if quick and "damage" in fail_on:
         raise UsageError("--quick compares no checksums, so --fail-on damage cannot be checked", hint="leave out one of them")

@@ -85,8 +85,8 @@ def deprecation(name: str, kind: str, root: Path | None, format_: str) -> int:
 def upgrader(operator: str, root: Path | None, format_: str) -> int:
     """Create an upgrader for OPERATOR (aten::foo.Bar): a table, a recipe and a test.
 
-    Adds an [[upgrader]] table to policies/torch/upgraders.toml, for the schema that the newest release has and the next file format
-    version, and writes the recipe fixtures/recipes/upgrade_ID.py and the test tests/upgraders/test_ID.py. Then prints the
+    Adds an [[upgrader]] table to policies/torch/upgraders.toml, for the operator's schema in the newest release and the next file
+    format version, and writes the recipe fixtures/recipes/upgrade_ID.py and the test tests/upgraders/test_ID.py. Then prints the
     remaining steps. Run the command again to see which steps remain.
     """
     from torch_compat.scaffolding.upgrader import UPGRADERS, new_upgrader, upgrader_steps  # noqa: PLC0415 - reads every schema of every release

@@ -28,7 +28,7 @@ __all__ = ["notes"]
 @click.option("--output", type=click.Path(path_type=Path), help="Write the notes to this file.")
 @root_option
 def notes(release: str, since: str | None, output: Path | None, root: Path | None) -> int:
-    """Draft the compatibility notes of RELEASE as Markdown, from recorded observations.
+    """Draft the compatibility notes for RELEASE as Markdown, from recorded observations.
 
     Sections: backwards-incompatible changes, deprecations, compatibility improvements, known problems, and what was not checked.
     Each item has a snippet with its output in both releases, what to do, and its evidence. Text in reports/notes/RELEASE.toml is

@@ -71,7 +71,7 @@ def _share(_context: click.Context, _parameter: click.Parameter, value: str | No
 @click.option(
     "--everywhere",
     is_flag=True,
-    help="With --recipe: every release of the corpus runs the recipe, then every release reads the resulting fixtures. Builds, runs and removes one "
+    help="With --recipe: every release in the corpus runs the recipe, then every release reads the resulting fixtures. Builds, runs and removes one "
     "release after another, and continues where an earlier run stopped.",
 )
 @click.option("--yes", is_flag=True, help="With --everywhere: allow downloads of more than 5 GB.")
@@ -92,7 +92,7 @@ def _share(_context: click.Context, _parameter: click.Parameter, value: str | No
     "--deprecations",
     "deprecated",
     is_flag=True,
-    help="Only the probes of deprecated features (fixtures/deprecations); with --record, only their records change.",
+    help="Run only the probes of deprecated features (fixtures/deprecations); with --record, update only their records.",
 )
 @click.option("--show", is_flag=True, help="Print each observation with its first differences.")
 @click.option("--recorded", is_flag=True, help="Do not observe; show the recorded observations. Needs no release.")
@@ -131,7 +131,7 @@ def observe(
     With --recipe NAME --everywhere, nothing is compared: every release runs the new recipe and reads all resulting fixtures, and the
     results are recorded. The command first prints the download size, disk space and time.
 
-    Exit status: 0 every outcome matches its record, or --missing found nothing missing (no release runs); 1 an outcome differs from its
+    Exit status: 0 every outcome matches its record, or --missing found that nothing is missing (no release is run); 1 an outcome differs from its
     record; 4 an outcome has no record to compare with, or the reference reader does not support something (the
     message names it).
     """

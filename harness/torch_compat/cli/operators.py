@@ -126,7 +126,7 @@ def history_(operator: str, *, format_: str) -> int:
 @click.option(
     "--root",
     type=click.Path(path_type=Path),
-    help="Directory whose policies/ has the waivers. Default: the nearest such directory, searching upwards from the current directory.",
+    help="Directory whose policies/ contains the waivers. Default: the nearest such directory, searching upwards from the current directory.",
 )
 @format_option
 def check(
@@ -143,8 +143,8 @@ def check(
     """Check whether programs saved with OLD operators work with NEW.
 
     OLD and NEW are recorded releases, or files written by 'operators dump' or by PyTorch's dump_all_function_schemas.py, so that a
-    nightly build can be checked. A file lists the operators that are registered after only `import torch`. Operators that
-    another import registers are skipped if the file has no operators from that import. Breaks that are listed in policies/torch/operator_waivers are waived.
+    nightly build can be checked. A file lists the operators that `import torch` alone registers. Operators that
+    other imports register are skipped if the file has no operators from that import. Breaks that are listed in policies/torch/operator_waivers are waived.
     """
     from torch_compat.judging.operator_check import check_operators, read_set  # noqa: PLC0415 - as late as it is needed
     from torch_compat.report.operator_check import check_document, check_lines  # noqa: PLC0415
@@ -174,7 +174,7 @@ def dump(build: str, output: Path | None) -> int:
     """Print the schemas of a build, one per line, for 'operators check'.
 
     RELEASE must have an environment on this machine (torch-compat readers build); python:PATH is a Python executable with torch installed.
-    The output is the same as that of PyTorch's test/forward_backward_compatibility/dump_all_function_schemas.py after only `import torch`.
+    The output is the same as that of PyTorch's test/forward_backward_compatibility/dump_all_function_schemas.py after `import torch` and no other import.
     """
     from torch_compat.readers.builds import python_of  # noqa: PLC0415 - as late as it is needed
     from torch_compat.readers.environments import Environments  # noqa: PLC0415

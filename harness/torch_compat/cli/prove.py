@@ -39,7 +39,7 @@ PROOFS = "reports/proofs"
 
 @click.command()
 @click.argument("name", metavar="[ID|FILE.toml]", required=False)
-@click.option("--all", "everything", is_flag=True, help="Prove all upgraders of the policy.")
+@click.option("--all", "everything", is_flag=True, help="Prove all upgraders in the policy.")
 @click.option(
     "--reader",
     "readers",
@@ -57,7 +57,7 @@ PROOFS = "reports/proofs"
     default=288,
     show_default=True,
     metavar="N",
-    help="Generated calls per form of call.",
+    help="Number of calls to generate for each way of calling the operator.",
 )
 @click.option(
     "--counterexamples",
@@ -94,7 +94,7 @@ def prove(
     runs both, without torch; --reader uses real releases, which take precedence. Without real releases on both sides, the verdict is
     marked as modelled.
 
-    ID is an upgrader of policies/torch/upgraders.toml (such as div_Tensor_0_3), or a file with one or more [[upgrader]] tables.
+    ID is an upgrader in policies/torch/upgraders.toml (such as div_Tensor_0_3), or a file with one or more [[upgrader]] tables.
     Calls that a recorded proof lists as counterexamples are tried first.
 
     Verdicts: preserved; relaxed (the old program raised, the new one returns a value); changed (with a counterexample); unreachable (no
@@ -104,7 +104,7 @@ def prove(
     change the result of a generated call. Changes that cannot affect any result are listed, with the reason, in the upgrader's table
     (`equivalent`).
 
-    Exit status: 0 all preserved, relaxed or unreachable (--mutate: at least 95 % of the changes detected, at most one missed); 1 a change was
+    Exit status: 0 all preserved, relaxed or unreachable (--mutate: at least 95% of the changes detected, at most one missed); 1 a change was
     found (--mutate: too few detected); 2 invalid usage; 4 something could not be checked.
     """
     place = _place(root)

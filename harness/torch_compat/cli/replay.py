@@ -79,7 +79,7 @@ def replay(
     full: bool,
     format_: str,
 ) -> int:
-    """Load fixtures with the selected readers, judge, and report.
+    """Load fixtures with the selected readers, judge the results, and print a report.
 
     By default, the readers are the reference reader and every release in the policy that has an environment on this machine.
     For the other releases, the recorded observations are used. The report is also written to reports/latest/report.json.

@@ -62,7 +62,7 @@ def run(
     The reference reader runs the program with NumPy, in a separate process. It does not need torch, and executes or imports no Python code
     from the archive. An exported program (.pt2) has a forward method; __call__ also checks the inputs first, as when you call a module.
 
-    Arguments are a JSON list: null, booleans, integers, strings and lists are used as they are, a number with a decimal point or
+    Arguments are a JSON list: null, booleans, integers, strings and lists are passed as is, a number with a decimal point or
     an exponent is a float, and {"tensor": {"dtype": "int64", "shape": [2], "data": [7, -7]}} is a tensor.
 
     A real release can execute code from the archive. It runs without access to the network, your environment variables and your
@@ -71,7 +71,7 @@ def run(
 
     Exit status: 0 the call returned a value; 1 loading was refused, or the program raised, crashed or timed out; 2 invalid usage;
     3 internal error in torch-compat; 4 the reader does not support something (the message names it), is not available here, or
-    may not load the archive (untrusted).
+    is not allowed to load the archive (untrusted).
     """
     if not path.is_file():
         raise UsageError(

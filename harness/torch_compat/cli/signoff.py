@@ -60,7 +60,7 @@ def signoff(
 ) -> int:
     """Sign off RELEASE on the recorded evidence, in reports/signoffs/RELEASE.
 
-    The sign-off is refused if a promise is broken, a required check could not be done, or a verdict rests on the reference reader alone.
+    The sign-off is refused if a promise is broken, a required check could not be run, or a verdict rests on the reference reader alone.
     The message lists all of these. --accept ID --because TEXT accepts one of them, but never a missing check. The sign-off lists
     findings that are waived, are expected, continue from an earlier release, or break no promise.
 

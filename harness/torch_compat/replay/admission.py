@@ -261,7 +261,7 @@ class Admission:
         if failing:
             left.append(f"documents: {failing} findings fail; fix or waive them (torch-compat judge --full)")
         if report.not_checked:
-            left.append("documents: a required check was not done (torch-compat judge --full)")
+            left.append("documents: a required check was not run (torch-compat judge --full)")
         says = tuple(changed) or ("all files are current",)
         return Ended("done" if changed else "there", says, report.exit_status, tuple(left))
 

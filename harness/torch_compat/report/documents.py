@@ -123,7 +123,7 @@ def _corpus(evidence: Evidence) -> str:
     families = ", ".join(f"`{family}`" for family in sorted({fixture.family for one in own for fixture in one.fixtures}))
     reading = " and read them" if scope.readers == scope.writers else f"; {len(scope.readers)} read them"
     return (
-        f"{len(scope.writers)} releases, from {scope.writers[0]} to {scope.writers[-1]}, write archives{reading}.\n"
+        f"{len(scope.writers)} releases, from {scope.writers[0]} to {scope.writers[-1]}, wrote archives{reading}.\n"
         f"They ran {len(corpus.recipes)} recipes and wrote {fixtures} fixtures with expected results (goldens). In {refusals} cases, a release\n"
         f"cannot run the recipe; the reason is recorded. The families are {families}."
     )

@@ -51,7 +51,7 @@ ASKED = {
 MEANING = {
     0: ("every promise that was checked holds, or its breach is waived", "bold green"),
     1: ("a promise is broken", "bold red"),
-    4: ("incomplete: a required check could not be done", "bold yellow"),
+    4: ("incomplete: a required check could not be run", "bold yellow"),
 }
 
 
