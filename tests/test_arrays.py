@@ -137,7 +137,7 @@ def test_fields_lie_within_their_record(fields: list[tuple[str, int]], size: int
     given_fields = [(f"f{n}", arrays.sized_dtype("<", code), offset) for n, (code, offset) in enumerate(fields)]
     right = 0 < size < 2**31 and all(0 <= offset <= size - dtype.itemsize for _, dtype, offset in given_fields)
     if not right:
-        with pytest.raises(ValueError, match=r"cannot be|is outside"):
+        with pytest.raises(ValueError, match=r"cannot have|is outside"):
             arrays.record_dtype(given_fields, size)
         return
     made = arrays.record_dtype(given_fields, size)
@@ -154,7 +154,7 @@ def test_codes_that_numpy_miscounts_or_has_not(code: str) -> None:
 
 @pytest.mark.parametrize("shape", [(2**31,), (2**16, 2**16), (-1,), (2**62, 4), (1.0,)])
 def test_fields_that_are_arrays_are_counted(shape: Any) -> None:
-    with pytest.raises(ValueError, match="cannot be"):
+    with pytest.raises(ValueError, match="cannot have"):
         arrays.nested_dtype(U1, shape)
 
 

@@ -114,7 +114,7 @@ class Allowance:
         """
         self.work -= units
         if self.work < 0:
-            self.refuse("asks for more work than is allowed for a file of its size")
+            self.refuse("requires more work than the limit for a file of its size")
 
     def expand(self, count: int) -> None:
         """Pay for bytes that are about to be inflated or copied.
@@ -124,7 +124,7 @@ class Allowance:
         """
         self.expanded -= count
         if self.expanded < 0:
-            self.refuse("expands to more bytes than are allowed for a file of its size, all records together")
+            self.refuse("the records expand to more bytes in total than the limit for a file of its size")
         self.spend(count >> 5)
 
     def refuse(self, said: str) -> NoReturn:

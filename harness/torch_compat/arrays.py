@@ -107,7 +107,7 @@ def view(
         raise Unsupported(said, where=where, code="numpy-limits")
     size = dtype.itemsize
     if dtype.hasobject or (isinstance(memory, np.ndarray) and memory.dtype.hasobject):
-        raise Corrupt("a view of references to Python objects is never made", where=where, code="bad-tensor")
+        raise Corrupt("cannot view references to Python objects", where=where, code="bad-tensor")
     room = memory.nbytes if isinstance(memory, memoryview | np.ndarray) else len(memory)
     if strides is None:
         if order == "C" and offset.__class__ is int and offset >= 0:  # nearly every view: one product is all there is to check
@@ -137,14 +137,14 @@ def view(
     steps = tuple([step * size for step in strides])
     if any(not -WIDEST <= step <= WIDEST for step in steps) or math.prod(shape) * size > WIDEST:
         raise Unsupported(
-            f"numpy has no array with the shape {_short(shape)} and the strides {_short(strides)}",
+            f"numpy does not support an array with the shape {_short(shape)} and the strides {_short(strides)}",
             where=where,
             code="numpy-limits",
         )
     try:
         return np.ndarray(tuple(shape), dtype, memory, offset * size, steps)
     except (ValueError, OverflowError, MemoryError) as error:
-        said = f"numpy has no array of {dtype} with the shape {_short(shape)} and the strides {_short(strides)}: {error}"
+        said = f"numpy does not support an array of {dtype} with the shape {_short(shape)} and the strides {_short(strides)}: {error}"
         raise Unsupported(said, where=where, code="numpy-limits") from error
 
 
@@ -164,7 +164,7 @@ def elements(memory: bytes | bytearray | memoryview, dtype: np.dtype[Any]) -> Ar
     The array keeps a view of the memory, so that a mapped file stays mapped, and a bytearray cannot shrink, while it is alive.
     """
     if dtype.hasobject:
-        raise Corrupt("a view of references to Python objects is never made", code="bad-tensor")
+        raise Corrupt("cannot view references to Python objects", code="bad-tensor")
     count = len(memory) // dtype.itemsize
     return np.frombuffer(memory, dtype, count) if count else np.zeros(0, dtype)
 
@@ -188,14 +188,14 @@ def repeated(array: Array, counts: Any, axis: int | None = None) -> Array:
     """
     numbers = np.asarray(counts)
     if numbers.size and numbers.dtype.kind not in "iu":
-        raise ValueError(f"numbers of repeats are integers, found {numbers.dtype}")
+        raise ValueError(f"repeats must be integers, found {numbers.dtype}")
     low, high = (int(numbers.min()), int(numbers.max())) if numbers.size else (0, 0)
     places = array.size if axis is None else array.shape[axis]
     total = high * places if numbers.size < 2 else high * numbers.size
     if total > MOST_REPEATED and numbers.size > 1:
         total = sum(numbers.reshape(-1).tolist()) if numbers.size <= MOST_REPEATED else total
     if low < 0 or total > MOST_REPEATED:
-        raise ValueError(f"array is too big: {_number(total)} repeats, the least of a place {_number(low)}")
+        raise ValueError(f"array is too big: {_number(total)} repeats in total, with a minimum of {_number(low)}")
     return np.repeat(array, numbers, axis)
 
 
@@ -207,7 +207,7 @@ def counted(numbers: Array, weights: Array | None = None, minlength: int = 0) ->
     """
     if minlength > MOST_REPEATED or (numbers.size and not 0 <= int(numbers.min()) <= int(numbers.max()) < MOST_REPEATED):
         raise ValueError(
-            f"array is too big: at least {_number(minlength)} places, and numbers from {numbers.min(initial=0)} to {numbers.max(initial=0)}"
+            f"array is too big: minlength is {_number(minlength)}, and the values range from {numbers.min(initial=0)} to {numbers.max(initial=0)}"
         )
     return np.bincount(numbers, weights, minlength)
 
@@ -241,7 +241,7 @@ def nested_dtype(base: np.dtype[Any], shape: tuple[int, ...]) -> np.dtype[Any]:
         ValueError: a size is negative, or an element is larger than numpy can count.
     """
     if any(one.__class__ is not int or one < 0 for one in shape) or base.itemsize * math.prod(shape) > LARGEST_ITEM:
-        raise ValueError(f"a field of the shape {_short(shape)} cannot be")
+        raise ValueError(f"a field cannot have the shape {_short(shape)}")
     return np.dtype((base, shape))
 
 
@@ -256,7 +256,7 @@ def record_dtype(fields: Sequence[tuple[str, np.dtype[Any], int]], itemsize: int
         ValueError: a field is outside its record, or a record is larger than numpy can count.
     """
     if not 0 < itemsize <= LARGEST_ITEM or len(fields) > MOST_FIELDS:
-        raise ValueError(f"a record of {_number(itemsize)} bytes and {len(fields)} fields cannot be")
+        raise ValueError(f"a record cannot have {_number(itemsize)} bytes and {len(fields)} fields")
     for name, dtype, offset in fields:
         if name.__class__ is not str or offset.__class__ is not int or not 0 <= offset <= itemsize - dtype.itemsize:
             said = (
@@ -266,7 +266,7 @@ def record_dtype(fields: Sequence[tuple[str, np.dtype[Any], int]], itemsize: int
     names, formats, offsets = ([one[part] for one in fields] for part in range(3))
     made: np.dtype[Any] = np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": itemsize})  # type: ignore[call-overload]
     if made.hasobject:
-        raise ValueError("a record of references to Python objects is never made")
+        raise ValueError("a record cannot contain references to Python objects")
     return made
 
 

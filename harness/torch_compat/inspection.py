@@ -147,7 +147,7 @@ def look_inside(found: Inspected, archive: ZipArchive | TarArchive) -> None:
         inner = Inspected(f"{found.path}/{name}")
         try:
             if at >= MOST_INSIDE:
-                allowance.refuse(f"contains more than {MOST_INSIDE} files that may be archives of PyTorch")
+                allowance.refuse(f"contains more than {MOST_INSIDE} files that may be PyTorch archives")
             allowance.spend(NESTED)
             view = archive.view(name)
             allowance.expand(len(view))

@@ -61,7 +61,7 @@ def inside(root: Path, name: str, *, where: str | None = None) -> Path:
             raise CorpusError(
                 f"names {name!r}, and {part!r} is a link that points outside the tree",
                 where=where or str(root),
-                hint="put the file itself there",
+                hint="replace the link with the file",
                 code="outside",
             )
     return Path(path)
@@ -96,7 +96,9 @@ def read_whole(path: Path, most: int = MOST) -> bytes:
                     )
                 data = file.read(most + 1)
                 if len(data) > most:
-                    raise CorpusError(f"grew beyond {most:,} bytes while it was read", where=str(path), code="too-large")
+                    raise CorpusError(
+                        f"grew to more than {most:,} bytes while it was being read", where=str(path), code="too-large"
+                    )
                 return data
     raise CorpusError("is not a regular file", where=str(path), code="not-a-file")
 

@@ -184,7 +184,7 @@ class _Process:
             del received[:end]
             chunk = self.chunks.popleft()
             if told.__class__ is str:
-                raise RuntimeError(f"in another process: {told}")
+                raise RuntimeError(f"in a child process: {told}")
             chunk.answers, chunk.done = told, True
         return bool(found)
 

@@ -124,7 +124,7 @@ def find_root(given: Path | None) -> Root:
     raise NothingSelected(
         "neither this directory nor a parent contains policies/torch/",
         where=str(here),
-        hint="run the command in a checkout of torch-compat, or give --root",
+        hint="run the command in a checkout of torch-compat, or use --root",
         code="no-root",
     )
 

@@ -144,7 +144,7 @@ def test_what_is_no_file(tmp_path: Path) -> None:
 
 
 def test_a_folder_or_nothing_is_a_wrong_use(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="is a folder"):
+    with pytest.raises(UsageError, match="is a directory"):
         open_archive(tmp_path)
     with pytest.raises(UsageError, match="file not found"):
         open_archive(tmp_path / "nowhere")

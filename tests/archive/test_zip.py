@@ -563,7 +563,7 @@ def test_bytes_behind_deflated_data_are_damage(
     assert codes(verified(tmp_path, placed((0, b"a/x", 8, body, data, b"")))) == set()
     archive = verified(tmp_path, placed((0, b"a/x", 8, body + behind, data, b"")))
     assert codes(archive) == {("size-disagrees", "x")}
-    with pytest.raises(Corrupt, match="has bytes behind its compressed data"):
+    with pytest.raises(Corrupt, match="has bytes after its compressed data"):
         archive.record("x")
 
 

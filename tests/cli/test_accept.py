@@ -174,7 +174,7 @@ def test_a_lock_of_counts_in_conflict_is_an_invalid_file(ask: Callable[..., Ende
     (policy / LOCK).write_text(lock_text({}) + "<<<<<<< HEAD\n")
     ended = ask("accept", "--write")
     assert ended.status == 2
-    assert "counts.lock:3: is the mark of a merge conflict" in ended.err
+    assert "counts.lock:3: is a merge conflict marker" in ended.err
 
 
 @pytest.mark.parametrize("name", [LOCK, WAIVERS_LOCK])

@@ -83,7 +83,7 @@ def test_an_empty_root(command: str, run: Callable[..., Ended], tmp_path: Path) 
 
 def test_no_root_anywhere(run: Callable[..., Ended], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    refused(run("judge"), 4, "neither this directory nor a parent contains policies/torch/", "give --root")
+    refused(run("judge"), 4, "neither this directory nor a parent contains policies/torch/", "use --root")
 
 
 @pytest.mark.parametrize("command", ["judge", "replay --recorded", "observe --reader torch-1.5.1"])
@@ -215,4 +215,4 @@ def test_operators_of_a_release_that_the_calendar_lacks(run: Callable[..., Ended
         if line.startswith("# releases "):
             lines[at] = line.replace(" 1.5.1 ", " 1.5.1 1.5.7 ")
     path.write_text("".join(lines), encoding="utf-8")
-    refused(run("judge", "--root", root), 2, "torch 1.5.7, which the release calendar does not have", "releases.toml")
+    refused(run("judge", "--root", root), 2, "torch 1.5.7, which the release calendar does not contain", "releases.toml")

@@ -228,7 +228,7 @@ MALFORMED: dict[str, tuple[dict[str, Any], str]] = {
     "calls of a path": ({"calls": [{"method": "a.b", "args": []}]}, "expected the name of a method"),
     "args of a text": ({"calls": [{"method": "f", "args": "x"}]}, "calls[0].args is str 'x', expected a list"),
     "a lone surrogate": ({"calls": [{"method": "f", "args": ["\ud800"]}]}, "lone surrogate \\ud800, expected whole characters"),
-    "an integer of 70 bits": ({"calls": [{"method": "f", "args": [1 << 69]}]}, "is an integer of 70 bits, expected one of 64"),
+    "an integer of 70 bits": ({"calls": [{"method": "f", "args": [1 << 69]}]}, "is an integer of 70 bits, expected at most 64"),
     "a value of two kinds": (
         {"calls": [{"method": "f", "args": [{"a": 1, "b": 2}]}]},
         "expected a value: an object with one key",

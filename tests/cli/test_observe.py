@@ -305,7 +305,7 @@ def test_nothing_selected_ends_with_4(command: Callable[..., Any]) -> None:
         ({"at_import": "raise ImportError('no libstdc++')"}, "ImportError: no libstdc++"),
         ({"at_import": "os._exit(0)"}, "died"),
         ({"at_import": "os.write(int(sys.argv[1]), b'{')\nos._exit(1)"}, "died"),
-        ({"at_import": "os.write(int(sys.argv[1]), b'hello\\n')"}, "does not speak JSON"),
+        ({"at_import": "os.write(int(sys.argv[1]), b'hello\\n')"}, "sent a reply that is not JSON"),
     ],
 )
 @pytest.mark.parametrize("record", [False, True])

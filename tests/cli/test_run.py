@@ -189,7 +189,7 @@ def test_wrong_usage(run: Any, arguments: list[Any], said: str) -> None:
         ("[" * 300 + "]" * 300, "is nested deeper than 200"),
         ('{"x": 1}', 'contains an object with the keys "x", expected a list'),
         ("7", "contains 7, expected a list"),
-        ("[9223372036854775808]", ", [0]: expected an integer of 64 bits, found 9223372036854775808"),
+        ("[9223372036854775808]", ", [0]: expected a 64-bit integer, found 9223372036854775808"),
         ("[" + "1" * 5000 + "]", "is not valid JSON: Exceeds the limit"),
         ("[1e999]", ", [0]: expected a number that fits in 64 bits"),
         ("[{}]", ", [0]: expected an object with one key, one of float, complex"),

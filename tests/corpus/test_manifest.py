@@ -122,7 +122,7 @@ def test_an_entry_that_lacks_something_is_refused(name: str, tmp_path: Path) -> 
 @pytest.mark.parametrize("name", [one.name for one in fields(Fixture) if one.name != "release"])
 def test_an_entry_with_a_value_of_a_wrong_type_is_refused(name: str, tmp_path: Path) -> None:
     found = error(rewrite(written(tmp_path), 1, **{name: 1.5}))
-    said = f"{name} is 1.5, expected the id of a value" if name in VALUES else f"has a value of a wrong type for {name}"
+    said = f"{name} is 1.5, expected the id of a value" if name in VALUES else f"has a value of the wrong type for {name}"
     assert said in str(found)
 
 

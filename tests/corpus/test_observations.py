@@ -124,7 +124,7 @@ def test_the_own_result_is_the_golden_with_the_departures() -> None:
             "must be lists of four strings",
         ),
         ("same", {"result": ...}, "result"),
-        ("same", {"outcome": 1}, "has the unknown outcome"),
+        ("same", {"outcome": 1}, "has unknown keys: outcome"),
         ("refused", {"errors": 7}, "not iterable"),
         ("unstable", {"both": [{"result": "timed-out", "stage": "call"}] * 2}, "not for two different observations"),
     ],

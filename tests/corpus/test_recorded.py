@@ -219,7 +219,8 @@ def test_texts_of_a_file_that_is_not_sound_are_missed(tmp_path: Path) -> None:
     found = read_recorded(tmp_path).unreadable
     assert "unknown result 'splendid'" in found["torch-1.5.1.txt"]
     assert (
-        "1 of its cells and answers refer to records that are in no readable file, such as the text" in found["torch-2.13.0.txt"]
+        "1 of its cells and answers refer to records that no readable file contains, such as the text"
+        in found["torch-2.13.0.txt"]
     )
 
 
@@ -426,7 +427,7 @@ def test_a_damaged_file_costs_what_it_holds_and_names_what_rests_on_it(release: 
             assert f"torch-{newer}.txt" in {path.name, *found.unreadable}
     for name, why in found.unreadable.items():
         assert str(tmp_path / name) in why
-        assert name == path.name or "refer to records that are in no readable file" in why
+        assert name == path.name or "refer to records that no readable file contains" in why
     if release != BASE[-1]:
         assert f"torch-{BASE[-1]}.txt" in found.unreadable
 
@@ -461,7 +462,7 @@ EDITS: dict[str, tuple[str, int, str, str]] = {
         "reader", 2, '{"identity":{"torch":"1.5.1+cpu"},"observed":"2026-11-20","protocol":"1"}', "has the protocol '1', expected a number",
     ),
     "another seal": ("shown", 2, f"torch-1.5.0+cpu:{'0' * 16}", "was shown to another torch-1.5.0+cpu than the one whose identity is recorded"),
-    "a newer one that was shown something": ("shown", 2, "torch-2.13.0+cpu:0", "is recorded as shown to torch-2.13.0+cpu, which is not an older release"),
+    "a newer one that was shown something": ("shown", 2, "torch-2.13.0+cpu:0", "lists torch-2.13.0+cpu as a reader, which is not an older release"),
     "one that is no release that was shown something": ("shown", 2, "torch-x:0", "expected a version of torch such as '2.13.0'"),
     "one that was shown something twice": ("shown", 2, "torch-1.5.0:0 torch-1.5.0:0", "duplicate entry 'torch-1.5.0'"),
     "newer ones that were shown something before older": ("shown", 2, "torch-1.5.0+cpu:0 torch-1.5.0:0", "in the wrong order"),
@@ -473,13 +474,13 @@ EDITS: dict[str, tuple[str, int, str, str]] = {
     "a day that is none": ("shown", 1, "soon", "was observed on 'soon', which is not a date"),
     "an answer of another name": ("answer", 1, "0" * 12, "answer 000000000000 was edited: its id does not match the digest of its contents"),
     "an outcome of another name": ("outcome", 1, "0" * 12, "outcome 000000000000 was edited: its id does not match the digest of its contents"),
-    "a probe of another reader": ("probe", 1, "torch-1.6.0", "is of 'torch-1.6.0', a reader that no line above declares"),
-    "an answer that nothing tells": ("probe", 2, f"one:{'1' * 20}:{'0' * 12}", "refer to records that are in no readable file, such as the answer 000000000000"),
+    "a probe of another reader": ("probe", 1, "torch-1.6.0", "is of 'torch-1.6.0', a reader that no earlier line declares"),
+    "an answer that nothing tells": ("probe", 2, f"one:{'1' * 20}:{'0' * 12}", "refer to records that no readable file contains, such as the answer 000000000000"),
     "a probe without a key": ("probe", 2, f"one:{ANSWER}", "has a probe '' with the key 'one', expected PROBE:KEY:ID"),
     "a probe without an answer": ("probe", 2, "one", "has 'one', expected PROBE:KEY:ID"),
     "probes in another order": ("probe", 2, f"two:1:{ANSWER} one:1:{ANSWER}", "in the wrong order"),
     "an answer to what is no probe": ("probe", 0, "deprecation", "is not a complete entry"),
-    "writers of another reader": ("writers", 1, "torch-1.6.0", "a reader that no line above declares"),
+    "writers of another reader": ("writers", 1, "torch-1.6.0", "a reader that no earlier line declares"),
     "writers in another order": ("writers", 2, "1.5.1 1.5.0", "are not sorted from oldest to newest"),
     "a writer twice": ("writers", 2, "1.5.0 1.5.0 1.5.1", "contains a duplicate name"),
     "a newer writer": ("writers", 2, "1.5.0 1.5.1 1.6.0", "lists writers that are newer"),
@@ -497,12 +498,12 @@ EDITS: dict[str, tuple[str, int, str, str]] = {
     "a span backwards": ("read", 3, f"{SAME_CELLS} 1.5.1..1.5.0", "the span '1.5.1..1.5.0' runs backwards"),
     "a set with a name twice": ("read", 3, f"{SAME_CELLS} 1.5.0..,1.5.1", "contains a duplicate"),
     "a set of very many spans": ("read", 3, f"{SAME_CELLS} {'1.5.0..,' * 200_000}1.5.0", "contains a duplicate"),
-    "cells of load options that no line states": ("read", 3, "mmap same 1.5.0", "has cells of 'mmap', load options that no line above declares"),
+    "cells of load options that no line states": ("read", 3, "mmap same 1.5.0", "has cells of 'mmap', load options that no earlier line declares"),
     "cells without an outcome": ("read", 3, "default 1.5.0", "has the cells 'default 1.5.0', expected OPTIONS"),
     "cells of nobody": ("read", 3, "default", "has the cells 'default', expected OPTIONS"),
     "cells with too much": ("read", 3, "a:b:c:d same 1.5.0", "has the cells 'a:b:c:d same 1.5.0', expected OPTIONS"),
-    "an outcome that nothing tells": ("read", 3, "default:012da4 0 1.5.0", "refer to records that are in no readable file, such as the outcome 0"),
-    "a recipe that nobody wrote": ("read", 2, "nothing", "refer to records that are in no readable file, such as torch-1.5.0/nothing"),
+    "an outcome that nothing tells": ("read", 3, "default:012da4 0 1.5.0", "refer to records that no readable file contains, such as the outcome 0"),
+    "a recipe that nobody wrote": ("read", 2, "nothing", "refer to records that no readable file contains, such as torch-1.5.0/nothing"),
     "no recipe": ("wrote", 1, "", "expected RECIPE:SUBJECT"),
     "no subject": ("wrote", 1, "add:", "expected RECIPE:SUBJECT"),
     "a recipe that is no name": ("wrote", 1, "../x:0", "expected the name of a recipe and a subject"),

@@ -154,9 +154,9 @@ def test_what_was_never_recorded_is_missing(tmp_path: Path) -> None:
     ("file", "damage", "message"),
     [
         (RELEASES, lambda text: text[:-20] + "\n", "is not JSON"),
-        (RELEASES, lambda text: text * 2, "a second entry of 1.5.1"),
+        (RELEASES, lambda text: text * 2, "a duplicate entry for 1.5.1"),
         (RELEASES, lambda text: text.replace('"schema_version":1', '"schema_version":2'), "expected 1"),
-        (RELEASES, lambda text: text.replace('"identity"', '"idenity"'), "is not the entry of a surveyed release"),
+        (RELEASES, lambda text: text.replace('"identity"', '"idenity"'), "is not an entry for a surveyed release"),
         (RELEASES, lambda text: text.replace("2026-07-01", "2026-07-99"), "recorded is not a date"),
         ("operators/schemas.txt", lambda text: text[:-9], "ends in the middle of a line"),
         ("operators/schemas.txt", lambda _: "", "is empty"),
@@ -166,19 +166,19 @@ def test_what_was_never_recorded_is_missing(tmp_path: Path) -> None:
         (
             "operators/schemas.txt",
             lambda text: text.replace("\t1.5.1..\taten", "\taten").replace("# obtained", "# found"),
-            "not known",
+            "unknown header line",
         ),
         (
             "operators/schemas.txt",
             lambda text: text.replace("# obtained\t1.5.1..\tAsked.\n", ""),
-            "does not say how it was obtained",
+            "does not state how 1.5.1 was obtained",
         ),
         (
             "operators/schemas.txt",
             lambda text: text.replace("Tensor\t1.5.1..", "Tensor\t1.5.2..", 1),
-            "which is not among the releases here",
+            "which is not one of the known releases",
         ),
-        ("operators/schemas.txt", lambda text: text.replace("Tensor\t1.5.1..", "Tensor 1.5.1..", 1), "is not of the layout"),
+        ("operators/schemas.txt", lambda text: text.replace("Tensor\t1.5.1..", "Tensor 1.5.1..", 1), "does not have the layout"),
         (
             "operators/accepts.txt",
             lambda text: text.replace("\t", " ").replace("# obtained ", "# obtained\t"),

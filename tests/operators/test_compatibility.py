@@ -210,7 +210,7 @@ def test_a_call_decides_where_the_schema_can_not() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (ProgramCall((VARIABLE,) * 5, {}), "takes 4 arguments by position, the call passes 5"),
+        (ProgramCall((VARIABLE,) * 5, {}), "takes 4 positional arguments, but the call passes 5"),
         (ProgramCall((VARIABLE,), {"nothing": 1}), "has no argument 'nothing'"),
         (ProgramCall((VARIABLE,), {"self": 1}), "is given 'self' twice"),
         (ProgramCall((VARIABLE,), {}), "needs out"),

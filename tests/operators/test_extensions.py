@@ -158,7 +158,7 @@ def test_names_that_it_imports(recorded: RecordedReleases) -> None:
 def test_nothing_to_check_is_no_pass(recorded: RecordedReleases) -> None:
     with pytest.raises(NothingSelected, match="lists no operator"):
         check(ExtensionManifest("mine", "2.0.0", []), "2.0.0", recorded)
-    with pytest.raises(UsageError, match="nothing is recorded of the release"):
+    with pytest.raises(UsageError, match="there are no records of the release"):
         check(listed("aten::linear", "2.0.0", recorded), "9.9.9", recorded)
 
 
@@ -263,7 +263,7 @@ def test_an_extension_that_registers_nothing(recorded: RecordedReleases) -> None
     ("name", "hint"), [("2.13.9", "2.13.0"), ("torch-2.4.2", "2.4.1"), ("1.5.9", "1.5.1 or 1.5.0"), ("zzz", "recorded are 1.0.0")]
 )
 def test_releases_that_are_not_recorded(name: str, hint: str, recorded: RecordedReleases) -> None:
-    with pytest.raises(UsageError, match="nothing is recorded") as caught:
+    with pytest.raises(UsageError, match="there are no records") as caught:
         known_release(name, recorded.known)
     assert hint in (caught.value.hint or "")
     assert known_release("torch-2.13.0", recorded.known) == known_release("2.13", recorded.known) == "2.13.0"

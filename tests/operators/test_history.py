@@ -100,7 +100,7 @@ def test_names_and_completeness_of_a_release(schemas: History) -> None:
 
 def test_a_release_that_was_not_asked_is_a_usage_error(schemas: History) -> None:
     for ask in (schemas.names, schemas.complete, schemas.how, lambda release: schemas.schemas("aten::add", release)):
-        with pytest.raises(UsageError, match=r"nothing is recorded of the release '1\.3\.0'") as caught:
+        with pytest.raises(UsageError, match=r"there are no records of the release '1\.3\.0'") as caught:
             ask("1.3.0")
         assert "2.13.0" in str(caught.value.hint)
 
@@ -195,8 +195,8 @@ def test_a_value_of_a_set_comes_back(value: str) -> None:
         (SCHEMAS.replace("1 texts", "1 sets"), "has the layout 'sets', expected 'texts'"),
         (SCHEMAS.replace("1 texts", "1 other"), "begins with '# history 1 other'"),
         (SCHEMAS.replace("# releases", "# release"), "expected '# releases ...'"),
-        (SCHEMAS.replace("# incomplete", "# partial"), "a header line that is not known"),
-        (SCHEMAS.replace("# incomplete\t1.0.0", "# incomplete\t1.0.1"), "which is not among the releases here"),
+        (SCHEMAS.replace("# incomplete", "# partial"), "unknown header line"),
+        (SCHEMAS.replace("# incomplete\t1.0.0", "# incomplete\t1.0.1"), "which is not one of the known releases"),
         (SCHEMAS.replace("# incomplete\t1.0.0", "# incomplete\t2.0.0..1.0.0"), "run from a newer one to an older one"),
     ],
 )
@@ -208,9 +208,9 @@ def test_damage_of_the_header_is_named(tmp_path: Path, text: str, message: str) 
 
 
 def test_damage_of_a_line_is_named(tmp_path: Path) -> None:
-    with pytest.raises(CorpusError, match="which is not among the releases here"):
+    with pytest.raises(CorpusError, match="which is not one of the known releases"):
         History.load(write(tmp_path, SCHEMAS.replace("\t2.13.0..", "\t2.13.1.."))).having("aten::add.Tensor")
-    with pytest.raises(CorpusError, match="not of the layout"):
+    with pytest.raises(CorpusError, match="does not have the layout"):
         list(History.load(write(tmp_path, SCHEMAS.replace("\t2.13.0..", " 2.13.0.."))).facts())
 
 

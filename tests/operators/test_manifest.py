@@ -69,7 +69,7 @@ def test_one_of_a_newer_version_is_refused_and_nothing_else_is_said(tmp_path: Pa
     path = written(tmp_path, {"schema_version": 2, "operators": "of another form"})
     (problem,) = problems(path)
     assert problem == (
-        "2: schema_version: 2 was written by a newer torch-compat; 1 is the newest that this one reads: update torch-compat"
+        "2: schema_version: 2 was written by a newer torch-compat; 1 is the newest version that this torch-compat reads: update torch-compat"
     )
 
 
@@ -90,14 +90,14 @@ def test_every_mistake_at_once_with_line_and_path(tmp_path: Path) -> None:
     found = problems(path)
     expected = {
         "": "lacks 'torch'",
-        "extra": "is not known",
+        "extra": "is unknown",
         "backend": "expected a string or null, found 5",
         "fallback": 'expected true or false, found "no"',
         "needs": "expected a list of names",
         "operators[0].use": "expected registers, defines or calls, found",
         "operators[1].kernels[0].language": 'expected "c++", "python" or null, found "rust"',
         "operators[1].schema": "column 30",
-        "operators[2].schema": "is of 'mine::g', expected a schema of 'mine::f'",
+        "operators[2].schema": "is a schema of 'mine::g', expected a schema of 'mine::f'",
         "operators[3]": "expected an object, found 7",
     }
     assert len(found) == len(expected)
@@ -136,8 +136,8 @@ def test_a_kernel_that_is_missing_and_a_name_without_namespace(tmp_path: Path) -
     document["operators"][1]["kernels"] = []
     document["operators"][2] |= {"operator": "f", "schema": "f(Tensor x) -> Tensor"}
     found = problems(written(tmp_path, document))
-    assert any("is empty, but the operator is one that the extension registers a kernel for" in one for one in found)
-    assert any("'f' names no namespace, expected such as 'aten::f'" in one for one in found)
+    assert any("is empty, but the extension registers a kernel for this operator" in one for one in found)
+    assert any("'f' has no namespace, expected a name such as 'aten::f'" in one for one in found)
 
 
 @pytest.mark.parametrize(

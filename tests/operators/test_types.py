@@ -66,7 +66,7 @@ def test_subtypes(one: str, other: str, expected: bool) -> None:
 
 
 def test_what_can_not_be_made() -> None:
-    with pytest.raises(ValueError, match="something else than None"):
+    with pytest.raises(ValueError, match="something other than None"):
         optional_of(BASE["None"])
     with pytest.raises(ValueError, match="not all in Any"):
         union_of((NUMBER, BASE["int"], BASE["Any"]))

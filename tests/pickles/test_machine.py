@@ -405,7 +405,7 @@ def test_positions_of_a_list_count_from_its_end_as_in_python() -> None:
     for position in (b"\xff\xff\xff\xff", b"\xfe\xff\xff\xff", b"\0\0\0\0", b"\1\0\0\0"):
         assert read(setting(position)) == pickle.loads(setting(position))
     for position in (b"\xfd\xff\xff\xff", b"\2\0\0\0"):
-        with pytest.raises(Corrupt, match="sets an item of a list that it does not have"):
+        with pytest.raises(Corrupt, match="sets a list item that is out of range"):
             read(setting(position))
 
 

@@ -303,7 +303,7 @@ def file_deleted(tree: Tree, random: Random) -> str:
 @defect(2)
 def file_emptied(tree: Tree, random: Random) -> str:
     tree.deprecation(random.choice(sorted(EVENTS))).write_text("", encoding="utf-8")
-    return "holds no [deprecation]"
+    return "contains no [deprecation]"
 
 
 @defect(2)

@@ -172,8 +172,8 @@ def test_the_text_of_a_lock() -> None:
         ("releases 1.0.0", "release 1.0.0", "waivers.lock:3: must list the releases that were recorded"),
         ("releases 1.0.0 1.0.1", "releases 1.0.1 1.0.0", "waivers.lock:3: expected unique releases in calendar order"),
         ("releases 1.0.0", "releases one", "waivers.lock:3: "),
-        ("recipes add div", "recipes div add", "waivers.lock:4: must list the recipes that there were, in order"),
-        ("recipes add div\n", "", "waivers.lock:4: must list the recipes that there were, in order"),
+        ("recipes add div", "recipes div add", "waivers.lock:4: must list the recipes that existed, in order"),
+        ("recipes add div\n", "", "waivers.lock:4: must list the recipes that existed, in order"),
         (" default 0123456789ab 1.0.0..", " 0123456789ab 1.0.0..", "waivers.lock:5: is not a valid line of this file: expected 8 words"),
         ("add,div\n", "add,div more\n", "waivers.lock:5: is not a valid line of this file: expected 8 words"),
         ("known backward", "known  backward", "waivers.lock:5: is not a valid line of this file: expected 8 words"),
@@ -198,7 +198,7 @@ def test_the_text_of_a_lock() -> None:
         (f"{LINE}\n", f"{LINE}\n{LINE.replace('known', 'a')}\n", "waivers.lock:6: does not come after the line before it"),
         (f"{LINE}\n", f"{LINE}\n{LINE.replace('89ab', '89ac')}\n", "waivers.lock: known has a cell of add with two differences"),
         (f"{LINE}\n", f"{LINE}\n{LINE.replace('refused', 'reused')}\n", "waivers.lock: known has a cell of add with two differences"),
-        ("a:b c@1.0.0\n", "a:b c@1.0.0", "waivers.lock:7: is cut off: the last line has no end; restore the file"),
+        ("a:b c@1.0.0\n", "a:b c@1.0.0", "waivers.lock:7: is cut off: the last line has no newline; restore the file"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_named_with_its_line(tmp_path: Path, old: str, new: str, expected: str) -> None:

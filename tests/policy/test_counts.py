@@ -119,8 +119,8 @@ def test_two_branches_merge_line_by_line(shared: Path, ours: dict[Key, Value], t
         ("behavior known-too = 7\n", "behavior known-to = 7\n", f"counts.lock:5: the policy has no behavior 'known-to'; did you mean 'known-too'?: {ACCEPT}"),
         ("behavior known = 2\nbehavior known-too = 7\n", "behavior known-too = 7\nbehavior known = 2\n", f"counts.lock:5: behavior known belongs before behavior known-too: {PREDICT}"),
         ("behavior known = 2\n", "behavior known = 2\nbehavior known = 3\n", f"counts.lock:5: behavior known is already on line 4: remove one, then run {PREDICT}"),
-        ("behavior known = 2\n", "<<<<<<< HEAD\nbehavior known = 2\n", f"counts.lock:4: is the mark of a merge conflict: keep the lines of one side, then run {ACCEPT}"),
-        (f"aten::f.out = {SEEN}\n", f"aten::f.out = {SEEN}", "counts.lock:8: is cut off: the last line has no end; restore the file from version control"),
+        ("behavior known = 2\n", "<<<<<<< HEAD\nbehavior known = 2\n", f"counts.lock:4: is a merge conflict marker: keep the lines of one side, then run {ACCEPT}"),
+        (f"aten::f.out = {SEEN}\n", f"aten::f.out = {SEEN}", "counts.lock:8: is cut off: the last line has no newline; restore the file from version control"),
         (f"= {SEEN}\n", "= 3\n", "counts.lock:8: must be 'operator_waiver ID OPERATOR = DIGEST', with 16 hexadecimal digits, or 'waits'; found"),
         (f"aten::f.out = {SEEN}\n", f"= {SEEN}\n", "counts.lock:8: must be 'operator_waiver ID OPERATOR = DIGEST'"),
         ("behavior known = 2\n", f"behavior known = {SEEN}\n", "counts.lock:4: must be 'KIND ID = COUNT'"),
@@ -175,7 +175,7 @@ def test_lines_that_would_be_kept_must_be_clear(tmp_path: Path) -> None:
         rewritten(read_lock(tmp_path), BY_JUDGING, {}, COUNTS.keys())
     assert rewritten(read_lock(tmp_path), BY_PREDICTING, {("behavior", "odd"): 4}, COUNTS.keys())["behavior", "odd"] == 4
     (tmp_path / LOCK).write_text(lock_text(COUNTS) + "<<<<<<<\n")
-    with pytest.raises(PolicyError, match="mark of a merge conflict"):
+    with pytest.raises(PolicyError, match="merge conflict marker"):
         rewritten(read_lock(tmp_path), BY_PREDICTING, {}, COUNTS.keys())
 
 

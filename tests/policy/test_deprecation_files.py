@@ -80,7 +80,7 @@ def test_a_mistake_in_timelines_is_named(policy: Path, old: str, new: str, expec
 def test_a_deprecation_has_a_file_of_its_own(policy: Path) -> None:
     path = policy / "promises.toml"
     path.write_text(path.read_text(encoding="utf-8") + '[deprecation]\nid = "x"\n', encoding="utf-8")
-    assert any("a deprecation stands in a file of its own, deprecations/<id>.toml" in one for one in mistakes(policy))
+    assert any("each deprecation must be in its own file, deprecations/<id>.toml" in one for one in mistakes(policy))
     path = policy / "deprecations" / "mode.toml"
     path.write_text('[[rule]]\nid = "x"\n' + path.read_text(encoding="utf-8"), encoding="utf-8")
     expected = (

@@ -86,7 +86,7 @@ def test_a_folder_that_holds_no_policy(write: Write, name: str) -> None:
         ("promises.toml", "forward_window_days = 14", 'forward_window_days = "14"', "P/promises.toml:4: policy.forward_window_days: must be an integer; found '14'"),
         ("promises.toml", "forward_window_days = 14", 'forward_window_days = 14\nprofiles = [{ id = "a", asks = "x" }, { id = "a", asks = "y" }]', "P/promises.toml:5: policy.profiles[1].id: profile 'a' is already defined"),
         ("releases.toml", 'install = "whole"\n', "", "P/releases.toml:8: release[1]: key 'install' is missing"),
-        ("formats.toml", "[[format]]", '[[release]]\nversion = "1.11.0"\ndate = 2022-03-10\nsource = "x"\ninstall = "whole"\n[[format]]', "P/formats.toml:12: release[0].install: applies to no release that is planned"),
+        ("formats.toml", "[[format]]", '[[release]]\nversion = "1.11.0"\ndate = 2022-03-10\nsource = "x"\ninstall = "whole"\n[[format]]', "P/formats.toml:12: release[0].install: does not apply to a planned release"),
         ("promises.toml", "max_ulp = 4\n", "", "P/promises.toml:26: tolerance[0]: key 'max_ulp' is missing"),
         ("promises.toml", "max_ulp = 4", 'max_ulp = 4\nfamilies = ["mobile"]', "P/promises.toml:30: tolerance[0].families: applies to other kinds than values only"),
         ("promises.toml", "max_abs = 1e-6", "max_abs = 1e30", "P/promises.toml:30: tolerance[0].max_abs: must be at most 0.01; found 1e+30"),
@@ -112,7 +112,7 @@ def test_a_folder_that_holds_no_policy(write: Write, name: str) -> None:
         ("promises.toml", "[[rule]]", "[[rules]]", "P/promises.toml:21: unknown table 'rules'; did you mean 'rule'?"),
         ("promises.toml", "[[rule]]", "[rule]", "P/promises.toml:21: rule: must be written [[rule]], once for each"),
         ("promises.toml", "[policy]", "[[policy]]", "P/promises.toml:1: policy: must be one table, written [policy]"),
-        ("formats.toml", "[[format]]", "[waiver]\n[[format]]", "P/formats.toml:8: a waiver stands in a file of its own, waivers/<id>.toml"),
+        ("formats.toml", "[[format]]", "[waiver]\n[[format]]", "P/formats.toml:8: each waiver must be in its own file, waivers/<id>.toml"),
         ("waivers/known.toml", "[waiver]", "[policy]\n[waiver]", "P/waivers/known.toml:1: a file of waivers/ holds one [waiver] and nothing else; 'policy' belongs in a file of the folder above"),
         ("waivers/known.toml", "[waiver]", "[[waiver]]", "P/waivers/known.toml:1: waiver: must be one table, written [waiver]"),
         # between tables
@@ -147,7 +147,7 @@ def test_a_folder_that_holds_no_policy(write: Write, name: str) -> None:
         ("formats.toml", "[[format]]", '[[message]]\nid = "w"\nkind = "error"\nsays = [{ type = "E", text = "a", releases = "1.9.0" }, { type = "E", text = "a", releases = "1.10.0.." }]\nbecause = "x"\n[[format]]', "P/formats.toml:11: message[0].says[1].text: 'a' is already listed: one text has one set of releases"),
         ("formats.toml", "[[format]]", '[[message]]\nid = "w"\nkind = "error"\nsays = [{ type = "E", text = "a", releases = ".." }, { type = "E", text = "b", releases = "7.7.7.." }]\nbecause = "x"\n[[format]]', "P/formats.toml:11: message[0].says[1].releases: release '7.7.7' is not in the calendar"),
         ("formats.toml", "[[format]]", '[[message]]\nid = "w"\nkind = "error"\nsays = [{ type = "E", text = "a", releases = ".." }, { type = "an E", text = "b", releases = ".." }]\nbecause = "x"\n[[format]]', "P/formats.toml:11: message[0].says[1].type: must be a module such as 'numpy.core'; found 'an E'"),
-        ("waivers/known.toml", 'id = "known"', 'id = "other"', "P/waivers/known.toml:2: waiver.id: waiver 'other' stands in known.toml; the file must have the waiver's name"),
+        ("waivers/known.toml", 'id = "known"', 'id = "other"', "P/waivers/known.toml:2: waiver.id: waiver 'other' is in known.toml; the file must have the waiver's name"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_named_with_file_line_and_path(
@@ -216,7 +216,7 @@ def test_a_file_that_cannot_be_parsed_makes_nothing_else_look_missing(write: Wri
 
 
 def test_a_waiver_file_without_a_waiver(write: Write, files: dict[str, str]) -> None:
-    assert mistakes(write(files | {"waivers/known.toml": "# later\n"})) == ["P/waivers/known.toml:1: holds no [waiver]"]
+    assert mistakes(write(files | {"waivers/known.toml": "# later\n"})) == ["P/waivers/known.toml:1: contains no [waiver]"]
 
 
 def test_a_message_stays_on_one_line(write: Write, files: dict[str, str]) -> None:

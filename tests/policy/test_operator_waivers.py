@@ -76,10 +76,10 @@ def test_a_waiver_is_read(write: Write, files: dict[str, str], small: Policy) ->
         ('owner = "us"', 'owner = "us"\ncount = 2', "9: operator_waiver.count: unknown key 'count'"),
         ('owner = "us"', 'owner = "us"\nexpires = "2030-01-01"', "9: operator_waiver.expires: must be a date"),
         ('reason = "so"\n', "", "operator_waiver.reason: key 'reason' is missing"),
-        ('id = "gone"', 'id = "other"', "2: operator_waiver.id: operator_waiver 'other' stands in gone.toml"),
+        ('id = "gone"', 'id = "other"', "2: operator_waiver.id: operator_waiver 'other' is in gone.toml"),
         ('owner = "us"', 'owner = "us"\nreaders = "all"', "9: operator_waiver.readers: unknown key 'readers'"),
         ("[operator_waiver]\n", "[[operator_waiver]]\n", "must be one table, written [operator_waiver]"),
-        ("[operator_waiver]\n", "[waiver]\n", "a waiver stands in a file of its own, waivers/<id>.toml"),
+        ("[operator_waiver]\n", "[waiver]\n", "each waiver must be in its own file, waivers/<id>.toml"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_named_with_its_line(write: Write, files: dict[str, str], old: str, new: str, expected: str) -> None:
@@ -90,19 +90,19 @@ def test_a_mistake_is_named_with_its_line(write: Write, files: dict[str, str], o
 
 def test_a_waiver_has_no_place_in_another_file(write: Write, files: dict[str, str]) -> None:
     (said,) = mistakes(write(files | {"operators.toml": TEXT}))
-    assert said.endswith("a operator_waiver stands in a file of its own, operator_waivers/<id>.toml")
+    assert said.endswith("each operator_waiver must be in its own file, operator_waivers/<id>.toml")
 
 
 def test_a_waiver_has_another_name_than_any_other(write: Write, files: dict[str, str]) -> None:
     text = TEXT.replace('id = "gone"', 'id = "known"')
     (said,) = mistakes(write(files | {"operator_waivers/known.toml": text}))
-    assert said.endswith("there is a waiver 'known' in waivers/, too; reports name both by it")
+    assert said.endswith("there is a waiver 'known' in waivers/, too; reports identify both by this ID")
 
 
 def test_a_waiver_for_a_planned_release_ends(write: Write, files: dict[str, str]) -> None:
     text = TEXT.replace('"1.10.0"', '"1.11.0"')
     (said,) = mistakes(write(files | {FILE: text, "planned.toml": PLANNED}))
-    assert said.endswith("key 'expires' is missing: 1.11.0 is planned, so what this is for can still change")
+    assert said.endswith("key 'expires' is missing: 1.11.0 is planned, so the waived change is not final")
     waits = LOCKED.replace("operator_gap 1.10.0 = 3\n", "").replace(SEEN, "waits")  # nothing is recorded of it yet
     text = text.replace('owner = "us"\n', 'owner = "us"\nexpires = 2022-06-01\n')
     policy = load_policy(write(files | {FILE: text, "planned.toml": PLANNED, LOCK: waits}))

@@ -142,11 +142,11 @@ def test_a_wheel_with_another_hash_is_never_run(tmp_path: Path, root: Path) -> N
 
 def test_what_the_index_does_not_offer_is_said(tmp_path: Path, root: Path) -> None:
     index = index_of(tmp_path, small_wheel(tmp_path))
-    with pytest.raises(EnvironmentUnavailable, match=r"offers no nightly of 2026-11-20 with \+cu132") as caught:
+    with pytest.raises(EnvironmentUnavailable, match=r"offers no nightly for 2026-11-20 with \+cu132") as caught:
         nightly_build("2026-11-20+cu132", CALENDAR, today=TODAY, index=index, root=root)
     assert caught.value.hint is not None
     assert caught.value.hint.startswith("of that day it offers +cpu for 3.")
-    with pytest.raises(EnvironmentUnavailable, match="offers no nightly of 2026-11-18"):
+    with pytest.raises(EnvironmentUnavailable, match="offers no nightly for 2026-11-18"):
         nightly_build("20261118", CALENDAR, today=TODAY, index=index, root=root)
     with pytest.raises(EnvironmentUnavailable, match="the index cannot be read"):
         nightly_build("20261120", CALENDAR, today=TODAY, index=(tmp_path / "nowhere").as_uri(), root=root)

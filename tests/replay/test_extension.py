@@ -78,6 +78,6 @@ def test_a_process_that_ends(reply: dict[str, Any], said: str, release: type[Fak
 
 @pytest.mark.parametrize("version", ["1.0.0", "1.6.0"])
 def test_a_release_that_does_not_show_its_dispatcher(version: str) -> None:
-    with pytest.raises(EnvironmentUnavailable, match=f"torch {version} does not show its dispatcher") as caught:
+    with pytest.raises(EnvironmentUnavailable, match=f"torch {version} does not expose its dispatcher") as caught:
         ask_extension(Environment(version, Path("/e"), Path("/e/bin/python"), {}), module="m")
     assert caught.value.exit_status == 4

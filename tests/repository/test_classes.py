@@ -92,7 +92,7 @@ def test_a_release_says_in_its_golden_what_it_cannot_save(corpus: Corpus, policy
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("[[hole]]", "[[gap]]", "has 'gap', expected tables [[form]], [[no_class]], [[hole]]"),
+        ("[[hole]]", "[[gap]]", "contains 'gap', expected the tables [[form]], [[no_class]], [[hole]]"),
         (
             'container = "zip"\n',
             "",

@@ -341,7 +341,7 @@ def test_random_numbers_are_known_where_chance_has_no_choice(body: str, made: An
     ],
 )  # fmt: skip
 def test_random_numbers_are_not_drawn(body: str) -> None:
-    with pytest.raises(Unsupported, match="draws no random numbers"):
+    with pytest.raises(Unsupported, match="does not support random numbers"):
         told(method(body, "x: Tensor"), "2.15.0", np.array([1.0, 0.0]))
 
 

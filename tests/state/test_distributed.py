@@ -167,8 +167,8 @@ def _written(made: Maker) -> Path:
     [
         ((1 << 40, 1 << 20), [((0, 0), (1 << 40, 1 << 20))], "metadata states"),  # only stated: nothing is allocated
         ((4, 6), [((0, 0), (4, 5))], "expected 24"),
-        ((4, 6), [((1, 0), (4, 6))], "outside of its shape"),
-        ((4, 6), [((0,), (4,))], "outside of its shape"),
+        ((4, 6), [((1, 0), (4, 6))], "outside its shape"),
+        ((4, 6), [((0,), (4,))], "outside its shape"),
         ((-4, 6), [((0, 0), (4, 6))], "the size of"),
     ],
 )

@@ -161,7 +161,7 @@ ZEROS: dict[str, str] = {
 
 # Calculated in the type of the elements from a matrix whose roundings come back larger (see `sensitivity`).
 SENSITIVE = re.compile("pinv|cholesky")
-RANDOM = "draws no random numbers"
+RANDOM = "does not support random numbers"
 DRAWN = "drawn at random, so that no two answers are alike"
 OPEN = "open: of a singular matrix, what rounding makes of a zero counts"
 

@@ -175,7 +175,9 @@ class Mapped(mmap.mmap):
             part = os.pread(self.descriptor, stop - start, self.start + start)
             if not part:
                 said = f"was cut shorter while it was read: it had {self.start + len(self)} bytes, and ends at {self.start + start} now"
-                raise Corrupt(said, where=self.path or None, hint="read it again when nobody changes it", code=CHANGED)
+                raise Corrupt(
+                    said, where=self.path or None, hint="try again when no other process is writing to it", code=CHANGED
+                )
             parts.append(part)
             start += len(part)
         return parts[0] if len(parts) == 1 else b"".join(parts)
@@ -293,14 +295,14 @@ def open_file(path: str) -> int:
     """A descriptor of a regular file, to read it.
 
     Raises:
-        UsageError: there is no such file, it is a folder, or it may not be read.
+        UsageError: there is no such file, it is a directory, or it cannot be read.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe must not be waited for
     except FileNotFoundError:
         raise UsageError("file not found", where=path) from None
     except PermissionError:
-        raise UsageError("may not be read", where=path) from None
+        raise UsageError("cannot be read: permission denied", where=path) from None
     except (OSError, ValueError) as error:
         raise UsageError(f"cannot be opened: {_words(error)}", where=path) from error
     mode = os.fstat(descriptor).st_mode
@@ -308,7 +310,7 @@ def open_file(path: str) -> int:
         return descriptor
     os.close(descriptor)
     if stat.S_ISDIR(mode):
-        raise UsageError("is a folder, not an archive", where=path)
+        raise UsageError("is a directory, not an archive", where=path)
     raise UsageError("is not a regular file", where=path, hint="save it to a file first")
 
 
@@ -320,7 +322,7 @@ def read_raw(path: str, descriptor: int | None = None) -> Raw:
         descriptor: of the file, where it is open already; it is closed.
 
     Raises:
-        UsageError: there is no such file, it is a folder, or it may not be read.
+        UsageError: there is no such file, it is a directory, or it cannot be read.
     """
     if descriptor is None:
         descriptor = open_file(path)

@@ -144,7 +144,7 @@ def _zip(path: str, raw: Raw, allowance: Allowance) -> ZipArchive:
     archive = ZipArchive(path, raw, allowance)
     names = archive.names
     if names and archive.folder == "" and all(name.endswith(".npy") for name in names):
-        raise NoArchive("an archive of NumPy (.npz)", where=path, hint="it is read by numpy.load", code="npz")
+        raise NoArchive("an archive of NumPy (.npz)", where=path, hint="use numpy.load to read it", code="npz")
     if looks_like_tar(raw[:HEAD]):
         archive.damage.append(Damage("polyglot", None, "is a zip archive, and a tar archive, too", 0))
     return archive

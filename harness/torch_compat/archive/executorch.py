@@ -62,7 +62,7 @@ class _Reader:
 
     def _part(self, at: int, size: int) -> bytes:
         if not 0 <= at <= len(self.raw) - size:
-            raise ValueError(f"a table leaves the file at {at}")
+            raise ValueError(f"a table at {at} extends past the end of the file")
         return bytes(self.raw[at : at + size])
 
     def _u32(self, at: int) -> int:

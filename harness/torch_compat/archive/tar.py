@@ -99,7 +99,7 @@ class TarArchive(Archive):
         found = sum(header) - sum(header[CHECKSUM]) + 8 * 0x20
         size = _number(header[124:136])
         if stated != found:
-            said = f"the header of {name!r} has the sum {found}, stated is {stated}"
+            said = f"the header of {name!r} has the checksum {found}, but states {stated}"
             self._note("header-checksum", name, said, position)
         if size is None:
             self._note("size-disagrees", name, f"states its size as {header[124:136]!r}, which is not a number", position)
@@ -118,11 +118,11 @@ class TarArchive(Archive):
                 self._lost[name] = "has no size"
                 return -1
         if header[156:157] not in {b"0", b"\0"}:
-            said = f"is of the type {header[156:157]!r}; torch 0.1 wrote plain files alone"
+            said = f"is of the type {header[156:157]!r}; torch 0.1 wrote only regular files"
             self._note("not-a-file", name, said, position)
         after = position + BLOCK + size
         if after > self.size:
-            said = f"the file ends within it: {self.size - position - BLOCK} of {size} bytes are there"
+            said = f"the file ends within it: only {self.size - position - BLOCK} of {size} bytes are present"
             self._note("cut-off", name, said, position)
             self._lost[name] = said
             return -1
@@ -132,7 +132,7 @@ class TarArchive(Archive):
         member = TarMember(name, position, size)
         self.members.append(member)
         if name in self._index:
-            said = f"is there more than once: at {self._index[name].header_offset} and at {position}"
+            said = f"occurs more than once: at {self._index[name].header_offset} and at {position}"
             self._note("duplicate-name", name, said, position)
         else:
             self._index[name] = member
@@ -142,7 +142,7 @@ class TarArchive(Archive):
         """Read a PAX header; give where the next header stands, or -1 where nothing can be read on."""
         start, end = position + BLOCK, position + BLOCK + size
         if end > self.size or size > LONGEST_PAX:
-            said = f"is a PAX header of {size} bytes, of which {self.size - start} are there; at most {LONGEST_PAX} are read"
+            said = f"is a PAX header of {size} bytes ({self.size - start} present); the limit is {LONGEST_PAX}"
             self._note("cut-off" if end > self.size else "bad-pax", name, said, position)
             return -1
         self.allowance.expand(size)

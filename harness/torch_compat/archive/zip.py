@@ -109,7 +109,7 @@ class ZipArchive(Archive):
             elif prefix:
                 self._shared.note("outside-folder", record, f"is outside the folder {self.folder!r}", member.header_offset)
             if record in index:
-                said = f"is there more than once: at {index[record].header_offset} and at {member.header_offset}"
+                said = f"occurs more than once: at {index[record].header_offset} and at {member.header_offset}"
                 self._shared.note("duplicate-name", record, said, member.header_offset)
                 if member.named_alike() and not index[record].named_alike():  # the other one's name is what is damaged
                     index[record] = member

@@ -215,7 +215,7 @@ class Directory:
             if count and start < stop and raw[start : start + 4] == CENTRAL_SIGNATURE and self._lists_first(start, stop):
                 self._read(start, stop, start + length)
                 if start + length > stop:
-                    said = f"the directory is said to end at {start + length}, but what follows it starts at {stop}"
+                    said = f"the directory is stated to end at {start + length}, but the next structure starts at {stop}"
                     self._add("directory-disagrees", None, said, start)
                 return
         for _, length, start in statements:
@@ -225,7 +225,9 @@ class Directory:
                     continue
                 self.shared.slip = real - start
                 said = "were put in" if real > start else "are missing"
-                said = f"the directory stands at {real}, stated is {start}: {abs(real - start)} bytes {said} before it"
+                said = (
+                    f"the directory is at {real}, but the end record states {start}: {abs(real - start)} bytes {said} before it"
+                )
                 self._add("directory-moved", None, said, real)
                 self._read(real, stop)
                 return
@@ -339,7 +341,7 @@ class Directory:
         raw, shared = self.raw, self.shared
         size = len(raw)
         if not shared.allowance.complete:
-            said = f"{why}; a file of {size} bytes that is not read as a whole is not searched for its records"
+            said = f"{why}; a file of {size} bytes is not searched for records unless it is read in full"
             raise Corrupt(said, where=shared.path, code="no-directory")
         position = self._seek(LOCAL_SIGNATURE, 0, size)
         directory = self._seek(CENTRAL_SIGNATURE, 0, size) if position < 0 else -1
@@ -433,7 +435,7 @@ class _Walk:
         else:
             self.end = data + stored
             if self.end > size:
-                said = f"the file ends within it: {size - data} of {stored} bytes are there"
+                said = f"the file ends within it: only {size - data} of {stored} bytes are present"
                 after = find(raw, LOCAL_SIGNATURE, start, size, self.allowance)
                 self.end = size if after < 0 else after
                 return lost, said

@@ -209,7 +209,7 @@ class Member:
             return
         named = start + LOCAL_SIZE
         if named > shared.directory:
-            said = f"its local header is said to start at {start}, but records end at {shared.directory}"
+            said = f"the directory states that its local header starts at {start}, but records end at {shared.directory}"
             self._spoil("cut-off", said, start)
             return
         local = LOCAL.unpack(raw[start : start + LOCAL.size])
@@ -352,11 +352,11 @@ class Member:
                     said = f"has {self._stored} bytes stored, the directory states {stored}"
                     shared.note("size-disagrees", self.record, said, self._offset)
         if self._offset + self._stored > shared.directory:
-            said = f"is said to have {self._stored} bytes from {self._offset} on, but records end at {shared.directory}"
+            said = f"is stated to have {self._stored} bytes from offset {self._offset}, but records end at {shared.directory}"
             self._spoil("cut-off", said, self._offset)
             self._offset = self._end = -1
         elif self.method == STORED and self._stored != self._size:
-            said = f"is said to have {self._size} bytes, but {self._stored} of it are stored, without compression"
+            said = f"is stated to have {self._size} bytes, but {self._stored} are stored, without compression"
             self._spoil("size-disagrees", said, self._offset)
 
     def _descriptor_end(self, at: int, stored: int, *, wide: bool) -> int:
@@ -430,10 +430,10 @@ class Member:
             if self.method == STORED:
                 shared.summed += self._stored
                 if shared.summed > len(shared.raw):  # members that lie upon each other would be read again and again
-                    raise self._refuse("overlap", "more bytes are said to belong to records than there are in the file")
+                    raise self._refuse("overlap", "the stated record sizes add up to more than the size of the file")
             if self.method == STORED and self._stored > WINDOW:
                 if not shared.allowance.complete:
-                    said = "the file was not read as a whole: checksums of large records were not compared"
+                    said = "the file was not read in full: checksums of large records were not verified"
                     shared.allowance.omit("checksums", said)
                     return data
                 crc = 0
@@ -484,7 +484,7 @@ class Member:
             if self.crc == 0 or self._crc == 0:
                 self.protected = False
             elif crc != self._crc:  # a checksum that differs from that of the data descriptor has been noted
-                said = f"its bytes have the checksum {crc:#010x}, stated is {self.crc:#010x}"
+                said = f"its bytes have the checksum {crc:#010x}, expected {self.crc:#010x}"
                 raise self._spoil("crc-mismatch", said, self._offset)
 
     def _pay(self, stored: int, size: int) -> None:
@@ -495,11 +495,11 @@ class Member:
         """
         shared = self._shared
         if size > MOST_INFLATED or (size > FREELY_INFLATED and size > HIGHEST_RATIO * stored):
-            raise self._refuse("too-large", f"inflates {stored} bytes to {size}, more than is taken from one record")
+            raise self._refuse("too-large", f"expands from {stored} bytes to {size}, more than the limit for one record")
         if self.state < 2:  # members that lie upon each other would inflate the same bytes again and again
             shared.inflated += stored
             if shared.inflated > len(shared.raw):
-                raise self._refuse("overlap", "more bytes are said to be compressed than there are in the file")
+                raise self._refuse("overlap", "the stated compressed sizes add up to more than the size of the file")
         try:
             shared.allowance.expand(size)
         except Unsafe as error:
@@ -511,7 +511,7 @@ class Member:
         shared, sizes = self._shared, (self._size, self._other_size)
         size = max(sizes)
         if size > shared.allowance.whole:
-            said = f"is wanted as a whole, and inflates to {size} bytes; {shared.allowance.whole} are taken"
+            said = f"must be read in one piece, and expands to {size} bytes; the limit is {shared.allowance.whole}"
             raise self._refuse("too-large", said)
         self._pay(len(data), size)
         inflater = zlib.decompressobj(-zlib.MAX_WBITS)
@@ -526,9 +526,9 @@ class Member:
         """Compare the length of what was inflated with those that are stated."""
         if length in sizes and whole and not more:
             return
-        said = f"inflates to {length} bytes{' or more' if length > max(sizes) else ''}, stated are {self._size}"
+        said = f"inflates to {length} bytes{' or more' if length > max(sizes) else ''}, expected {self._size}"
         if length in sizes:
-            said = "has bytes behind its compressed data" if whole else "ends before its compressed data do"
+            said = "has bytes after its compressed data" if whole else "ends before its compressed data ends"
         raise self._spoil("size-disagrees", said, self._offset)
 
     def _refuse(self, code: str, detail: str) -> Unsafe:

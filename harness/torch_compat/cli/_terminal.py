@@ -81,7 +81,7 @@ class Harmless:
 
     def __getattr__(self, name: str) -> Any:
         if name in {"_stream", "buffer", "detach"}:
-            raise AttributeError(f"a harmless stream has no {name!r}")
+            raise AttributeError(f"this output stream has no attribute {name!r}")
         return getattr(self._stream, name)
 
     @staticmethod

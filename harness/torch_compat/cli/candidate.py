@@ -130,7 +130,9 @@ def candidate(
     build = build_of(name, promises, announce, index_url)
     other = build_of(against, promises, announce, index_url) if against is not None and is_build_name(against) else None
     if other is not None and (other.reader, other.digest) == (build.reader, build.digest):
-        raise UsageError(f"{name} and {against} are the same build", hint="name another one in --against", code="twin-builds")
+        raise UsageError(
+            f"{name} and {against} are the same build", hint="use --against with a different build", code="twin-builds"
+        )
     policy, theirs = with_build(promises, other) if other is not None else (promises, None)
     policy, release = with_build(policy, build)
     warn_unless_isolated(announce)

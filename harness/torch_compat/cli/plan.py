@@ -124,7 +124,7 @@ def _write(root: Path | None, name: str, draft: str | None, alternative: str | N
         raise UsageError("--write requires an alternative", hint="use --alternative TEXT")
     if not any(step.event and step.release for step in steps):
         raise UsageError(
-            "no step falls on a release that is in the calendar yet, so there is nothing to write", code="calendar-ends"
+            "no step falls on a release that is already in the calendar, so there is nothing to write", code="calendar-ends"
         )
     place = find_root(root)
     path = place.inside(f"policies/torch/deprecations/{name}.toml")

@@ -210,7 +210,7 @@ def _recordable(chosen: list[StatedUpgrader], build: Build | None, place: Root |
         return
     if place is None:
         raise NothingSelected(
-            "there is no tree to record in", hint="run the command in a checkout, or give --root", code="no-root"
+            "there is no tree to record in", hint="run the command in a checkout, or use --root", code="no-root"
         )
     known = read(place.inside(UPGRADERS))
     for one in chosen:

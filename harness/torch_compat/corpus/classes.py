@@ -89,7 +89,9 @@ def read_classes(path: Path) -> StatedClasses:
         raise CorpusError(f"cannot be read: {error}", where=str(path)) from error
     for kind, entries in tables.items():
         if kind not in _KEYS or not isinstance(entries, list):
-            raise CorpusError(f"has {kind!r}, expected tables {', '.join(f'[[{name}]]' for name in _KEYS)}", where=str(path))
+            raise CorpusError(
+                f"contains {kind!r}, expected the tables {', '.join(f'[[{name}]]' for name in _KEYS)}", where=str(path)
+            )
         for number, entry in enumerate(entries, 1):
             if set(entry) != set(_KEYS[kind]):
                 wanted, found = ", ".join(_KEYS[kind]), ", ".join(entry)

@@ -75,7 +75,7 @@ def read_lines(path: Path, kind: str) -> tuple[dict[str, Any], list[tuple[int, d
     except FileNotFoundError:
         raise CorpusError("file not found", where=str(path), code="missing-file") from None
     except IsADirectoryError:
-        raise CorpusError("is a folder, expected a file of JSON lines", where=str(path), code="missing-file") from None
+        raise CorpusError("is a directory, expected a JSON Lines file", where=str(path), code="missing-file") from None
     except OSError as error:
         raise CorpusError(f"cannot be read: {error.strerror}", where=str(path), code="unreadable-file") from error
     parsed = []
@@ -93,7 +93,7 @@ def read_lines(path: Path, kind: str) -> tuple[dict[str, Any], list[tuple[int, d
             raise CorpusError("is not an object with a 'kind'", where=f"{path}:{number}", code="bad-line")
         parsed.append((number, entry))
     if not parsed or parsed[0][1]["kind"] != kind:
-        raise CorpusError(f"does not begin with a line of kind {kind!r}", where=f"{path}:1", code="bad-header")
+        raise CorpusError(f"does not begin with a line of the kind {kind!r}", where=f"{path}:1", code="bad-header")
     header = parsed[0][1]
     if header.get("schema_version") != SCHEMA_VERSION:
         raise CorpusError(

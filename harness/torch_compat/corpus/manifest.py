@@ -269,7 +269,7 @@ def read_manifest(path: Path, goldens: Goldens | None = None) -> Manifest:
             raise CorpusError(f"is not a complete entry: {_named(entry)}{error}", where=where, code="bad-line") from error
         wrong = [name for name, value in entry.items() if not isinstance(value, _TYPES.get(name, str))]
         if wrong:
-            raise CorpusError(f"has a value of a wrong type for {', '.join(sorted(wrong))}", where=where, code="bad-line")
+            raise CorpusError(f"has a value of the wrong type for {', '.join(sorted(wrong))}", where=where, code="bad-line")
         _check_entry(entry, where)
         recipe = entry["recipe"]
         if recipe in seen:
@@ -284,7 +284,7 @@ def _check_release(release: str, where: str) -> None:
     if stated(release) is None:
         raise CorpusError(f"is the manifest of {release!r}, expected a release such as '1.5.1'", where=where)
     if not is_plain(release):
-        raise CorpusError(f"is the manifest of {release!r}, which is not a valid folder name", where=where, code="outside")
+        raise CorpusError(f"is the manifest of {release!r}, which is not a valid directory name", where=where, code="outside")
 
 
 def _check_identity(identity: Any) -> None:

@@ -211,7 +211,7 @@ def parse_probe(name: str, entry: dict[str, Any]) -> Probe:
     error = entry["error"]
     checks = tuple((str(check), holds, str(note)) for check, holds, note in entry["checks"])
     if not all(holds is None or holds.__class__ is bool for _, holds, _ in checks):
-        raise ValueError(f"probe {name!r:.60} has a check that is neither true nor false nor null")
+        raise ValueError(f"probe {name!r:.60} has a check that is not true, false or null")
     if entry["key"].__class__ is not str:
         raise ValueError("the key of a probe is not a string")
     if error is not None and not all(error[part].__class__ is str for part in ("type", "message")):
@@ -451,7 +451,7 @@ def parse_body(body: dict[str, Any]) -> Body:
         raise ValueError(f"unknown result {body['result']!r}")
     unknown = body.keys() - {one.name for one in fields(Body)}
     if unknown:
-        raise ValueError(f"has the unknown {', '.join(sorted(unknown))}")
+        raise ValueError(f"has unknown keys: {', '.join(sorted(unknown))}")
     _check_types(body)
     pairs = _pairs(body.get("extent", ()))
     outcome = Body(

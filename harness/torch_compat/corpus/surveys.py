@@ -266,11 +266,11 @@ def surveyed_releases(fixtures: Path) -> dict[str, dict[str, Any]]:
         except ValueError as error:
             raise CorpusError(f"is not JSON: {error}", where=at, hint=HINT) from error
         if not isinstance(entry, dict) or entry.keys() != {"schema_version", "release", "identity", "recorded"}:
-            raise CorpusError("is not the entry of a surveyed release", where=at, hint=HINT)
+            raise CorpusError("is not an entry for a surveyed release", where=at, hint=HINT)
         if entry["schema_version"] != SCHEMA_VERSION:
             raise CorpusError(f"schema_version is {entry['schema_version']!r}, expected {SCHEMA_VERSION}", where=at, hint=HINT)
         if entry["release"] in told:
-            raise CorpusError(f"a second entry of {entry['release']}", where=at, hint=HINT)
+            raise CorpusError(f"a duplicate entry for {entry['release']}", where=at, hint=HINT)
         told[entry["release"]] = entry
     return told
 
@@ -309,14 +309,14 @@ def _recorded(fixtures: Path, name: str, told: Mapping[str, Any], replaced: froz
         raise CorpusError(f"has the layout {recorded.shown!r}, expected {layout!r}", where=str(recorded.path), hint=HINT)
     odd = ", ".join(sorted((set(recorded.releases) ^ set(told)) - replaced))
     if odd:
-        raise CorpusError(f"is not of the same releases as {RELEASES}: {odd}", where=str(recorded.path), hint=HINT)
+        raise CorpusError(f"does not cover the same releases as {RELEASES}: {odd}", where=str(recorded.path), hint=HINT)
     everyone = recorded.known.everyone
     asked = 0
     for bits, _ in recorded.obtained:
         asked |= bits
     if asked != everyone:
         missing = ", ".join(recorded.of(everyone & ~asked))
-        raise CorpusError(f"does not say how it was obtained of {missing}", where=str(recorded.path), hint=HINT)
+        raise CorpusError(f"does not state how {missing} was obtained", where=str(recorded.path), hint=HINT)
     return recorded
 
 

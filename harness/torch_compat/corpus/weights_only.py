@@ -119,7 +119,7 @@ def _setitem(answers: _Answers) -> list[str]:
         return ["*"]
     said = re.search(r"Can only SETITEM for (.*), but got", answers["setitem-list"])
     if said is None:
-        raise CorpusError(f"{answers.release} refuses SETITEM of a list for an unknown reason: {answers['setitem-list']!r}")
+        raise CorpusError(f"{answers.release} refuses SETITEM on a list for an unknown reason: {answers['setitem-list']!r}")
     return sorted(said.group(1).split(", "))
 
 

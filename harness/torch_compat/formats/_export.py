@@ -33,7 +33,7 @@ def load_json(archive: ZipArchive, record: str) -> dict[str, Any]:
     """
     where, size = f"{archive.path}, record {record!r}", archive.member(record).size
     if size > archive.allowance.memory // 2:  # not read at all: `parsed` counts 4 bytes for each of it, against twice that memory
-        said = f"contains JSON of {size} bytes, of at most {archive.allowance.memory // 2}"
+        said = f"contains {size} bytes of JSON, expected at most {archive.allowance.memory // 2}"
         raise Unsafe(said, where=where, code="too-large")
     return parsed(archive.record(record), archive.allowance, where)
 
@@ -56,7 +56,7 @@ def parsed(data: bytes, allowance: Allowance, where: str) -> dict[str, Any]:
     # a number and its place 40 bytes, a list of its own 72, a dictionary with its first entries 250, a text 55 and its letters
     needed = 40 * commas + 72 * lists + 250 * objects + 30 * quotes + 4 * size
     if needed > 2 * allowance.memory:
-        raise Unsafe(f"contains JSON whose values take up to {needed} bytes, more than is allowed", where=where, code="too-large")
+        raise Unsafe(f"contains JSON whose values take up to {needed} bytes, more than the limit", where=where, code="too-large")
     try:
         allowance.spend(size // 8 + commas // 2 + lists + 2 * objects + quotes // 2)
     except Unsafe as error:
@@ -83,7 +83,7 @@ def schema_version(archive: ZipArchive, record: str, program: dict[str, Any]) ->
         isinstance(part, bool) or not isinstance(part, int) or not 0 <= part < HIGHEST_VERSION
         for part in (major, 0 if minor is None else minor)
     ):
-        said = f"has the schema version {brief(version)}, expected a number or a major and a minor one"
+        said = f"has the schema version {brief(version)}, expected a number, or a major and a minor number"
         raise Corrupt(said, where=f"{archive.path}, record {record!r}", code="bad-version")
     assert isinstance(major, int)  # noqa: S101 - it was just looked at
     return major, minor

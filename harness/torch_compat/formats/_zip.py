@@ -126,7 +126,7 @@ def add_storages(
         else:
             one.calculated_offset = places[record]
             if places[record] != offset and record not in archive.moved:
-                said = f"starts at {offset}, its place by the sizes of all records is {places[record]}"
+                said = f"starts at {offset}, but the record sizes place it at {places[record]}"
                 note(archive, "offset-disagrees", record, said)
         if holes and member.crc == 0 and member.size and not member.method:
             one.absent = _is_hole(archive, offset, member.size)
@@ -150,7 +150,7 @@ def _is_hole(archive: ZipArchive, offset: int, size: int) -> bool:
     looked = size
     if not archive.allowance.complete and size > BEGINNING:
         looked = BEGINNING
-        said = f"the file was not read as a whole: of records without a checksum {BEGINNING} bytes were looked at"
+        said = f"the file was not read in full: only {BEGINNING} bytes of each record without a checksum were examined"
         archive.allowance.omit("absent", said)
     archive.allowance.spend(looked >> 9)
     return _zeros(windows(archive.raw, offset, offset + looked))

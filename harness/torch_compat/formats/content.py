@@ -137,10 +137,10 @@ def _stream_parts(archive: Archive) -> list[Part]:
         end = start + size
         if end > len(data):
             left = max(len(data) - start, 0)
-            raise Corrupt(f"ends within storage {key!r}: {left} bytes are left of {size}", where=path, code="cut-off")
+            raise Corrupt(f"ends within storage {key!r}: only {left} of {size} bytes are present", where=path, code="cut-off")
         parts.append((f"storage/#{keys.order[key]}", data[start:end]))
     if end < len(data):
-        raise Corrupt("has bytes behind its last storage", where=path)
+        raise Corrupt("has bytes after its last storage", where=path)
     return parts
 
 

@@ -150,7 +150,7 @@ def read_metadata(folder: str, allowance: Allowance) -> Checkpoint:
     for name, value in values.items():
         allowance.spend(SHARD)
         if not isinstance(name, str):
-            raise _bad(path, f"names a value by {brief(name, 40)}, expected a string")
+            raise _bad(path, f"uses {brief(name, 40)} as the name of a value, expected a string")
         parts = places.pop(name, {})
         keys = paths.get(name) if isinstance(paths, dict) else None
         keys = keys if isinstance(keys, tuple) and keys and all(isinstance(key, str | int) for key in keys) else (name,)
@@ -204,7 +204,7 @@ def _places(stored: dict[Any, Any], where: str, allowance: Allowance) -> dict[st
         begin, count = _numbers((place.get("offset"), place.get("length")), where, f"the place of {brief(name, 40)}")
         transforms = place.get("transform_descriptors") or ()
         if not isinstance(transforms, tuple | list) or not all(isinstance(one, str) for one in transforms):
-            raise _bad(where, f"changes {brief(name, 40)} by {brief(transforms, 40)}, expected names")
+            raise _bad(where, f"states the transforms {brief(transforms, 40)} for {brief(name, 40)}, expected names")
         at = None if start is None else _numbers(start, where, f"the offset of {brief(name, 40)}")
         found.setdefault(name, {})[at] = Shard(file, begin, count, at, None, tuple(transforms))
     return found
@@ -226,10 +226,10 @@ def _tensor(
     told = properties.state if properties.__class__ is Described else None
     dtype = told[0] if isinstance(told, tuple) and told else told.get("dtype") if isinstance(told, dict) else None
     if dtype.__class__ is not Global or dtype.module != "torch":
-        raise _bad(where, f"has no dtype of {brief(name, 40)}")
+        raise _bad(where, f"states no dtype for {brief(name, 40)}")
     chunks = state.get("chunks")
     if not isinstance(chunks, list):
-        raise _bad(where, f"has no chunks of {brief(name, 40)}")
+        raise _bad(where, f"states no chunks for {brief(name, 40)}")
     shards, missing, elements = [], [], 0
     for chunk in chunks:
         allowance.spend(SHARD)
@@ -241,7 +241,7 @@ def _tensor(
             or len(sizes) != len(shape)
             or any(first + size > whole for first, size, whole in zip(start, sizes, shape, strict=True))
         ):
-            raise _bad(where, f"has a chunk of {brief(name, 40)} at {start} of {sizes}, outside of its shape {shape}")
+            raise _bad(where, f"has a chunk of {brief(name, 40)} at {start} of {sizes}, outside its shape {shape}")
         elements += _product(sizes)
         shard = parts.get(start, parts.get(None) if len(chunks) == 1 else None)
         if shard is None:
@@ -249,7 +249,7 @@ def _tensor(
         else:
             shards.append(shard._replace(start=start, sizes=sizes))
     if elements != _product(shape):
-        raise _bad(where, f"has chunks of {brief(name, 40)} with {elements} elements together, expected {_product(shape)}")
+        raise _bad(where, f"has chunks of {brief(name, 40)} with {elements} elements in total, expected {_product(shape)}")
     strided = isinstance(told, tuple) and len(told) >= STRIDED
     return CheckpointEntry(name, ALIASES.get(dtype.name, dtype.name), shape, tuple(shards), tuple(missing), keys), strided
 

@@ -138,10 +138,10 @@ def recognised(archive: Archive) -> tuple[Facts, ZipFormat | OtherFormat]:
         raise NoArchive(f"a zip archive of other files ({held})", where=archive.path, code="no-format")
     facts.family, facts.layout = found.FAMILY, found.LAYOUT
     if rest:
-        said = f"contains the records of several formats: {', '.join(rest)}; it is read as the first"
+        said = f"contains the records of several formats: {', '.join(rest)}; it is read as the first of these"
         archive.damage.append(Damage("ambiguous-format", None, said))
     if "version" in records and ".data/version" in records:
-        said = "contains both version and .data/version; readers take the latter"
+        said = "contains both version and .data/version; readers use the latter"
         archive.damage.append(Damage("ambiguous-version", "version", said))
     return facts, found
 

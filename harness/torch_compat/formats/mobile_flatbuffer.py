@@ -77,7 +77,7 @@ class _Buffer:
         found = bytes(table.String(table.Pos + at))
         self.letters -= len(found)
         if self.letters < 0:
-            raise Corrupt("its tables share more text than it has bytes", where=self.where, code="overlap")
+            raise Corrupt("its tables refer to more text than the file has bytes", where=self.where, code="overlap")
         return found.decode("utf-8", "replace")
 
     def follow(self, table: Any, field: int) -> Any:
@@ -92,7 +92,9 @@ class _Buffer:
             return 0, 0
         start, length = table.Vector(at), table.VectorLen(at)
         if start < 0 or start + length * size > len(self.data):
-            raise Corrupt(f"a vector of {length} elements at {start} reaches behind the file", where=self.where, code="cut-off")
+            raise Corrupt(
+                f"a vector of {length} elements at {start} extends past the end of the file", where=self.where, code="cut-off"
+            )
         return start, length
 
     def tables(self, table: Any, field: int) -> Iterator[Any]:
@@ -100,7 +102,7 @@ class _Buffer:
         start, length = self.vector(table, field, 4)
         self.left -= length
         if self.left < 0:  # vectors that share their elements could be read for ever
-            raise Corrupt("its tables name more elements than it has bytes", where=self.where, code="overlap")
+            raise Corrupt("its tables refer to more elements than the file has bytes", where=self.where, code="overlap")
         for index in range(length):
             yield self._table(table.Indirect(start + 4 * index))
 
@@ -109,11 +111,11 @@ class _Buffer:
         self.allowance.spend(TABLE)
         data = self.data
         if not 4 <= position <= len(data) - 4:
-            raise Corrupt(f"a table is said to stand at {position}, outside of the file", where=self.where, code="bad-offset")
+            raise Corrupt(f"a table is stated to be at {position}, outside the file", where=self.where, code="bad-offset")
         fields = position - int.from_bytes(data[position : position + 4], "little", signed=True)
         length = int.from_bytes(data[fields : fields + 2], "little") if fields >= 0 else 0
         if length < 4 or length % 2 or fields + length > len(data):
-            said = f"the fields of the table at {position} are said to be {length} bytes at {fields}"
+            said = f"the fields of the table at {position} are stated to be {length} bytes at {fields}"
             raise Corrupt(said, where=self.where, code="bad-table")
         return self.table(data, position)
 
@@ -149,7 +151,7 @@ def read(archive: Archive, facts: Facts) -> None:
     except ArchiveError:
         raise
     except ERRORS as error:
-        raise Corrupt(f"a table of it cannot be read: {error}", where=archive.path, code="bad-table") from error
+        raise Corrupt(f"one of its tables cannot be read: {error}", where=archive.path, code="bad-table") from error
 
 
 def _fill(buffer: _Buffer, facts: Facts) -> None:
@@ -163,7 +165,7 @@ def _fill(buffer: _Buffer, facts: Facts) -> None:
             continue
         held = buffer.follow(value, 1)
         if held is None:
-            raise Corrupt("a value of it has a type and no content", where=buffer.where, code="bad-table")
+            raise Corrupt("one of its values has a type but no content", where=buffer.where, code="bad-table")
         if kind == TENSOR:
             scalar = buffer.number(held, 1, numbers.Int8Flags, 0)
             dtype = NUMBERED.get(scalar, f"scalar type {scalar}")

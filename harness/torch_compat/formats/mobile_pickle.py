@@ -99,7 +99,7 @@ def _operators(functions: tuple[Any, ...], archive: ZipArchive) -> tuple[frozens
     except (TypeError, ValueError, LookupError):
         pass
     where = f"{archive.path}, record {RECORD!r}"
-    raise Corrupt("does not hold functions with instructions and operators", where=where, code="bad-bytecode")
+    raise Corrupt("does not contain functions with instructions and operators", where=where, code="bad-bytecode")
 
 
 def _text(found: Any) -> str:

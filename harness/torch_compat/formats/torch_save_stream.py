@@ -95,6 +95,6 @@ def read(archive: Archive, facts: Facts) -> None:
 
 
 def _cut_off(archive: Archive, key: str, at: int, wanted: int) -> Corrupt:
-    said = f"ends within it: {len(archive.data) - at} bytes are left of {wanted}"
+    said = f"ends within it: only {len(archive.data) - at} of {wanted} bytes are present"
     archive.damage.append(Damage("cut-off", key, said, at))
     return Corrupt(said, where=f"{archive.path}, storage {key!r}", code="cut-off")

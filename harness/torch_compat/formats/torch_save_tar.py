@@ -61,14 +61,14 @@ class _Row:
         """The next pickle, which has to say how many follow."""
         found = self.pickle()
         if not isinstance(found, int) or isinstance(found, bool) or not 0 <= found <= len(self.data):
-            raise Corrupt(f"says that {brief(found, 40)} follow", where=self.where, code="bad-count")
+            raise Corrupt(f"states a count of {brief(found, 40)}", where=self.where, code="bad-count")
         return found
 
     def numbers(self, count: int, size: int) -> list[int]:
         """Numbers of 4 or 8 bytes."""
         end = self.at + count * size
         if end > len(self.data):
-            said = f"ends too early: {len(self.data) - self.at} bytes are left of {count * size}"
+            said = f"ends too early: only {len(self.data) - self.at} of {count * size} bytes are present"
             raise Corrupt(said, where=self.where, code="cut-off")
         found = [int.from_bytes(self.data[at : at + size], "little", signed=True) for at in range(self.at, end, size)]
         self.at = end
@@ -120,12 +120,12 @@ def _storages(archive: TarArchive, facts: Facts) -> dict[str, Storage]:
         key, location, kind = stated if isinstance(stated, tuple) and len(stated) == 3 else (None, None, None)
         dtype = storage_class(kind.module, kind.name) if isinstance(kind, Global) else None
         if not isinstance(kind, Global) or dtype is None or _key(key) is None or not isinstance(location, str):
-            raise Corrupt(f"describes a storage by {brief(stated)}", where=row.where, code="bad-storage")
+            raise Corrupt(f"has an invalid storage description: {brief(stated)}", where=row.where, code="bad-storage")
         (count,) = row.numbers(1, 8)
         key = _key(key) or ""
         nbytes = count * ELEMENT_SIZES[dtype]
         if not 0 <= nbytes <= len(row.data) - row.at:
-            said = f"ends within storage {key!r}: {len(row.data) - row.at} bytes are left of {nbytes}"
+            said = f"ends within storage {key!r}: only {len(row.data) - row.at} of {nbytes} bytes are present"
             archive.damage.append(Damage("cut-off", "storages", said, start + row.at))
             raise Corrupt(said, where=row.where, code="cut-off")
         found[key] = Storage(kind.path, dtype, key, location, count, nbytes)
@@ -140,10 +140,10 @@ def _storages(archive: TarArchive, facts: Facts) -> dict[str, Storage]:
         if isinstance(view, tuple) and len(view) == 4:
             key, root = _key(view[0]), found.get(_key(view[1]) or "")
         if key is None or root is None or not all(isinstance(number, int) for number in view[2:]):
-            raise Corrupt(f"describes a view by {brief(view)}", where=row.where, code="bad-storage")
+            raise Corrupt(f"has an invalid view description: {brief(view)}", where=row.where, code="bad-storage")
         offset, count = view[2:]
         if not 0 <= offset <= offset + count <= root.numel:
-            raise Corrupt(f"describes a view outside of its storage: {brief(view)}", where=row.where, code="bad-storage")
+            raise Corrupt(f"describes a view outside its storage: {brief(view)}", where=row.where, code="bad-storage")
         nbytes = count * ELEMENT_SIZES[root.dtype]
         found[key] = Storage(root.type_name, root.dtype, key, root.location, count, nbytes, root, offset)
     return found
@@ -169,7 +169,7 @@ def _tensors(archive: Archive, storages: dict[str, Storage]) -> dict[str, Tensor
         key, storage_key, kind = stated if isinstance(stated, tuple) and len(stated) == 3 else (None, None, None)
         key, storage_key = _key(key), _key(storage_key)
         if key is None or not isinstance(kind, Global) or storage_key not in storages:
-            raise Corrupt(f"describes a tensor by {brief(stated)}", where=row.where, code="bad-tensor")
+            raise Corrupt(f"has an invalid tensor description: {brief(stated)}", where=row.where, code="bad-tensor")
         dimensions, _ = row.numbers(2, 4)
         if not 0 <= dimensions <= MOST_DIMENSIONS:
             raise Corrupt(f"gives tensor {key!r} {dimensions} dimensions", where=row.where, code="bad-tensor")

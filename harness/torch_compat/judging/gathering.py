@@ -74,7 +74,7 @@ def gather(place: Root, policy: Policy | None = None, *, as_of: dt.date | None =
     unknown = [release for release in operators.schemas.releases if release not in policy.calendar] if operators else []
     if unknown:
         raise CorpusError(
-            f"records the operators of torch {', '.join(unknown)}, which the release calendar does not have",
+            f"records the operators of torch {', '.join(unknown)}, which the release calendar does not contain",
             where=str(place.fixtures / "operators" / SCHEMAS), hint="add the release to policies/torch/releases.toml", code="unknown-release",
         )  # fmt: skip
     return Evidence(

@@ -401,7 +401,7 @@ def _bound(schema: Schema, call: ProgramCall) -> dict[str, object]:
     names = [one.name for one in schema.arguments]
     free = sum(not one.kwarg_only for one in schema.arguments)
     if len(call.positional) > free and not schema.is_vararg:
-        raise ValueError(f"{schema.operator} takes {free} arguments by position, the call passes {len(call.positional)}")
+        raise ValueError(f"{schema.operator} takes {free} positional arguments, but the call passes {len(call.positional)}")
     given = dict(zip(names, call.positional, strict=False))
     for name, value in call.keywords.items():
         if name not in names:

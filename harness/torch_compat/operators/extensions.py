@@ -287,7 +287,7 @@ def known_release(release: str, known: Known) -> str:
         return found
     near = known.near(release)
     raise UsageError(
-        f"nothing is recorded of the release {release!r}",
+        f"there are no records of the release {release!r}",
         hint=f"did you mean {' or '.join(near)}?" if near else f"recorded are {', '.join(known.releases)}",
         code="unknown-release",
     )

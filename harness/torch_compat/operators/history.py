@@ -86,7 +86,7 @@ class HistoryFile:
         try:
             text = read_whole(path).decode("utf-8")
         except FileNotFoundError:
-            raise CorpusError("there is no recorded history here", where=str(path), hint=HINT, code="history-missing") from None
+            raise CorpusError("there is no recorded history", where=str(path), hint=HINT, code="history-missing") from None
         except (OSError, UnicodeDecodeError) as error:
             raise CorpusError(f"cannot be read: {error}", where=str(path), hint=HINT) from error
         lines = text.split("\n")
@@ -113,9 +113,7 @@ class HistoryFile:
             spans, tab, said = rest.partition("\t")
             told = {"# obtained": self.obtained, "# incomplete": self.incomplete}.get(kind)
             if told is None or not tab:
-                raise CorpusError(
-                    f"a header line that is not known: {lines[count]!r}", where=f"{path}, line {count + 1}", hint=HINT
-                )
+                raise CorpusError(f"unknown header line: {lines[count]!r}", where=f"{path}, line {count + 1}", hint=HINT)
             told.append((self.bits(spans), said))
             count += 1
         self.lines = lines[count:]
@@ -138,7 +136,7 @@ class HistoryFile:
             return self.known.bit(release)
         except KeyError:
             hint = f"recorded are {', '.join(self.releases)}"
-            raise UsageError(f"nothing is recorded of the release {release!r}", where=str(self.path), hint=hint) from None
+            raise UsageError(f"there are no records of the release {release!r}", where=str(self.path), hint=hint) from None
 
     def of(self, bits: int) -> tuple[str, ...]:
         """The releases that bits stand for, oldest first."""
@@ -188,7 +186,9 @@ class HistoryFile:
         try:
             yield from self._facts()
         except ValueError as error:
-            raise CorpusError(f"a line is not of the layout {self.shown!r}: {error}", where=str(self.path), hint=HINT) from error
+            raise CorpusError(
+                f"a line does not have the layout {self.shown!r}: {error}", where=str(self.path), hint=HINT
+            ) from error
 
 
 class History(HistoryFile):

@@ -187,7 +187,7 @@ class _Reading:
         if type(version) is int and version > SCHEMA_VERSION:
             self.wrong(
                 ("schema_version",),
-                f"{version} was written by a newer torch-compat; {SCHEMA_VERSION} is the newest that this one reads: update torch-compat",
+                f"{version} was written by a newer torch-compat; {SCHEMA_VERSION} is the newest version that this torch-compat reads: update torch-compat",
             )
             self.finish()  # what else it holds cannot be judged
         self._keys(document, (), _TOP)
@@ -229,14 +229,14 @@ class _Reading:
         self._text(item, path, "schema")
         operator, schema, use = item.get("operator"), item.get("schema"), item.get("use")
         if isinstance(operator, str) and isinstance(schema, str) and schema.partition("(")[0] != operator:
-            self.wrong((*path, "schema"), f"is of {schema.partition('(')[0]!r}, expected a schema of {operator!r}")
+            self.wrong((*path, "schema"), f"is a schema of {schema.partition('(')[0]!r}, expected a schema of {operator!r}")
         elif isinstance(schema, str) and schema:
             try:
                 parse(schema, recorded=True)
             except SchemaError as error:
                 self.wrong((*path, "schema"), str(error))
         if isinstance(operator, str) and "::" not in operator:
-            self.wrong((*path, "operator"), f"{operator!r} names no namespace, expected such as 'aten::{operator}'")
+            self.wrong((*path, "operator"), f"{operator!r} has no namespace, expected a name such as 'aten::{operator}'")
         if use not in USES and "use" in item:
             self.wrong((*path, "use"), f"expected {', '.join(USES[:-1])} or {USES[-1]}, found {_what(use)}")
         self._flag(item, path, "relies_on_decomposition")
@@ -247,7 +247,7 @@ class _Reading:
             self.wrong((*path, "kernels"), f"expected a list, found {_what(kernels)}")
             kernels = []
         if use == "registers" and not kernels and "kernels" in item:
-            self.wrong((*path, "kernels"), "is empty, but the operator is one that the extension registers a kernel for")
+            self.wrong((*path, "kernels"), "is empty, but the extension registers a kernel for this operator")
         made = [self._kernel(kernel, (*path, "kernels", index)) for index, kernel in enumerate(kernels)]
         if len(self.found) != before:
             return None
@@ -273,7 +273,7 @@ class _Reading:
                 self.wrong(path, f"lacks {key!r}")
         for key in item:
             if key not in expected:
-                self.wrong((*path, key), f"is not known; there are {', '.join(expected)}")
+                self.wrong((*path, key), f"is unknown; expected {', '.join(expected)}")
 
     def _text(self, item: dict[str, Any], path: tuple[str | int, ...], key: str, *, optional: bool = False) -> None:
         value = item.get(key)

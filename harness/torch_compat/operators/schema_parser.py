@@ -90,7 +90,7 @@ class Parser:
         while at < len(self.text):
             found = token_pattern().match(self.text, at)
             if found is None:
-                self.refuse("a name, a number, a text or a sign", at=at, found=repr(self.text[at]))
+                self.refuse("a name, a number, a string or a symbol", at=at, found=repr(self.text[at]))
             kind, word = str(found.lastgroup), found.group()
             if kind == "line" and self.text[at:].isspace():
                 word = self.text[at:]
@@ -142,7 +142,7 @@ class Parser:
         if self.token.kind != ")":
             while True:
                 if is_vararg:
-                    self.refuse("nothing behind '...'")
+                    self.refuse("nothing after '...'")
                 if self.take("*"):
                     kwarg_only = True
                 elif self.take("..."):
@@ -155,7 +155,7 @@ class Parser:
                 if not self.take(","):
                     break
         if self.token.kind == ")" and is_vararg and any(one.default is not None for one in arguments):
-            self.refuse("no defaults where '...' is taken")
+            self.refuse("no defaults together with '...'")
         self.expect(")", "',' or ')'")
         self.expect("->")
         returns, is_varret, spelling = self.returned()
@@ -178,7 +178,7 @@ class Parser:
         overload = self.expect("ident", "the name of an overload")
         if overload == "default" or overload.startswith("__"):
             self.refuse(
-                "the name of an overload that is not default and does not begin with two underscores",
+                "an overload name other than 'default' that does not begin with two underscores",
                 at=token.start,
                 found=repr(overload),
             )
@@ -196,7 +196,7 @@ class Parser:
             if self.token.kind != ")":
                 while True:
                     if is_varret:
-                        self.refuse("nothing behind '...'")
+                        self.refuse("nothing after '...'")
                     if self.take("..."):
                         is_varret = True
                     else:
@@ -381,7 +381,7 @@ class Parser:
             token = self.token
             text = _unquoted(self, token) if token.kind == "string" else ""
             if not re.fullmatch(_DEVICE, text):
-                self.refuse("a text that names a device")
+                self.refuse("a string that names a device")
             self.next()
             device, colon, index = text.partition(":")
             return Default("device", f"{device}:{_stored(int(index), 8)}" if colon else device)
@@ -482,7 +482,9 @@ def _unquoted(parser: Parser, token: Token) -> str:
             else:
                 octal = re.match("[0-3][0-7]{2}", inner[at + 1 :])
                 if octal is None:
-                    parser.refuse("an escape that PyTorch knows", at=token.start + quotes + at, found=repr(inner[at : at + 2]))
+                    parser.refuse(
+                        "an escape sequence that PyTorch supports", at=token.start + quotes + at, found=repr(inner[at : at + 2])
+                    )
                 one, at = chr(int(octal.group(), 8)), at + 3
         elif not one.isascii():
             parser.refuse("ASCII", at=token.start + quotes + at, found=repr(one))
@@ -507,7 +509,7 @@ def _follows(parser: Parser, before: list[Argument], one: Argument, start: int) 
         and one.type.kind != "list"
         and any(other.default is not None for other in before)
     ):
-        parser.refuse("a default, since an argument before has one", at=start, found=repr(one.name))
+        parser.refuse("a default, since an earlier argument has one", at=start, found=repr(one.name))
 
 
 def read_quickly(text: str, *, recorded: bool) -> Schema | None:

@@ -154,7 +154,7 @@ def optional_of(inner: SchemaType) -> SchemaType:
     fake = None if inner.fake is inner else optional_of(inner.fake)
     types = _standard((inner, NONE))
     if len(types) == 1:
-        raise ValueError(f"a type that can be something else than None, not {inner.text}?")
+        raise ValueError(f"a type that can be something other than None, not {inner.text}?")
     if len(types) == 2:
         inner = types[0] if types[0] is not NONE else types[1]
     elif inner is not NUMBER and not (inner.kind == "union" and len(inner.contained) == 3 and _holds(inner, NUMBER)):
@@ -168,7 +168,7 @@ def union_of(inner: tuple[SchemaType, ...]) -> SchemaType:
     """``Union(inner, ...)``."""
     types = _standard(inner)
     if len(types) == 1:
-        raise ValueError(f"a Union of types of which none takes in all others, not all in {types[0].text}")
+        raise ValueError(f"a Union in which no type includes all the others, not one with {types[0].text}")
     if NONE in types:
         if len(types) == 4 and all(one in types for one in _NUMBERS):
             return optional_of(NUMBER)

@@ -53,7 +53,7 @@ class UnpicklingBudget:
         """
         self.copied -= count
         if self.copied < 0:
-            raise Unsafe("copies more than is allowed: the same values again and again", code="too-large")
+            raise Unsafe("copies the same values too many times, above the limit", code="too-large")
 
     def keys(self, found: Collection[Any]) -> None:
         """Make sure that all of these can be hashed, at a cost in proportion to the pickle.
@@ -97,7 +97,7 @@ class UnpicklingBudget:
             elif kind is float or kind is complex or kind is range:
                 weak = True
             elif kind not in SAFE_KEYS:
-                raise Corrupt(f"has an invalid key: it is or holds a {kind.__name__}", code="unhashable")
+                raise Corrupt(f"has an invalid key: it is or contains a {kind.__name__}", code="unhashable")
         self.nodes -= nodes
         if self.nodes < 0:
             raise Unsafe("has too many keys that are tuples", code="too-large")

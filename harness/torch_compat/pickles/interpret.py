@@ -123,7 +123,7 @@ def _complex(target: Global, args: tuple[Any, ...], _: UnpicklingBudget) -> Any:
     try:
         return complex(*args)
     except OverflowError as error:
-        raise Corrupt("has a complex number of integers that are too large", code="bad-number") from error
+        raise Corrupt("has a complex number whose integers are too large", code="bad-number") from error
 
 
 def _slice(target: Global, args: tuple[Any, ...], _: UnpicklingBudget) -> Any:
@@ -212,7 +212,7 @@ def _sizes(found: Any) -> Any:
 
 def _few(dimensions: int) -> None:
     if dimensions > MOST_DIMENSIONS:
-        raise Corrupt(f"has a tensor or an array of {dimensions} dimensions; {MOST_DIMENSIONS} are possible", code="bad-tensor")
+        raise Corrupt(f"has a tensor or an array of {dimensions} dimensions; the maximum is {MOST_DIMENSIONS}", code="bad-tensor")
 
 
 def _strides(found: Any, shape: tuple[int, ...]) -> Any:
@@ -226,7 +226,7 @@ def _strides(found: Any, shape: tuple[int, ...]) -> Any:
         if stride.__class__ is not int:
             return None
         if not -MAX <= stride < MAX:
-            raise Corrupt("has a tensor with a stride of more than 63 bits", code="bad-tensor")
+            raise Corrupt("has a tensor with a stride that does not fit in 63 bits", code="bad-tensor")
     if len(found) != len(shape):
         raise Corrupt(f"has a tensor of {len(shape)} dimensions with {len(found)} strides", code="bad-tensor")
     return found
@@ -499,7 +499,7 @@ def storage_of(pid: tuple[Any, ...], seen: dict[Any, Storage], storages: list[St
         Corrupt: the parts are not of these types, or not possible.
     """
     if not 5 <= len(pid) <= 6:
-        raise Corrupt(f"names a storage by {len(pid)} parts; expected 5 or 6", code="bad-storage")
+        raise Corrupt(f"refers to a storage by {len(pid)} parts; expected 5 or 6", code="bad-storage")
     kind, key, location, numel = pid[1:5]
     if location.__class__ is not str:
         location = location.decode("latin-1") if location.__class__ is bytes else "cpu" if location is None else None
@@ -509,7 +509,7 @@ def storage_of(pid: tuple[Any, ...], seen: dict[Any, Storage], storages: list[St
     if known is None or key is None or location is None or numel.__class__ is not int:
         said = kind.path if kind.__class__ is Global else f"a {kind.__class__.__name__}"
         types = ", ".join(part.__class__.__name__ for part in pid[2:5])
-        raise Corrupt(f"names a storage by {said} and ({types}); expected a class, string, string, int", code="bad-storage")
+        raise Corrupt(f"refers to a storage by {said} and ({types}); expected a class, string, string, int", code="bad-storage")
     type_name, dtype, size = known
     if not 0 <= numel < MAX // size:
         raise Corrupt(f"names a storage of {numel if abs(numel) < MAX * MAX else hex(numel)} elements", code="bad-storage")
@@ -529,10 +529,10 @@ def _view(root: Storage, view: Any, seen: dict[Any, Storage]) -> Storage:
         or view[0].__class__ is not str
         or {int} != {part.__class__ for part in view[1:]}
     ):
-        raise Corrupt("names a part of a storage by something else than (key, offset, size)", code="bad-storage")
+        raise Corrupt("refers to a part of a storage by something other than (key, offset, size)", code="bad-storage")
     key, offset, numel = view
     if not 0 <= offset <= root.numel or not 0 <= numel <= root.numel - offset:
-        raise Corrupt(f"names a part of a storage of {root.numel} elements that is outside it", code="bad-storage")
+        raise Corrupt(f"refers to a part of a storage of {root.numel} elements that is outside it", code="bad-storage")
     found = seen.get((root.key, key, offset, numel))
     if found is None:
         size = ELEMENT_SIZES[root.dtype]

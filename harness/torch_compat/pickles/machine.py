@@ -291,7 +291,7 @@ def _run(
                         rebuild = func.rebuild if func.__class__ is Global else None
                     if args.__class__ is not tuple and args.__class__ is not Size:
                         if func.__class__ is not Global or not func.module.startswith("__torch__"):
-                            raise Corrupt(f"calls something with a {args.__class__.__name__} for its arguments", code="bad-call")
+                            raise Corrupt(f"calls something with a {args.__class__.__name__} as its arguments", code="bad-call")
                         args = (args,)  # a member of an enumeration: TorchScript writes its value, and no tuple around it
                     if called.get(id(func)) != len(args):
                         notes.called(func, args, called)
@@ -469,15 +469,15 @@ def _run(
                         notes.event("opcode", "NEWOBJ_EX", "NEWOBJ_EX")
                         kwargs = stack.pop()
                         if kwargs.__class__ is not dict:
-                            raise Corrupt("makes an object with keywords that are not a dictionary", code="bad-call")
+                            raise Corrupt("creates an object with keyword arguments that are not a dictionary", code="bad-call")
                     args = stack.pop()
                     func = stack[-1]
                     if args.__class__ is not tuple and args.__class__ is not Size:
-                        raise Corrupt(f"makes an object with a {args.__class__.__name__} for its arguments", code="bad-call")
+                        raise Corrupt(f"creates an object with a {args.__class__.__name__} as its arguments", code="bad-call")
                     if func.__class__ is ModuleSource:
                         func = func.type
                     if func.__class__ not in CLASSLIKE:
-                        raise Corrupt(f"makes an object of a class that is a {func.__class__.__name__}", code="bad-call")
+                        raise Corrupt(f"creates an object whose class is a {func.__class__.__name__}", code="bad-call")
                     notes.event("newobj", func, func)
                     made += 1
                     if (
@@ -515,7 +515,7 @@ def _run(
             slow += 1
             name = OPCODES.get(op)
             if name is None:
-                raise Corrupt(f"has the byte {op:#04x} where an opcode is expected", code="bad-opcode")
+                raise Corrupt(f"has the byte {op:#04x} where an opcode was expected", code="bad-opcode")
             if name not in notes.opcodes:
                 notes.opcodes.add(name)
                 if name != "PROTO":
@@ -590,7 +590,7 @@ def _run(
                 module = stack.pop()
                 if text.__class__ is not str or module.__class__ is not str:
                     kinds = f"{module.__class__.__name__} and {text.__class__.__name__}"
-                    raise Corrupt(f"names a global by {kinds}; expected two strings", code="bad-global")
+                    raise Corrupt(f"refers to a global by {kinds}; expected two strings", code="bad-global")
                 stack.append(notes.named_as(module, text))
             elif op == 143:  # EMPTY_SET
                 stack.append(set())
@@ -627,7 +627,7 @@ def _run(
                     if func.__class__ is ModuleSource:
                         func = func.type
                     if func.__class__ not in CLASSLIKE:
-                        raise Corrupt("makes an instance of something that is not a class", code="bad-call")
+                        raise Corrupt("creates an instance of something that is not a class", code="bad-call")
                     stack.append(Described("instance", func, tuple(items[1:])))
             elif op == 48:  # POP
                 if stack:
@@ -641,7 +641,7 @@ def _run(
                 n = int.from_bytes(data[i : i + width], "little")
                 raise Unsafe(f"asks for extension {n}, which only the reading process knows", code="extension")
             else:  # NEXT_BUFFER, READONLY_BUFFER
-                raise Corrupt(f"has {name}: its buffers were kept apart from it, and are not in a file", code="out-of-band")
+                raise Corrupt(f"uses {name}: its buffers were pickled out-of-band, and are not in the file", code="out-of-band")
     except HarnessError:
         place[0] = base + at
         raise
@@ -653,10 +653,10 @@ def _run(
         raise Corrupt(said, code="pickle-stack") from None
     except KeyError as error:
         place[0] = base + at
-        raise Corrupt(f"takes {error.args[0]!r} from the memo, where nothing is", code="pickle-memo") from None
+        raise Corrupt(f"takes {error.args[0]!r} from the memo, which has no such entry", code="pickle-memo") from None
     except UnicodeDecodeError as error:
         place[0] = base + at
-        raise Corrupt(f"has a text that is not UTF-8: {error.reason}", code="bad-text") from None
+        raise Corrupt(f"contains text that is not UTF-8: {error.reason}", code="bad-text") from None
     if made >= limits.depth:
         place[0] = base + at
         deepest = depth(value, limits.depth)
@@ -688,7 +688,7 @@ def _run(
 def _set_positions(into: list[Any], keys: list[Any], items: list[Any]) -> None:
     for key, item in zip(keys, items, strict=True):
         if key.__class__ is not int or not -len(into) <= key < len(into):
-            raise Corrupt("sets an item of a list that it does not have", code="bad-build")
+            raise Corrupt("sets a list item that is out of range", code="bad-build")
         into[key] = item
 
 
@@ -697,16 +697,16 @@ def _too_many(limits: PickleLimits) -> Unsafe:
 
 
 def _too_costly() -> Unsafe:
-    return Unsafe("asks for more work than is allowed for a file of its size", code="too-large")
+    return Unsafe("requires more work than the limit for a file of its size", code="too-large")
 
 
 def _too_long(limits: PickleLimits) -> Unsafe:
-    said = f"has strings and byte strings that take more than the {limits.memory} bytes which are allowed"
+    said = f"has strings and byte strings that take more than the limit of {limits.memory} bytes"
     return Unsafe(said, code="too-large")
 
 
 def _memo(index: int, so_far: int) -> Unsafe:
-    said = f"memoizes at {index}, {so_far} bytes from its start: other readers would make room for all of it"
+    said = f"memoizes at {index}, {so_far} bytes from its start: other readers would allocate memory for all of it"
     return Unsafe(said, code="too-large")
 
 

@@ -108,7 +108,7 @@ def number(line: bytes) -> int:
     try:
         return int(line)
     except ValueError:
-        raise Corrupt("has a number that is none", code="bad-number") from None
+        raise Corrupt("contains an invalid number", code="bad-number") from None
 
 
 def value_of(op: int, raw: bytes) -> Any:
@@ -155,4 +155,4 @@ def read_line(op: int, line: bytes) -> Any:
             return line == b"01"
         return int(line.removesuffix(b"L") if op == 76 else line, 0)
     except ValueError:
-        raise Corrupt(f"has {line[:40]!r} for the argument of {OPCODES[op]}", code="bad-number") from None
+        raise Corrupt(f"has {line[:40]!r} as the argument of {OPCODES[op]}", code="bad-number") from None

@@ -332,7 +332,7 @@ def _refusal(
     safe: Mapping[str, Any] | None = None,
 ) -> Refusal | None:
     if torchscript:
-        said = "is an archive of TorchScript, which weights_only does not take here"
+        said = "is a TorchScript archive, which weights_only does not accept here"
         return None if rules.torchscript else Refusal("torchscript", "", said)
     if container == "tar" and not rules.tar:
         return Refusal("tar", "", "is a tar of torch 0.1, which weights_only does not take here")

@@ -226,7 +226,7 @@ def read_accepted(folder: Path) -> Accepted | None:
         problems.append(Problem(file, 1, "", f"does not begin with the header of this version: {ACCEPT}"))
     *lines, rest = content.split("\n")
     if rest:
-        problems.append(Problem(file, len(lines) + 1, "", "is cut off: the last line has no end; restore the file"))
+        problems.append(Problem(file, len(lines) + 1, "", "is cut off: the last line has no newline; restore the file"))
     start = HEADER.count("\n")
     known = Known(())
     if len(lines) <= start or not lines[start].startswith("releases "):
@@ -238,7 +238,7 @@ def read_accepted(folder: Path) -> Accepted | None:
             problems.append(Problem(file, start + 1, "", error.message))
     recipes = lines[start + 1].split(" ") if len(lines) > start + 1 else []
     if recipes[:1] != ["recipes"] or recipes[1:] != sorted(set(recipes[1:])):
-        problems.append(Problem(file, start + 2, "", f"must list the recipes that there were, in order: {ACCEPT}"))
+        problems.append(Problem(file, start + 2, "", f"must list the recipes that existed, in order: {ACCEPT}"))
     if problems:
         raise PolicyError(problems)
     blocks: list[Block] = []
@@ -309,6 +309,6 @@ def _twice(file: str, blocks: Iterable[Block], known: Known) -> Iterator[Problem
                 key = (block.waiver, block.options, recipe, writer)
                 if seen.get(key, 0) & readers:
                     what = f"{block.waiver} has a cell of {recipe} with two differences"
-                    yield Problem(file, 0, "", f"{what}: take one of the lines out, or {ACCEPT}")
+                    yield Problem(file, 0, "", f"{what}: remove one of the lines, or {ACCEPT}")
                     return
                 seen[key] = seen.get(key, 0) | readers

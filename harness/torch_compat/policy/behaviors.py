@@ -153,15 +153,15 @@ def behavior_keys(entries: list[Entry]) -> Iterator[Problem]:
                 yield entry.problem(f"needs {key!r} where the outcome is {found(outcome)}")
         for key in entry.raw.keys() - {"id", "outcome", "because", *needed, *allowed}:
             if key in BehaviorEntry.model_fields and (key not in Condition._fields or not kinds):
-                yield entry.problem(f"applies to no behavior whose outcome is {found(outcome)}", key)
+                yield entry.problem(f"does not apply to a behavior whose outcome is {found(outcome)}", key)
         for key in Condition._fields:
             for sign in _texts(entry.get(key)):
                 if kinds and sign.partition(":")[0] not in kinds:
-                    yield entry.problem(f"{found(sign)} is no sign for this outcome; known: {', '.join(sorted(kinds))}", key)
+                    yield entry.problem(f"{found(sign)} is not a sign for this outcome; known: {', '.join(sorted(kinds))}", key)
         if outcome == "refused" and _is_open(entry.get("writers")):
             yield entry.problem("must name a first and a last release, such as '1.5.0..1.8.1'", "writers")
         if entry.raw.get("takes", True) == {}:
-            yield entry.problem("says nothing of these releases", "takes")
+            yield entry.problem("does not cover these releases", "takes")
         if outcome == LOADS:
             yield from _need(entry)
         elif outcome in SLIPS:
@@ -182,15 +182,15 @@ def _slip(entry: Entry, outcome: str) -> Iterator[Problem]:
     met = [sign for sign in signs if sign.startswith(RUNS)]
     stage = entry.get("stage")
     if stage == "load" and met:
-        yield entry.problem(f"applies to loading, but {found(met[0])} is met only while a program runs", "stage")
+        yield entry.problem(f"applies to loading, but {found(met[0])} occurs only while a program runs", "stage")
     elif stage == "call" and signs and not met:
-        yield entry.problem(f"applies to a call, but names no sign that begins with {RUNS!r}", "stage")
+        yield entry.problem(f"applies to a call, but has no sign that begins with {RUNS!r}", "stage")
     if stage == "load" and outcome not in OF_LOADING:
         yield entry.problem(f"while loading it can be 'crashed' or 'timed-out'; found {found(outcome)}", "outcome")
     if outcome in DEADLY and "signal" not in entry.raw:
         yield entry.problem("needs 'signal', the signal that ends the process", "outcome")
     elif outcome not in DEADLY and "signal" in entry.raw:
-        yield entry.problem(f"nothing dies of what is {found(outcome)}", "signal")
+        yield entry.problem(f"does not apply to the outcome {found(outcome)}", "signal")
 
 
 def _is_open(releases: object) -> bool:

@@ -147,7 +147,7 @@ def release_keys(entries: list[Entry]) -> Iterator[Problem]:
         yield from (entry.problem(f"key {key!r} is missing") for key in OF_WHEELS if key not in entry.raw)
     for entry in _planned(entries):
         yield from (
-            entry.problem("applies to no release that is planned", key) for key in (*OF_WHEELS, "python") if key in entry.raw
+            entry.problem("does not apply to a planned release", key) for key in (*OF_WHEELS, "python") if key in entry.raw
         )
 
 
@@ -171,7 +171,7 @@ def files_of_their_own(entries: list[Entry]) -> Iterator[Problem]:
     for entry in entries:
         name = entry.get("id")
         if _KINDS[entry.table].folder and isinstance(name, str) and name != entry.file.stem:
-            message = f"{entry.table} {found(name)} stands in {entry.file.name}; the file must have the {entry.table}'s name"
+            message = f"{entry.table} {found(name)} is in {entry.file.name}; the file must have the {entry.table}'s name"
             yield entry.problem(message, "id")
 
 

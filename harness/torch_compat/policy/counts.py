@@ -136,7 +136,7 @@ def read_lock(folder: Path) -> Lock:
     lines = content.split("\n")
     if lines.pop() != "":
         problems.append(
-            Problem(file, len(lines) + 1, "", "is cut off: the last line has no end; restore the file from version control")
+            Problem(file, len(lines) + 1, "", "is cut off: the last line has no newline; restore the file from version control")
         )
     unheaded = next((at for at, line in enumerate(lines) if not line.startswith("#")), len(lines))
     first = HEADER.count("\n") if content.startswith(HEADER) else unheaded
@@ -151,7 +151,7 @@ def read_lock(folder: Path) -> Lock:
             )
         elif _CONFLICT.match(line):
             problems.append(
-                Problem(file, number, "", f"is the mark of a merge conflict: keep the lines of one side, then run {ACCEPT}")
+                Problem(file, number, "", f"is a merge conflict marker: keep the lines of one side, then run {ACCEPT}")
             )
         else:
             form = "'KIND ID = COUNT', such as 'behavior buffers-without-type = 12'"

@@ -232,7 +232,9 @@ def operator_waiver_releases(entries: list[Entry]) -> Iterator[Problem]:
     names = [name for entry in entries if entry.table == "waiver" and isinstance(name := entry.get("id"), str)]
     for entry in entries:
         if entry.table == "operator_waiver" and entry.get("id") in names:
-            yield entry.problem(f"there is a waiver {found(entry.get('id'))} in waivers/, too; reports name both by it", "id")
+            yield entry.problem(
+                f"there is a waiver {found(entry.get('id'))} in waivers/, too; reports identify both by this ID", "id"
+            )
     released, planned = (_versions(entries, planned=planned) for planned in (False, True))
     if not released:
         return  # said once, not for every name
@@ -246,7 +248,7 @@ def operator_waiver_releases(entries: list[Entry]) -> Iterator[Problem]:
             )
             yield entry.problem(message, "since")
         elif "expires" not in entry.raw:
-            yield entry.problem(f"key 'expires' is missing: {since} is planned, so what this is for can still change")
+            yield entry.problem(f"key 'expires' is missing: {since} is planned, so the waived change is not final")
 
 
 def _versions(entries: list[Entry], *, planned: bool) -> Collection[str]:

@@ -74,7 +74,7 @@ def _read_file(file: pathlib.Path, folder: str, sources: Sources) -> None:
     sources.problems += _unfinished(name, text)
     own = _FOLDERS.get(folder)
     if own is not None and own not in document:
-        sources.problems.append(Problem(name, 1, "", f"holds no [{own}]"))
+        sources.problems.append(Problem(name, 1, "", f"contains no [{own}]"))
     for table, value in document.items():
         sources.mentioned.add(table)
         if table not in known:
@@ -112,7 +112,7 @@ def _wrong_brackets(table: str) -> str:
 def _misplaced(table: str, folder: str) -> str:
     kind, own = _KINDS.get(table), _FOLDERS.get(folder)
     if kind is not None and kind.folder:
-        return f"a {table} stands in a file of its own, {kind.folder}/<id>.toml"
+        return f"each {table} must be in its own file, {kind.folder}/<id>.toml"
     if kind is not None and own is not None:
         return f"a file of {folder}/ holds one [{own}] and nothing else; '{table}' belongs in a file of the folder above"
     return unknown_key(table, [one.name for one in REGISTRY if one.folder == folder], what="table")

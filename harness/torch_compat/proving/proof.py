@@ -111,12 +111,12 @@ def version_for(stated: StatedUpgrader) -> int:
     """
     known = horizon(f"reference@{stated.old}")
     if known.reads("file-format", stated.bump):
-        said = f"torch {stated.old} reads file format {stated.bump}, so it is not from before the change that {stated.id} answers"
-        raise UsageError(said, code="upgrader", hint="state as `old` the last release that computed the old way")
+        said = f"torch {stated.old} reads file format {stated.bump}, so it is not older than the change that {stated.id} handles"
+        raise UsageError(said, code="upgrader", hint="set `old` to the last release with the old behavior")
     found = [one for one in range(stated.first, stated.bump) if known.reads("file-format", one)]
     if not found:
-        said = f"torch {stated.old} reads no file format from {stated.first} to {stated.bump - 1}, for which {stated.id} is"
-        raise UsageError(said, code="upgrader", hint="state as `old` a release from before the bump")
+        said = f"torch {stated.old} reads none of the file formats {stated.first} to {stated.bump - 1} that {stated.id} handles"
+        raise UsageError(said, code="upgrader", hint="set `old` to a release before the version bump")
     return found[-1]
 
 

@@ -131,7 +131,7 @@ def resolved(policy: Policy, names: Iterable[str], say: Callable[[str], None]) -
         if isinstance(twin, BuildRelease) and twin.build.digest != mine.build.digest:
             raise UsageError(
                 f"{name} and {twin.build.name} are two builds with the same version, {mine.build.release}",
-                hint="use one at a time",
+                hint="use only one of them at a time",
                 code="twin-builds",
             )
         found[mine.name] = mine

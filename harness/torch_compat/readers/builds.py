@@ -243,18 +243,18 @@ def _located(environment: Environment, name: str) -> dict[str, Any]:
                 env=environment.environ({"PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1"}, scratch=place), check=False,
             )  # fmt: skip
         except (OSError, subprocess.TimeoutExpired) as error:
-            raise BuildError(f"does not start: {error}", where=name, hint="name the executable of a Python") from error
+            raise BuildError(f"does not start: {error}", where=name, hint="give the path of a Python executable") from error
     try:
         located = json.loads(done.stdout.strip().splitlines()[-1])
         assert isinstance(located["path"], list) and isinstance(located["prefixes"], list)  # noqa: PT018, S101 - as below
     except (ValueError, IndexError, KeyError, TypeError, AssertionError):
         said = (done.stderr or done.stdout).strip().splitlines()[-1:] or ["it printed nothing"]
-        raise BuildError("is not a Python: it did not say where its modules are", where=name, hint=said[0]) from None
+        raise BuildError("is not a Python interpreter: it did not report its module paths", where=name, hint=said[0]) from None
     if not located["torch"]:
         raise BuildError(
             "this Python has no torch",
             where=name,
-            hint="install one there, or name another Python; PYTHONPATH and packages of the user's home are not looked at",
+            hint="install torch there, or use another Python; PYTHONPATH and user site-packages are ignored",
             code="build-without-torch",
         )
     return dict(located)
@@ -280,7 +280,7 @@ def _asked(environment: Environment, name: str) -> dict[str, Any]:
         try:
             if target.stat().st_size > MOST_SAID:
                 raise BuildError(
-                    f"its torch printed {target.stat().st_size} bytes about itself, expected a few hundred", where=name
+                    f"its torch printed {target.stat().st_size} bytes of build information, expected a few hundred", where=name
                 )
             said: dict[str, Any] = json.loads(target.read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -291,7 +291,7 @@ def _asked(environment: Environment, name: str) -> dict[str, Any]:
             raise BuildError(f"its torch does not report {key!r}", where=name)
     if said.get("numpy") is not True:
         raise BuildError(
-            "this Python has no numpy, which is needed to read tensors and archives",
+            "this Python has no numpy, which torch-compat needs to read tensors and archives",
             where=name,
             hint=f"{environment.python} -m pip install numpy",
             code="build-without-numpy",

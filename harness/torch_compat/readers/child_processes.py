@@ -226,7 +226,7 @@ class ChildProcess:
             reply, _ = self.receive(0)
             fence = reply.get("fence")
             if fence.__class__ is not dict:
-                raise bad("it does not say what it is kept from")
+                raise bad("it does not report its isolation")
             reasons = {part: str(fence[part]) for part in PARTS if fence.get(part, "not said") is not None}
             self._isolation = Isolation("network" not in reasons, "home" not in reasons, reasons)
         return self._isolation
@@ -311,7 +311,7 @@ class ChildProcess:
         why = f": {end['said']}" if end["said"] else ""
         return ReaderError(
             f"the process that runs the program died while trying to {self.stage}: {how}{why}",
-            hint="nothing outside of it was changed; load the archive again to continue",
+            hint="nothing outside that process was changed; load the archive again to continue",
             code="died",
         )
 

@@ -112,7 +112,7 @@ class Commands:
             return self._run(command, environ=self.environ if environ is None else environ, cwd=cwd, log=self.log, quiet=quiet)
         except Failed as error:
             raise EnvironmentUnavailable(
-                f"{purpose} failed: {last_words(error.output)}", hint=f"the whole output is in {self.log}", code="build-failed"
+                f"{purpose} failed: {last_words(error.output)}", hint=f"the full output is in {self.log}", code="build-failed"
             ) from error
 
 

@@ -267,7 +267,7 @@ class Environments:
             raise EnvironmentUnavailable(
                 f"building torch {release.version} needs {NEEDED_BYTES[cuda] / GB:.0f} GB of disk; {free / GB:.1f} GB are free",
                 where=str(self.root),
-                hint="free some, or name another folder in TORCH_COMPAT_CACHE",
+                hint="free some space, or set TORCH_COMPAT_CACHE to another directory",
                 code="disk-short",
             )
 
@@ -301,7 +301,7 @@ class Environments:
                 remove_environment(prefix)
         built = self.get(release.version)
         if built is None:
-            raise AssertionError(f"{prefix / STATE} was written and cannot be read")
+            raise AssertionError(f"{prefix / STATE} was written, but cannot be read")
         return built
 
 

@@ -182,7 +182,7 @@ def offered_release(
         if found is None:
             raise EnvironmentUnavailable(
                 f"the package index does not offer torch {version} for Linux on x86-64",
-                hint="torch-compat readers available lists what it offers",
+                hint="torch-compat readers available lists the available releases",
                 code="not-offered",
             )
         return found, _uploaded(calendar, found, today, pip)

@@ -147,7 +147,7 @@ class IsolatedModule:
 
     def _larger(self, size: int) -> Arena:
         if size > self._most:
-            said = f"a call has tensors of {size} bytes; the program may have {self._most} (limits.memory)"
+            said = f"the tensors of a call take {size} bytes; the limit is {self._most} (limits.memory)"
             raise errors.Raised(said, code="memory-limit")
         return Arena(1 << max(20, (size - 1).bit_length()))
 
@@ -182,7 +182,7 @@ class IsolatedModule:
 
     def _check_need(self, size: Any) -> None:
         if size.__class__ is not int or not 0 < size <= self._most:
-            raise bad(f"it asks for a shared memory of {size!r:.40} bytes; it may have {self._most}")
+            raise bad(f"it requests a shared memory of {size!r:.40} bytes; the limit is {self._most}")
 
     def _give_up(self, error: BaseException) -> None:
         """A child of which an answer was not understood, or is still to come, is not asked again."""
@@ -220,7 +220,7 @@ class IsolatedModule:
         reading = Reading(reply.get("sizes", []), data, tensor)
         changed = reply.get("changed", [])
         if changed.__class__ is not list or any(place.__class__ is not int or not 0 <= place < known for place in changed):
-            raise bad("changed arguments that are none")
+            raise bad("invalid changed arguments")
         if len(set(changed)) != len(changed) or len(changed) > len(reading.storages):
             raise bad("more changed arguments than storages")
         new = reading.storages[len(reading.storages) - len(changed) :]
@@ -265,7 +265,7 @@ def _close(child: ChildProcess, owner: int) -> None:
 
 def _integers(numbers: list[int]) -> list[int]:
     if any(number.__class__ is not int for number in numbers):
-        raise TypeError("a number of a tensor is not an integer")
+        raise TypeError("a number in a tensor description is not an integer")
     return numbers
 
 
@@ -284,10 +284,10 @@ def _warned(reply: dict[str, Any]) -> list[tuple[type[Warning], str]]:
     found = []
     heard = reply.get("warnings", [])
     if heard.__class__ is not list:
-        raise bad("warnings that are none")
+        raise bad("invalid warnings")
     for one in heard:
         if one.__class__ is not list or len(one) != 2 or any(part.__class__ is not str for part in one):
-            raise bad("a warning that is none")
+            raise bad("an invalid warning")
         category = getattr(builtins, one[0], None)
         if not (isinstance(category, type) and issubclass(category, Warning)):
             category = UserWarning
@@ -302,7 +302,7 @@ def _error(said: Any) -> HarnessError:
         ReaderError: it is none of the family.
     """
     if said.__class__ is not list or len(said) != 6 or any(part is not None and part.__class__ is not str for part in said):
-        raise bad("an error that is none")
+        raise bad("an invalid error")
     name, message, where, hint, code, slip = said
     if name is None or message is None or code is None:
         raise bad("an error without a name, a message or a code")

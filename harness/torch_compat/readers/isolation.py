@@ -192,7 +192,7 @@ def refuse_unless_trusted(path: Path, fence: Isolation, trust: Trust) -> None:
     """
     if not fence.whole and not trust(path):
         raise Untrusted(
-            f"a release would run code that this archive chose, and is not isolated here: {fence}",
+            f"a release would run code from this archive, and is not isolated on this machine: {fence}",
             where=str(path),
-            hint="run it on a machine that can isolate, or use --trust if you trust its author",
+            hint="run it on a machine that supports isolation, or use --trust if you trust its author",
         )

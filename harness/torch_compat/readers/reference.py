@@ -247,4 +247,4 @@ class Reference:
 
 
 def _failed(do: str, said: str) -> ReaderError:
-    return ReaderError(f"the reference reader could not carry out {do!r}: {said}", code="request-failed")
+    return ReaderError(f"the reference reader could not run {do!r}: {said}", code="request-failed")

@@ -25,7 +25,7 @@ def stage_of(reply: dict[str, Any]) -> str:
     """
     stage = reply["stage"]
     if len(reply) != 1 or stage.__class__ is not str or stage not in STAGES:
-        raise bad(f"a stage {stage!r:.40}")
+        raise bad(f"an unknown stage {stage!r:.40}")
     found: str = stage
     return found
 
@@ -96,4 +96,4 @@ def _record(found: Any, parts: Mapping[str, type], name: str) -> None:
 
 def _each(found: Any, fits: Callable[[Any], bool], name: str) -> None:
     if found.__class__ is not list or not all(map(fits, found)):
-        raise bad(f"{name} are not what they must be")
+        raise bad(f"{name} are invalid")

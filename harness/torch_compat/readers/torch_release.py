@@ -263,7 +263,7 @@ class TorchRelease:
             reply = json.loads(line)
         except ValueError as error:
             raise ReaderError(
-                f"the worker of torch {self.environment.version} does not speak JSON: {line[:80]!r}", code="protocol"
+                f"the worker of torch {self.environment.version} sent a reply that is not JSON: {line[:80]!r}", code="protocol"
             ) from error
         if isinstance(reply, dict) and isinstance(reply.get("launch"), str):  # of the launcher: the worker never came to be
             raise ReaderError(f"{self.environment.python} does not start: {reply['launch']}", code="does-not-start")

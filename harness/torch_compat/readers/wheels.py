@@ -265,7 +265,7 @@ def nightly_build(
     if not index:
         raise UsageError(
             "no index of nightlies is configured",
-            hint=f"use --index-url URL, set {INDEX}, or state nightly_index in [policy]; its page of torch is URL/torch/",
+            hint=f"use --index-url URL, set {INDEX}, or set nightly_index in [policy]; the torch page must be at URL/torch/",
             code="no-index",
         )
     link = _chosen(index, day, found[4] or "cpu")
@@ -297,9 +297,9 @@ def _chosen(index: str, day: dt.date, local: str) -> _Link:
     if not fits:
         offered = sorted({f"+{link.wheel.release.local} for {', '.join(link.wheel.pythons)}" for link in links})
         raise EnvironmentUnavailable(
-            f"offers no nightly of {day} with +{local} for {machine} and CPython {', '.join(sorted(here))}",
+            f"offers no nightly for {day} with +{local} for {machine} and CPython {', '.join(sorted(here))}",
             where=_shown(page),
-            hint=f"of that day it offers {'; '.join(offered)}" if offered else "it offers none of that day",
+            hint=f"on that day, it offers {'; '.join(offered)}" if offered else "it offers none for that day",
             code="not-offered",
         )
     preferred = "3.11"
@@ -376,7 +376,7 @@ def _download(link: _Link, file: Path) -> None:
         raise BuildError(
             f"has SHA-256 {found.hexdigest()[:12]}…, but the index reports {link.sha256[:12]}…: it was not run",
             where=link.file,
-            hint="the download was cut off, or the file was replaced: fetch the page of the index again",
+            hint="the download was cut off, or the file was replaced: fetch the index page again",
             code="wrong-hash",
         )
 

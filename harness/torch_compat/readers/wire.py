@@ -6,7 +6,7 @@ memory (:class:`Arena`) instead, and the message has none.
 
 Values in a document: null, booleans, integers of 64 bits, finite floats, texts and lists are themselves; everything else is an object with one key:
 
-* ``n``   a float that is not finite, by its bits: ``7ff8000000000000``; ``i`` an integer of more than 64 bits, by its digits
+* ``n``   a float that is not finite, by its bits: ``7ff8000000000000``; ``i`` an integer that does not fit in 64 bits, by its digits
 * ``c``   a complex number, ``t`` a tuple, ``d`` a dictionary: ``[[key, value], ...]``
 * ``x``   a tensor: ``[storage, dtype, shape, strides, offset]``, in elements; strides are null where they are row-major
 * ``y``   a dtype by its name, ``v`` a device
@@ -195,7 +195,7 @@ class Lines:
             raw = self._rest(raw, HEAD.size)
         length, extra = HEAD.unpack_from(raw)
         if length > MOST_DOCUMENT or extra > most:
-            raise bad(f"it announces {length} bytes of text, of at most {MOST_DOCUMENT}, and {extra} of data, of at most {most}")
+            raise bad(f"it announces {length} bytes of text (limit {MOST_DOCUMENT}) and {extra} bytes of data (limit {most})")
         whole = HEAD.size + length + extra
         if len(raw) > whole:
             raw, self.unread = raw[:whole], raw[whole:]
@@ -412,14 +412,14 @@ class Reading:
         named: Callable[[int], Any] | None = None,
     ) -> None:
         if sizes.__class__ is not list:
-            raise bad("sizes of storages that are no sizes")
+            raise bad("invalid storage sizes")
         self._tensor = tensor
         self._named = named
         self.storages: list[memoryview | Array] = []
         at = 0
         for size in sizes:
             if size.__class__ is not int or size < 0:
-                raise bad("sizes of storages that are no sizes")
+                raise bad("invalid storage sizes")
             self.storages.append(data[at : at + size])
             at += rounded(size)
         if at > len(data):
@@ -436,15 +436,15 @@ class Reading:
             return value
         if kind is int:
             if not -INT64 <= value < INT64:
-                raise bad("an integer of more than 64 bits")
+                raise bad("an integer that does not fit in 64 bits")
             return value
         if depth > DEEPEST:
-            raise bad(f"values of more than {DEEPEST} levels")
+            raise bad(f"values nested deeper than {DEEPEST}")
         below = depth + 1
         if kind is list:
             return [self.get(item, below) for item in value]
         if len(value) != 1:
-            raise bad("an object that has not one key")
+            raise bad("an object without exactly one key")
         (key, body), *_ = value.items()
         try:
             return self._keyed(key, body, below)
@@ -500,7 +500,7 @@ def _list(body: Any) -> list[Any]:
 
 def _named_tuple(name: Any, fields: tuple[Any, ...], items: list[Any]) -> NamedTupleValue:
     if name.__class__ is not str or len(fields) != len(items) or any(one.__class__ is not str for one in fields):
-        raise TypeError("a named tuple has a name, and as many fields as values")
+        raise TypeError("a named tuple must have a name, and as many fields as values")
     own = name.rpartition(".")[2]
     space = {"qualified_name": name, "fields": fields}
     made: NamedTupleValue = type(own if own.isidentifier() else "NamedTuple", (NamedTupleValue,), space)(*items)

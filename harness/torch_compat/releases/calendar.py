@@ -119,7 +119,7 @@ class Calendar(Generic[_Dated]):
             return known[-1]
         first = min(self, key=lambda release: release.date, default=None)
         hint = f"the first release of the calendar is {first.version} of {first.date}" if first else "the calendar is empty"
-        raise UsageError(f"no torch release had been uploaded by {on_or_before}", hint=hint)
+        raise UsageError(f"no torch release was uploaded on or before {on_or_before}", hint=hint)
 
     def nearest(self, release: Release) -> _Dated:
         """The release that is most like one that need not be of the calendar: see :meth:`Known.nearest`.

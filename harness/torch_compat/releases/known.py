@@ -98,7 +98,7 @@ class Known:
             other = sorted(found.ends - self._places.keys())
             if other:
                 raise UsageError(
-                    f"{text!r} names {' and '.join(other)}, which is not among the releases here", code="no-releases"
+                    f"{text!r} names {' and '.join(other)}, which is not one of the known releases", code="no-releases"
                 )
             known = self._bits[text] = self.bits_of(found)
         return known

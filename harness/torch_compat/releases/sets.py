@@ -253,7 +253,7 @@ def _end(version: str, part: str, text: str) -> Release:
         shown = part if len(part) <= LONGEST >> 6 else part[: LONGEST >> 6] + "..."
         raise UsageError(
             f"expected releases such as '1.5.0..1.8.1, 2.0.0..', found {shown!r}" + ("" if shown == text else " among them"),
-            hint="'2.0.0..' is open to the future, '..1.2.0' to the past; '..' are all releases, 'none' is no release",
+            hint="'2.0.0..' includes all newer releases, '..1.2.0' all older ones; '..' means all releases, 'none' no release",
             code="no-releases",
         ) from error
 

@@ -109,8 +109,8 @@ def _no_twins(trees: Iterable[BuildTree]) -> None:
         twin = seen.setdefault(tree.release.public, tree)
         if twin.digest != tree.digest:
             raise UsageError(
-                f"{twin.path} and {tree.path} are of two builds with the same version, {tree.release.public}",
-                hint="judge one at a time",
+                f"{twin.path} and {tree.path} contain two builds with the same version, {tree.release.public}",
+                hint="judge them one at a time",
                 code="twin-builds",
             )
 
@@ -184,7 +184,7 @@ def _one(one: ObservedReader, other: ObservedReader, tree: BuildTree) -> Observe
         before = one.cells.get(place)
         if before is not None and before.key == cell.key and before != cell:
             raise UsageError(
-                f"{one.name} behaved in two ways with {' under '.join(place)}", where=str(tree.path), code="trees-differ",
+                f"{one.name} gave two different results with {' under '.join(place)}", where=str(tree.path), code="trees-differ",
                 hint="remove the older tree, or observe again",
             )  # fmt: skip
     return replace(

@@ -86,7 +86,7 @@ def base_of(evidence: Evidence, release: CalendarRelease, against: str | None) -
         return found[0]
     older = [reader for reader in recorded if reader.release in evidence.rank and Release(reader.release) <= release.parsed]
     if not older:
-        raise UsageError(f"no release that is older than {release.name} is recorded", hint="use --against torch-X.Y.Z")
+        raise UsageError(f"no release older than {release.name} is recorded", hint="use --against torch-X.Y.Z")
     return max(older, key=lambda reader: Release(reader.release))
 
 
@@ -437,7 +437,7 @@ def _operators(asked: Candidate, not_asked: list[tuple[str, str, bool, int]]) ->
     elsewhere = [one for one in checked.broken if one.new is None and one.operator in gap]
     if elsewhere:
         checked = checked._replace(broken=tuple(one for one in checked.broken if one not in elsewhere))
-        why = f"only builds with CUDA have {elsewhere[0].operator}, and this one is for {asked.release.build.variant}"
+        why = f"only builds with CUDA have {elsewhere[0].operator}, but this build is for {asked.release.build.variant}"
         not_asked.append(("operators", why, False, len(elsewhere)))
     if checked.unknown:
         not_asked.append(("operators", f"{asked.base.name} is not completely known", False, len(checked.unknown)))

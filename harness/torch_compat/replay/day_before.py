@@ -145,9 +145,9 @@ def day_before(evidence: Evidence, root: Path, version: str, scratch: Path) -> D
     )
     if problems := leaks(found):
         raise CorpusError(
-            f"{len(problems)} things of torch-{version} or later are left: {problems[0]}",
+            f"{len(problems)} records of torch-{version} or later remain: {problems[0]}",
             where="the day before",
-            hint="harness/torch_compat/replay/before.py takes them out",
+            hint="harness/torch_compat/replay/before.py removes them",
             code="leak",
         )
     return found

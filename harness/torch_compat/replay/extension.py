@@ -53,7 +53,7 @@ def ask_extension(
     """
     if Release(environment.version) < SHOWS_ITS_DISPATCHER:
         raise EnvironmentUnavailable(
-            f"torch {environment.version} does not show its dispatcher; 1.7 and newer do",
+            f"torch {environment.version} does not expose its dispatcher; this needs torch 1.7 or newer",
             hint=f"record a list instead: --operators FILE --release {environment.version}",
             code="no-dispatcher",
         )
@@ -78,7 +78,7 @@ def ask_extension(
         what = end.get("signal") or next(iter(reply))
         raise UsageError(
             f"loading the extension in torch {environment.version} ended the process: {what}",
-            hint="a kernel that does not fit its operator does that; load it by hand to see its message",
+            hint="a kernel that does not match its operator's schema can cause this; load the extension manually to see the message",
             where=str(library or module),
             code="does-not-load",
         )

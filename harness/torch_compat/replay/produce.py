@@ -126,14 +126,14 @@ def _refuse_to_replace(root: Path, folder: Path, new: list[Recipe]) -> None:
     for recipe in new:
         if f"{folder.name}/{recipe.name}" in pins:
             raise CorpusError(
-                f"{folder.name}/{recipe.name} is pinned in {FROZEN}, but {folder.name}/{MANIFEST} does not have it",
+                f"{folder.name}/{recipe.name} is pinned in {FROZEN}, but {folder.name}/{MANIFEST} does not list it",
                 where=str(root / FROZEN),
                 hint=f"restore {folder.name} from version control",
                 code="missing-entry",
             )
         if (folder / recipe.file).exists():
             raise CorpusError(
-                f"is in the place where {recipe.name!r} would be written, and {MANIFEST} does not list it",
+                f"is where {recipe.name!r} would be written, and {MANIFEST} does not list it",
                 where=str(folder / recipe.file),
                 hint="remove it, or restore the manifest from version control",
                 code="orphan-file",

@@ -95,7 +95,8 @@ def draw(
         for reader, cell in zip(readers, cells, strict=True):
             if cell is None:
                 raise CorpusError(
-                    f"{task.fixture.id} is not recorded for {reader.name}", hint="judging lists what was not observed"
+                    f"{task.fixture.id} is not recorded for {reader.name}",
+                    hint="`torch-compat judge` lists the fixtures that were not observed",
                 )
         recorded[task.fixture.id] = [cell for cell in cells if cell is not None]
     reasons = _reasons(tasks, recorded, releases, loading, rules, each=each, seed=seed)

@@ -116,9 +116,9 @@ def open_tree(folder: Path, build: Build, today: dt.date, shard: tuple[int, int]
     for parent in (folder.absolute(), *folder.absolute().parents):
         if (parent / "policies").is_dir() and (parent / "fixtures" / "FROZEN").is_file():
             raise BuildError(
-                "files of a build never enter a corpus, and this folder is in one",
+                "files of a build must not be written to a corpus, and this directory is in one",
                 where=str(folder),
-                hint=f"use --into a folder outside {parent}",
+                hint=f"use --into with a directory outside {parent}",
                 code="build-in-corpus",
             )
     if (path / STATE).is_file() and (there := _read(path)).digest != build.digest:

@@ -188,7 +188,7 @@ def with_block(text: str, name: str, body: str) -> str:
     found = re.findall(rf"^{re.escape(begin)}$.*?^{re.escape(_END)}$", text, re.MULTILINE | re.DOTALL)
     if len(found) != 1:
         raise UsageError(
-            f"has {len(found)} blocks between {begin} and {_END}, expected one", hint="restore both marks", code="no-block"
+            f"has {len(found)} blocks between {begin} and {_END}, expected one", hint="restore both markers", code="no-block"
         )
     return text.replace(found[0], f"{begin}\n{body}\n{_END}")
 

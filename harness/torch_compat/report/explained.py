@@ -67,7 +67,7 @@ def explained(root: Path | None, name: str) -> list[Explained]:
         nearest = get_close_matches(name, candidates, n=NEAREST, cutoff=0.5)
         nearest += [one for one in ids if name and name.lower() in one and one not in nearest][: NEAREST - len(nearest)]
         hint = f"nearest: {', '.join(nearest)}" if nearest else f"the policy has {len(ids)} ids; see policies/"
-        raise UsageError(f"there is no entry with the id {name!r}", hint=hint, code="unknown-id")
+        raise UsageError(f"there is no entry with the ID {name!r}", hint=hint, code="unknown-id")
     for one in found:
         one.says.setdefault("file", _file(root, one))
     return found

@@ -167,7 +167,7 @@ class Decoder:
             return dtypes.named(body)
         if kind == "device":
             return Device(body)
-        raise Unsupported(f"cannot give a value of kind {kind!r} to a program", code="value")
+        raise Unsupported(f"cannot pass a value of kind {kind!r} to a program", code="value")
 
     def _tensor(self, body: dict[str, Any]) -> Tensor:
         found = dtypes.named(body["dtype"])
@@ -184,7 +184,7 @@ class Decoder:
             return Tensor(np.array(numbers, dtype).reshape(shape))
         raw = arrays.elements(base64.b64decode(body["bytes"]), dtype)
         if raw.size != math.prod(shape):
-            raise _bad(f"a tensor of shape {list(shape)} of {body['dtype']} has the bytes of {raw.size} elements")
+            raise _bad(f"a tensor of shape {list(shape)} of {body['dtype']} has bytes for {raw.size} elements")
         key = body.get("storage"), body["dtype"]
         base = self.storages.get(key) if key[0] is not None else None  # type: ignore[arg-type]
         if base is None:
@@ -229,7 +229,7 @@ def _extent(body: dict[str, Any]) -> int:
         return 0
     first, end = arrays.extent(shape, strides, offset)
     if first < 0 or end > LARGEST:
-        raise _bad(f"a tensor of shape {list(shape)} with the strides {str(strides)[:80]} reaches from {first} to {end}")
+        raise _bad(f"a tensor of shape {list(shape)} with the strides {str(strides)[:80]} extends from {first} to {end}")
     return end
 
 

@@ -55,7 +55,7 @@ class Flatbuffer:
         except HarnessError:
             raise
         except ERRORS as error:
-            raise Corrupt(f"a table of it cannot be read: {error}", where=where, code="bad-table") from error
+            raise Corrupt(f"one of its tables cannot be read: {error}", where=where, code="bad-table") from error
         self._sources = {"code/" + name.replace(".", "/") + ".py": text.encode("latin-1") for name, text in files.items()}
         self.names = tuple(self._sources)
 
@@ -87,13 +87,13 @@ class Flatbuffer:
         except HarnessError:
             raise
         except ERRORS as error:
-            raise Corrupt(f"a table of it cannot be read: {error}", where=self._where, code="bad-table") from error
+            raise Corrupt(f"one of its tables cannot be read: {error}", where=self._where, code="bad-table") from error
 
     # ---------------------------------------------------------------------------------------------- tables
 
     def _unpack(self, form: str, at: int) -> Any:
         if at < 0:
-            raise IndexError(f"an offset leads to {at}")
+            raise IndexError(f"an offset points to {at}")
         return struct.unpack_from(form, self._data, at)[0]
 
     def _u32(self, at: int) -> int:
@@ -121,7 +121,7 @@ class Flatbuffer:
         start = self._follow(at)
         length = self._u32(start)
         if start + length > len(self._data):
-            raise IndexError(f"a vector of {length} elements reaches behind the end")
+            raise IndexError(f"a vector of {length} elements extends past the end")
         return start + 4, length
 
     def _tables(self, table: int, number: int) -> list[int]:
@@ -136,7 +136,7 @@ class Flatbuffer:
         """
         self._left -= count
         if self._left < 0:
-            raise Unsafe("names the same bytes again and again", where=self._where, code="too-large")
+            raise Unsafe("refers to the same bytes too many times", where=self._where, code="too-large")
 
     def _numbers(self, table: int, number: int, form: str) -> list[Any]:
         start, length = self._vector(table, number)
@@ -192,7 +192,7 @@ class Flatbuffer:
         elif kind == 14:
             made = Device(self._text(held, 0))
         else:
-            raise Unsupported(f"contains a value of kind {kind}, which programs do not have", where=self._where, code="value")
+            raise Unsupported(f"contains a value of kind {kind}, which programs cannot contain", where=self._where, code="value")
         self._values[index] = made
         return made
 

@@ -57,7 +57,9 @@ def _hash(key: Any, *, bits: int) -> int:
 def unordered_map(keys: list[Any]) -> list[Any]:
     """The order in which 1.1 lists keys that were inserted in this order."""
     if len(keys) > MOST_KEYS:
-        raise Unsupported(f"the reference reader orders dictionaries of up to {MOST_KEYS} keys as 1.1 does", code="value")
+        raise Unsupported(
+            f"the reference reader reproduces the dictionary order of 1.1 only for up to {MOST_KEYS} keys", code="value"
+        )
     size = PRIMES[0]
     listed: list[tuple[int, Any]] = []
     for count, key in enumerate(keys):

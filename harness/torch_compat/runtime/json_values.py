@@ -113,7 +113,7 @@ class _Reading:
         if value is None or isinstance(value, bool | str):
             return value
         if isinstance(value, int):
-            return value if value in INT64 else self.wrong(where, value, "an integer of 64 bits")
+            return value if value in INT64 else self.wrong(where, value, "a 64-bit integer")
         if isinstance(value, float):
             return {"float": value} if math.isfinite(value) else self.wrong(where, value, "a number that fits in 64 bits")
         if isinstance(value, list):
@@ -144,7 +144,7 @@ class _Reading:
         for index, (key, item) in enumerate(body):
             known = self.value(key, f"{where}[{index}][0]", depth)
             if isinstance(known, list) or (isinstance(known, dict) and known.keys() & {"dict", "tuple"}):
-                self.wrong(f"{where}[{index}][0]", key, "a key that a program can have: a string or a number")
+                self.wrong(f"{where}[{index}][0]", key, "a key that a program can use: a string or a number")
             made.append([known, self.value(item, f"{where}[{index}][1]", depth)])
         return made
 
@@ -210,7 +210,7 @@ class _Reading:
             or len(value) > MOST_DIMENSIONS
             or any(type(size) is not int or not 0 <= size < 1 << 40 for size in value)
         ):
-            self.wrong(where, value, "a list of integers, none of them negative")
+            self.wrong(where, value, "a list of non-negative integers")
         return value
 
     def _number(self, value: Any, where: str) -> Any:

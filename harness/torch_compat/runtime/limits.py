@@ -106,7 +106,7 @@ class Meter(threading.local):
         Raises:
             Raised: always.
         """
-        said = f"the program needs more memory than there is: a tensor of {count if count < 1 << 64 else hex(count)[:40]} elements; at most {self.limits.elements} are made"
+        said = f"the program needs more memory than the limit: a tensor of {count if count < 1 << 64 else hex(count)[:40]} elements; the limit is {self.limits.elements}"
         raise Exhausted(said, code="too-large")
 
     def read(self, count: int) -> None:
@@ -163,7 +163,7 @@ class Meter(threading.local):
         if not self._most:
             self._most = resident + self.limits.memory
         if resident + more > self._most:
-            said = f"the program needs more memory than there is: more than {self.limits.memory} bytes"
+            said = f"the program needs more memory than the limit: more than {self.limits.memory} bytes"
             raise Exhausted(said, code="memory-limit")
 
 

@@ -69,7 +69,7 @@ def load(
     except RecursionError as error:
         raise Unsafe("nests values or source too deeply", where=str(archive.path), code="too-deep") from error
     except MemoryError as error:
-        raise Unsafe("needs more memory than there is", where=str(archive.path), code="too-large") from error
+        raise Unsafe("needs more memory than is available", where=str(archive.path), code="too-large") from error
     finally:
         archive.close()
 

@@ -148,7 +148,7 @@ class Program:
     @property
     def _open(self) -> ZipArchive | Flatbuffer:
         if self._archive is None:
-            raise HarnessError("the archive is closed; all of it is read when it is loaded", code="closed")
+            raise HarnessError("the archive is closed; it is read in full when it is loaded", code="closed")
         return self._archive
 
     # ------------------------------------------------------------------------------------------------ what units ask for
@@ -243,7 +243,9 @@ class Program:
             if rest[1] in info.methods and len(rest) == 2:
                 return info.methods[rest[1]].call
         if name.startswith(CUSTOM):
-            raise Unsupported(f"the reference reader has no custom class {name}", where=self.path, code="custom-class")
+            raise Unsupported(
+                f"the reference reader does not support the custom class {name}", where=self.path, code="custom-class"
+            )
         raise Refused(f"Unknown type name or function '{name}'", where=self.path, code="source")
 
     def info(self, name: str) -> ClassInfo | None:
@@ -340,7 +342,7 @@ class Program:
         found = unpickle(archive.view("data.pkl"), where=f"{self.path}, record 'data.pkl'", allowance=self._allowance).value
         value = self._value(found, "data/")
         if not isinstance(value, ScriptObject):
-            raise Refused(f"data.pkl holds a {type(value).__name__}, expected a module", where=self.path, code="no-module")
+            raise Refused(f"data.pkl contains a {type(value).__name__}, expected a module", where=self.path, code="no-module")
         return value
 
     def _bytecode(self, archive: ZipArchive) -> int:
@@ -356,9 +358,7 @@ class Program:
             return value
         if kind is int:
             if not -INT64 <= value < INT64:
-                raise Refused(
-                    "contains an integer of more than 64 bits, which programs do not have", where=self.path, code="pickle"
-                )
+                raise Refused("contains an integer that does not fit in 64 bits", where=self.path, code="pickle")
             return value
         if kind is str:
             return text_in(value)
@@ -388,7 +388,7 @@ class Program:
             found = dtypes.named(value.name)
             if found is not None:
                 return found.code
-        raise Unsupported(f"contains a {kind.__name__}, which programs do not have", where=self.path, code="value")
+        raise Unsupported(f"contains a {kind.__name__}, which programs cannot contain", where=self.path, code="value")
 
     def _dict(self, value: dict[Any, Any], folder: str) -> dict[Any, Any]:
         made: dict[Any, Any] = {}
@@ -463,7 +463,7 @@ class Program:
             opaque = dtype if dtype is not None else dtypes.FLOAT32
             return OpaqueTensor(f"torch.{value.layout}", opaque, tuple(value.shape), parts)
         if any(step < 0 for step in value.strides or ()):
-            raise Corrupt("a tensor has a stride below 0; torch has none", where=self.path, code="bad-tensor")
+            raise Corrupt("a tensor has a negative stride, which torch does not support", where=self.path, code="bad-tensor")
         if not value.fits or value.strides is None:
             raise Corrupt(f"a tensor of {value.shape} does not fit its storage", where=self.path, code="storage-too-short")
         base = self._storage(value.storage, folder, dtype)
@@ -517,7 +517,9 @@ class Program:
 
     def _table_entry(self, index: Any) -> Any:
         if index.__class__ is not int or not 0 <= index < len(self._table):
-            raise Corrupt(f"names a tensor that is none of the {len(self._table)}", where=self.path, code="bad-json")
+            raise Corrupt(
+                f"refers to a tensor that is not one of the {len(self._table)} in the table", where=self.path, code="bad-json"
+            )
         return self._table[index]
 
     def _json_tensor(self, entry: dict[str, Any]) -> Tensor:
@@ -559,7 +561,7 @@ class Program:
         state = described.get("getStateAttributeId")
         if state is not None:  # what the class says of itself: it sets everything else
             if described.get("parameters") and self.horizon.release < Release("1.3.0"):
-                raise Refused("has parameters beside a state, which 1.2 writes and cannot read", where=self.path, code="state")
+                raise Refused("has both parameters and a state, which 1.2 writes but cannot read", where=self.path, code="state")
             for one in described.get("parameters", ()):
                 (info.buffers if one.get("isBuffer") else info.parameters).append(one["name"])
             for one in described.get("attributes", ()):
@@ -597,4 +599,4 @@ def _integer(value: Any) -> int:
         return int(value)
     if value.__class__ is str and len(value) <= LONGEST_INTEGER:
         return int(value)
-    raise ValueError(f"expected an integer of 64 bits, found {value!r:.40}")
+    raise ValueError(f"expected a 64-bit integer, found {value!r:.40}")

@@ -139,7 +139,9 @@ def _by_kind(name: str, calls: dict[str, Callable[..., Any]], names: dict[str, s
             if second.__class__ is Tensor:
                 found = tensor
         if found is None:
-            raise Unsupported(f"the reference reader has no operator {name} of a {type(first).__name__}", code="operator")
+            raise Unsupported(
+                f"the reference reader does not support the operator {name} for a {type(first).__name__}", code="operator"
+            )
         return found(*args, **keywords)
 
     return dispatch

@@ -46,7 +46,7 @@ def shown(value: Any, *, budget: Budget | None = None) -> str:
     if kind is int or kind is complex or kind is Device:
         return str(value)
     if kind is Tensor or kind is OpaqueTensor:
-        raise Unsupported("the reference reader cannot print tensors into texts", code="operator")
+        raise Unsupported("the reference reader cannot convert tensors to strings", code="operator")
     if isinstance(value, ScriptObject):  # torch shows its address, too; an address of this process is nobody's business
         return f"<{value.qualified_name} object>"
     if kind is Future:

@@ -81,7 +81,7 @@ def _function(text: str) -> ast.FunctionDef:
     except NO_SOURCE as error:
         raise Refused(f"the upgrader is not TorchScript: {error}", code="source") from None
     if len(tree.body) != 1 or not isinstance(tree.body[0], ast.FunctionDef):
-        raise Refused("expected an upgrader of one function", code="source")
+        raise Refused("expected an upgrader with one function", code="source")
     return tree.body[0]
 
 
@@ -125,7 +125,7 @@ class _Saved(ast.NodeTransformer):
         self.generic_visit(node)
         name = BINARY.get(type(node.op))
         if name is None:
-            raise Refused(f"an upgrader uses {type(node.op).__name__}, which is not known here", code="source")
+            raise Refused(f"an upgrader uses {type(node.op).__name__}, which is not supported here", code="source")
         return ast.Call(ast.Attribute(ast.Name("torch", ast.Load()), name, ast.Load()), [node.left, node.right], [])
 
 
@@ -243,7 +243,7 @@ def _default(text: str | None) -> Any:
     try:
         return ast.literal_eval(text or "None")
     except (ValueError, SyntaxError):
-        raise Refused(f"an upgrader has the default {text}, which is not known here", code="source") from None
+        raise Refused(f"an upgrader has the default {text}, which is not supported here", code="source") from None
 
 
 class OperatorUpgraders:
@@ -349,5 +349,5 @@ def _by_name(name: str, texts: list[str]) -> list[UpgraderBody]:
     """Of a release that exposes no table: a name says operator, first and last version (1.6 to 1.10)."""
     found = RANGE.fullmatch(name)
     if found is None:
-        raise UsageError(f"the name of the upgrader {name} states no versions", code="upgrader")
+        raise UsageError(f"the name of the upgrader {name} contains no versions", code="upgrader")
     return [UpgraderBody(name, f"aten::{found[1]}", "", int(found[2]), int(found[3]) + 1, "", text) for text in texts]

@@ -245,7 +245,7 @@ class Converter:
             try:
                 return objects.reshape(value.shape, order=order)
             except ValueError as error:
-                raise Corrupt(f"has no possible shape: {error}", where=where, code="bad-array") from error
+                raise Corrupt(f"has an impossible shape: {error}", where=where, code="bad-array") from error
         data = _raw(value.data, where)
         if dtype is None or data.__class__ not in {bytes, bytearray}:
             return value
@@ -266,7 +266,7 @@ class Converter:
             return value
         if len(data) != dtype.itemsize:
             where = f"{self.storages.archive.path}, scalar of numpy"
-            raise Corrupt(f"has {len(data)} bytes; one of {dtype} has {dtype.itemsize}", where=where, code="bad-array")
+            raise Corrupt(f"has {len(data)} bytes; an element of {dtype} has {dtype.itemsize}", where=where, code="bad-array")
         made = view(bytes(data), dtype, ())
         _check_texts(made, f"{self.storages.archive.path}, scalar of numpy")
         return made[()]
@@ -288,7 +288,7 @@ def _check_texts(array: np.ndarray[Any, Any], where: str) -> None:
     if array.dtype.kind == "U" and array.size:
         numbers = np.ascontiguousarray(array).reshape(-1).view(sized_dtype(array.dtype.byteorder, "u4"))
         if int(numbers.max()) > LAST_CHARACTER:
-            raise Corrupt("has a text with a number that is not a character", where=where, code="bad-text")
+            raise Corrupt("has text with a number that is not a character", where=where, code="bad-text")
 
 
 def _raw(data: Any, where: str) -> Any:

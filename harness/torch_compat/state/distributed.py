@@ -123,7 +123,7 @@ class _Reader:
         """The whole of a tensor whose parts are there; nothing is allocated before they were seen."""
         if self.mmap:
             said = f"{shown(entry.name)} is stored in {len(parts)} parts, and cannot be mapped as one"
-            raise Unsupported(said, where=self.folder, hint="leave mmap=True out", code="not-mappable")
+            raise Unsupported(said, where=self.folder, hint="remove mmap=True", code="not-mappable")
         for shard, part in zip(entry.shards, parts, strict=True):
             self._check(entry, shard, part)
             if not isinstance(part, np.ndarray) or part.dtype != parts[0].dtype:
@@ -143,7 +143,7 @@ class _Reader:
         """Whether a part is what the metadata says."""
         shape = tuple(getattr(part, "shape", ()))
         if shape != shard.sizes or not hasattr(part, "shape"):
-            said = f"holds a part of {shown(entry.name)} of the shape {shape}, the metadata states {shard.sizes}"
+            said = f"contains a part of {shown(entry.name)} with the shape {shape}, but the metadata states {shard.sizes}"
             raise Corrupt(said, where=f"{os.path.join(self.folder, shard.file)}, entry at {shard.offset}", code="size-disagrees")  # noqa: PTH118
 
     def _object(self, shard: Shard) -> Any:

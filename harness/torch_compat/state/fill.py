@@ -167,7 +167,7 @@ def _holes(path: Path, source: Source) -> tuple[list[_Hole], str, bool]:
 
 
 def _no_holes(path: Path, said: str) -> UsageError:
-    return UsageError(said, where=str(path), hint="write it under torch.serialization.skip_data", code="no-holes")
+    return UsageError(said, where=str(path), hint="save it with torch.serialization.skip_data", code="no-holes")
 
 
 def _found(archive: ZipArchive, facts: Facts, source: Source) -> tuple[list[_Hole], bool]:
@@ -260,7 +260,7 @@ def _data(source: Source, hole: _Hole, byteorder: str, path: str) -> memoryview:
         said = f"is given a {type(given).__name__}; expected bytes or an array"
         raise UsageError(said, where=where, code="wrong-data") from error
     if len(data) != one.nbytes:
-        raise UsageError(f"is given {len(data)} bytes; it has exactly {one.nbytes}", where=where, code="wrong-size")
+        raise UsageError(f"is given {len(data)} bytes; expected exactly {one.nbytes}", where=where, code="wrong-size")
     return data
 
 

@@ -81,7 +81,7 @@ def objects_of(archive: Archive) -> Facts:
     if facts.layout not in OBJECTS:
         hint = "torch-compat inspect says what it contains"
         raise Unsupported(
-            f"is of the family {facts.family}, not one that torch.save writes",
+            f"belongs to the family {facts.family}, which torch.save does not write",
             where=archive.path,
             hint=hint,
             code="not-torch-save",

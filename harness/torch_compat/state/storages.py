@@ -107,7 +107,7 @@ class Storages:
     def needs_copy(self, key: str, why: str) -> Unsupported:
         """The error where a copy is needed and none is allowed."""
         said = f"cannot be mapped: {why}"
-        return Unsupported(said, where=self.where(key), hint="leave mmap=True out", code="not-mappable")
+        return Unsupported(said, where=self.where(key), hint="remove mmap=True", code="not-mappable")
 
     def in_order(self, storage: Storage, dtype: str) -> tuple[Array, np.dtype[np.generic]]:
         """The bytes of a storage in an order in which numpy has a dtype for its elements, and that dtype.

@@ -97,7 +97,9 @@ class Tensors:
     def _check(self, tensor: Tensor, storage: Storage) -> None:
         """Make sure that a tensor lies within its storage, by what the pickle says of both."""
         if any(stride < 0 for stride in tensor.strides or ()):
-            said = f"is viewed by a tensor with the strides {_short(tensor.strides or ())}; torch has none below 0"
+            said = (
+                f"is viewed by a tensor with the strides {_short(tensor.strides or ())}; torch does not support negative strides"
+            )
             raise Corrupt(said, where=self.storages.where(storage.key), code="bad-tensor")
         if tensor.numel and not tensor.fits:
             first, end = tensor.span
@@ -270,7 +272,7 @@ class Tensors:
         if not isinstance(made, np.ndarray) or made.dtype.kind != "i":
             raise self._bad(tensor, f"whose {name} are not integers, but {type(found).__name__}")
         if parts[name].storage.nbytes < made.nbytes:  # so that a row of zeros for strides cannot make millions of lists
-            raise self._bad(tensor, f"whose {name} are more than their storage holds")
+            raise self._bad(tensor, f"whose {name} are more than their storage contains")
         return made
 
     def _device_tensor(self, tensor: Tensor, data: Any) -> Any:

@@ -58,7 +58,7 @@ class RawTensor:
             ValueError: it is of another dtype.
         """
         if self.dtype != "float4_e2m1fn_x2":
-            raise ValueError(f"{self.dtype} is not packed in a way that is known")
+            raise ValueError(f"{self.dtype} is packed in an unknown way")
         import ml_dtypes  # noqa: PLC0415 - few files need it
         import numpy as np  # noqa: PLC0415 - as all of numpy here
 

@@ -75,7 +75,7 @@ def _stated(upgrader: str | PathLike[str], name: str) -> StatedUpgrader:
     known = read(Path(text)) if text.endswith(".toml") else read()
     wanted = name or (text if not text.endswith(".toml") else next(iter(known), "") if len(known) == 1 else "")
     if wanted not in known:
-        said = f"expected one of the upgraders {', '.join(sorted(known)) or '(there is none)'}, found {wanted or 'no name'!r}"
+        said = f"expected one of the upgraders {', '.join(sorted(known)) or '(none)'}, found {wanted or 'no name'!r}"
         raise UsageError(said, where=text, code="upgrader", hint='prove_upgrader("mine.toml", "foo_Bar_0_10")')
     return known[wanted]
 

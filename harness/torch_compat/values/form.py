@@ -283,7 +283,7 @@ def _value(value: Any, where: str, depth: int) -> None:
         return
     if value.__class__ is int:
         if value not in INT64 and where.startswith("calls["):  # a pickle may hold any integer, a program takes 64 bits
-            raise ValueError(f"{where} is an integer of {value.bit_length()} bits, expected one of 64")
+            raise ValueError(f"{where} is an integer of {value.bit_length()} bits, expected at most 64")
         return
     if value.__class__ is list:
         _values(value, where, depth + 1)
@@ -346,7 +346,7 @@ def _tensor(body: Any, where: str, _: int) -> None:
     for name in ("offset", "storage"):
         _size(body.get(name, 0), f"{where}.{name}")
     if body.get("requires_grad", False).__class__ is not bool or body.get("class", "").__class__ is not str:
-        raise ValueError(f"{where} has a value of a wrong type for requires_grad or class, expected a boolean and a string")
+        raise ValueError(f"{where} has a value of the wrong type for requires_grad or class, expected a boolean and a string")
     count, last = math.prod(shape), last_element(shape, strides, body.get("offset", 0))
     if count and last >= LARGEST:
         raise ValueError(f"{where} reaches to element {last} of its storage, expected less than {LARGEST}")

@@ -47,7 +47,7 @@ def lock_cut_off_between_lines(tree: Tree, random: Random) -> str:
 def lock_cut_off_within_a_line(tree: Tree, random: Random) -> str:
     text = "".join(lines_of(tree))
     (tree.policy / LOCK).write_text(text[: random.randrange(len(HEADER) + 1, len(text))].rstrip("\n"), encoding="utf-8")
-    return "is cut off: the last line has no end"
+    return "is cut off: the last line has no newline"
 
 
 @defect(2)
@@ -78,4 +78,4 @@ def lock_left_in_conflict(tree: Tree, random: Random) -> str:
     lines = lines_of(tree)
     at = random.randrange(FIRST, len(lines))
     write(tree, [*lines[:at], "<<<<<<< HEAD\n", lines[at], "=======\n", lines[at], ">>>>>>> branch\n", *lines[at + 1 :]])
-    return f"counts.lock:{at + 1}: is the mark of a merge conflict"
+    return f"counts.lock:{at + 1}: is a merge conflict marker"

@@ -157,7 +157,7 @@ def manifest_deleted(tree: Tree, random: Random) -> str:
 def manifest_emptied(tree: Tree, random: Random) -> str:
     path = random.choice(tree.releases()) / MANIFEST
     path.write_bytes(b"")
-    return f"{subject(path)}:1: does not begin with a line of kind 'manifest'"
+    return f"{subject(path)}:1: does not begin with a line of the kind 'manifest'"
 
 
 @defect()

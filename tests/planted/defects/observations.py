@@ -227,7 +227,7 @@ def observations_removed_that_others_rest_on(tree: Tree, random: Random) -> tupl
     *older, newest = sorted(tree.recordings(), key=lambda path: [int(part) for part in version_of(path.stem).split(".")])
     path = random.choice(older)
     path.unlink()
-    return f"reports/observations/{newest.name}", "refer to records that are in no readable file", path.stem
+    return f"reports/observations/{newest.name}", "refer to records that no readable file contains", path.stem
 
 
 @defect(4, 1, seeds=1)

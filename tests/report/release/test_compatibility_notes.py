@@ -78,7 +78,7 @@ def test_what_a_person_wrote_of_something_that_is_gone_is_an_error() -> None:
     (b"item = 1", "expected introduction and item"),
     (b"[[item]]\nid = 'a'", "item 1 is not a table of two strings"),
     (b"[[item]]\nid = 'a'\ntext = 1", "item 1 is not a table of two strings"),
-    (b"[[item]]\nid = 'a'\ntext = ''\n" * 2, "item 2: a has a text already"),
+    (b"[[item]]\nid = 'a'\ntext = ''\n" * 2, "item 2: a already has a text"),
     (b" " * (LARGEST + 1), "at most"),
 ])  # fmt: skip
 def test_a_file_that_is_none(data: bytes, message: str) -> None:

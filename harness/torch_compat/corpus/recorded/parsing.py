@@ -81,7 +81,7 @@ def read_file(path: Path, room: int) -> RecordedFile:
         with at_line(path, number):
             parse(file, number, *fields)
         if len(file.readers) > room:
-            raise CorpusError(f"is one reader more than {MOST_NAMES:,}", where=f"{path}:{number}", code="too-large")
+            raise CorpusError(f"lists more than {MOST_NAMES:,} readers", where=f"{path}:{number}", code="too-large")
     return file
 
 
@@ -118,7 +118,7 @@ def _whole(path: Path) -> tuple[list[str], int, str]:
         raise CorpusError(
             f"begins with {lines[0][:80]!r}, expected 'observations {VERSION}' and {path.stem!r}",
             where=f"{path}:1",
-            hint="restore it from version control; if it is of another version, use the torch-compat that wrote it, or newer",
+            hint="restore it from version control; if another version of torch-compat wrote it, use that version or a newer one",
             code="bad-header",
         )
     if not _is_label(path.stem):
@@ -196,7 +196,7 @@ def _text(file: RecordedFile, number: int, name: str, text: str) -> None:
 def _asked(kind: str) -> Callable[[RecordedFile, int, str, str], None]:
     def parse(file: RecordedFile, number: int, name: str, said: str) -> None:
         if name not in file.readers:
-            raise ValueError(f"is of {name[:80]!r}, a reader that no line above declares")
+            raise ValueError(f"is of {name[:80]!r}, a reader that no earlier line declares")
         file.asked.append((number, kind, name, _pairs(said, "PROBE:KEY:ID")))
 
     return parse
@@ -237,7 +237,7 @@ def _shown(file: RecordedFile, number: int, day: str, seals: str) -> None:
     for name, seal in _pairs(seals, "NAME:SEAL", place_of).items():
         _new(file.shown, name, "seal for reader")
         if rank(name) >= rank(file.label):
-            raise ValueError(f"is recorded as shown to {name[:80]}, which is not an older release")
+            raise ValueError(f"lists {name[:80]} as a reader, which is not an older release")
         file.shown[name] = _day(day), seal
 
 
@@ -248,7 +248,7 @@ def _writers(file: RecordedFile, number: int, name: str, labels: str) -> None:
     if len(names) > MOST_NAMES:
         raise CorpusError(f"lists more than {MOST_NAMES:,} writers", code="too-large")
     if name not in file.readers or not all(map(is_plain, names)):
-        raise ValueError(f"lists writers of {name[:80]!r}, a reader that no line above declares, or one that can be no release")
+        raise ValueError(f"lists writers of {name[:80]!r}, a reader that no earlier line declares, or that is not a release")
     if sorted(names, key=place_of) != names or rank(names[-1]) > rank(name):
         raise ValueError(f"lists writers that are newer than {name[:80]}, or are not sorted from oldest to newest")
     file.writers[name] = Labels(names)

@@ -214,7 +214,7 @@ class _Together:
                 self._put(file, number, fixtures, place, outcome, full[short], lacks)
         if lacks.count:
             raise CorpusError(
-                f"{lacks.count} of its cells and answers refer to records that are in no readable file, such as {lacks.first}",
+                f"{lacks.count} of its cells and answers refer to records that no readable file contains, such as {lacks.first}",
                 where=str(file.path),
                 hint="restore the missing or damaged files from version control",
                 code="incomplete",
@@ -254,7 +254,7 @@ class _Together:
                     )
                 if len(parts) == 1:
                     if place not in file.options:
-                        raise ValueError(f"has cells of {place[:80]!r}, load options that no line above declares")
+                        raise ValueError(f"has cells of {place[:80]!r}, load options that no earlier line declares")
                     parts.append(file.options[place])
                 for outcome, spans in zip(rest[::2], rest[1::2], strict=True):
                     names = labels.of(spans)

@@ -275,7 +275,7 @@ def record(
     if known.unreadable:
         name, why = min(known.unreadable.items())
         raise CorpusError(
-            f"cannot be used, so nothing is recorded beside it: {why}",
+            f"cannot be used, so no new observations are recorded: {why}",
             where=str(folder / name),
             hint="restore it from version control",
             code="unreadable-file",

@@ -75,7 +75,7 @@ def read_hand(data: bytes, where: str) -> Hand:
     """
     hint = "write [[item]] tables with id and text, and an introduction if there is one"
     if len(data) > LARGEST:
-        raise UsageError(f"has {len(data)} bytes, at most {LARGEST} are read", where=where, code="notes")
+        raise UsageError(f"has {len(data)} bytes, expected at most {LARGEST}", where=where, code="notes")
     try:
         table = parsed(data.decode("utf-8"), where)
     except UnicodeDecodeError as error:
@@ -91,7 +91,7 @@ def read_hand(data: bytes, where: str) -> Hand:
         if not known:
             raise UsageError(f"item {number} is not a table of two strings, id and text", where=where, hint=hint, code="notes")
         if entry["id"] in items:
-            raise UsageError(f"item {number}: {escaped(entry['id'])} has a text already", where=where, code="notes")
+            raise UsageError(f"item {number}: {escaped(entry['id'])} already has a text", where=where, code="notes")
         items[entry["id"]] = entry["text"]
     return Hand(introduction, items)
 

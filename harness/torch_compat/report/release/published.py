@@ -98,14 +98,14 @@ def read_published(data: bytes, where: str) -> tuple[Published, ...]:
         PolicyError: it is no TOML; with the line.
     """
     if len(data) > LARGEST:
-        raise UsageError(f"has {len(data)} bytes, at most {LARGEST} are read", where=where, code="published")
+        raise UsageError(f"has {len(data)} bytes, expected at most {LARGEST}", where=where, code="published")
     try:
         table = parsed(data.decode("utf-8"), where)
     except UnicodeDecodeError as error:
         raise UsageError(f"is not valid UTF-8 at byte {error.start}", where=where, code="published") from None
     releases, items = table.pop("release", []), table.pop("item", [])
     if table or not isinstance(releases, list) or not isinstance(items, list):
-        raise UsageError("has other keys than release and item", where=where, hint=HINT, code="published")
+        raise UsageError("has keys other than release and item", where=where, hint=HINT, code="published")
     found: dict[str, list[PublishedStatement]] = {}
     for number, entry in enumerate(releases, 1):
         _check(entry, {"version": str, "notes": str, "whole": bool, "why": str}, f"release {number}", where)
@@ -124,7 +124,7 @@ def read_published(data: bytes, where: str) -> tuple[Published, ...]:
             raise UsageError(f"{name} needs either found, a list of strings, or unseen", where=where, hint=HINT, code="published")
         if entry["release"] not in found or not _address(entry["source"]):
             raise UsageError(
-                f"{name} names no release of the table, or no https address", where=where, hint=HINT, code="published"
+                f"{name} does not name a release in the table, or has no https address", where=where, hint=HINT, code="published"
             )
         said = PublishedStatement(entry["title"], entry["source"], tuple(names), entry.get("unseen", ""), entry.get("note", ""))
         found[entry["release"]].append(said)

@@ -118,7 +118,7 @@ def line_before(evidence: Evidence, release: str) -> str:
     older = [one for one in recorded_readers(evidence) if Release(one).numbers[:2] < Release(release).numbers[:2]]
     if not older:
         raise NothingSelected(
-            f"no recorded release is of an older line than {release}", hint="give one: --since", code="no-since"
+            f"no recorded release has an older minor version than {release}", hint="use --since RELEASE", code="no-since"
         )
     return older[-1]
 
@@ -129,7 +129,7 @@ def _checked(evidence: Evidence, release: str) -> None:
         near = [one for one in recorded if Release(one).numbers[:2] == Release(release).numbers[:2]]
         known = f"recorded of its line: {', '.join(near)}" if near else f"recorded: {', '.join(recorded)}"
         raise NothingSelected(
-            f"nothing is recorded of torch {release}, so it is not known what begins with it", hint=known, code="not-recorded"
+            f"there are no records of torch {release}, so its changes are unknown", hint=known, code="not-recorded"
         )
 
 
@@ -172,7 +172,9 @@ def release_report(
     since = since or line_before(evidence, release)
     _checked(evidence, since)
     if Release(since) >= Release(release):
-        raise UsageError(f"{since} is not older than {release}", hint="--since names the older of two releases", code="not-older")
+        raise UsageError(
+            f"{since} is not older than {release}", hint="--since must be older than the release of the report", code="not-older"
+        )
     asked = Span(since, release)
     archives, missing = archive_parts(evidence, named, since, release)
     others = [

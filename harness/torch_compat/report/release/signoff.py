@@ -178,7 +178,7 @@ def read_statement(data: bytes, where: str) -> dict[str, Any]:
         good = texts and isinstance(files, dict) and all(isinstance(one, str) for one in files.values())
     if not good:
         raise UsageError(
-            f"is not a sign-off of version {VERSION}", where=where, hint="take it from version control", code="signoff"
+            f"is not a sign-off of version {VERSION}", where=where, hint="restore it from version control", code="signoff"
         )
     return dict(document)
 

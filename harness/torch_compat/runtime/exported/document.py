@@ -208,7 +208,7 @@ class _Reader:
         constants = only(graph_json.get("constants") or {}, dict)
         graph = self.graph(graph_json, names, constants)
         if len(inputs) != len(graph.inputs) or len(outputs) != len(graph.outputs):
-            said = f"its signature has {len(inputs)} inputs and {len(outputs)} outputs, its graph {len(graph.inputs)} and {len(graph.outputs)}"
+            said = f"its signature has {len(inputs)} inputs and {len(outputs)} outputs, but its graph has {len(graph.inputs)} and {len(graph.outputs)}"
             raise ValueError(said)
         call = module.get("call_spec") or _call_of(only(module.get("module_call_graph", []), list))
         words = call.get("forward_arg_names")
@@ -267,10 +267,10 @@ class _Reader:
             value = self.argument(*union(one["arg"]), known)
             if kind == POSITIONAL or name == "" or (kind is None and not args and not keywords):
                 if keywords:
-                    raise ValueError(f"{cut(target)} has an argument by position behind one by name")
+                    raise ValueError(f"{cut(target)} has a positional argument after a keyword argument")
                 args.append(value)
             elif name in keywords:
-                raise ValueError(f"{cut(target)} has two arguments of the name {cut(name)!r}")
+                raise ValueError(f"{cut(target)} has two arguments with the name {cut(name)!r}")
             else:
                 keywords[name] = value
         outputs = tuple([self._result(*union(one), known) for one in only(found["outputs"], list)])
@@ -295,7 +295,9 @@ class _Reader:
         if make is not None:
             return make(value, known)
         if kind not in LISTS:
-            raise Unsupported(f"the reference reader has no argument {cut(kind)!r}", where=self.where, code="argument")
+            raise Unsupported(
+                f"the reference reader does not support the argument kind {cut(kind)!r}", where=self.where, code="argument"
+            )
         items = only(value, list)
         self.allowance.spend(JSON * len(items))
         if kind in PLAIN_LISTS:
@@ -330,7 +332,9 @@ class _Reader:
 
     def _as_layout(self, value: Any, _: set[str]) -> int:
         if only(value, int) != STRIDED:
-            raise Unsupported(f"the reference reader has no layout {value} of the export schema", where=self.where, code="layout")
+            raise Unsupported(
+                f"the reference reader does not support the layout {value} of the export schema", where=self.where, code="layout"
+            )
         return 0
 
     def _as_device(self, value: Any, _: set[str]) -> Device:
@@ -387,7 +391,9 @@ class _Reader:
             return tuple([self._define(name, known) for name in names])
         if kind == "as_none" or kind in PLAIN or kind == "as_float":
             return None
-        raise Unsupported(f"the reference reader has no result {cut(kind)!r}", where=self.where, code="argument")
+        raise Unsupported(
+            f"the reference reader does not support the result kind {cut(kind)!r}", where=self.where, code="argument"
+        )
 
 
 OTHERS = frozenset({

@@ -120,7 +120,7 @@ class Execution:
         if target.startswith(HIGHER):
             call = self._higher_order.get(target.removeprefix(HIGHER))
             if call is None:
-                said = f"the reference reader has no higher-order operator {cut(target.removeprefix(HIGHER), 80)!r}"
+                said = f"the reference reader does not support the higher-order operator {cut(target.removeprefix(HIGHER), 80)!r}"
                 raise Unsupported(said, where=self.where, code="operator")
             return lambda *args, **words: call(self, *args, **words)
         if target.startswith(OPERATORS):
@@ -137,7 +137,7 @@ class Execution:
             return _item
         function = NUMBERS.get(target)
         if function is None:
-            said = f"the reference reader has no function {cut(target, 80)!r}"
+            said = f"the reference reader does not support the function {cut(target, 80)!r}"
             raise Unsupported(said, where=self.where, code="operator")
         return _of_numbers(function, target)
 
@@ -193,7 +193,7 @@ class Execution:
             Its results as a tuple, or its only one.
         """
         if len(args) != len(graph.inputs):
-            said = f"a graph of {len(graph.inputs)} inputs is given {len(args)}"
+            said = f"a graph with {len(graph.inputs)} inputs is called with {len(args)}"
             raise Raised(said, code="RuntimeError")
         self.depth += 1
         if self.depth > DEEPEST:
@@ -254,7 +254,7 @@ def _keep(node: Node, result: Any, values: dict[str, Any]) -> None:
 def _keep_many(node: Node, names: tuple[Any, ...], results: Any, values: dict[str, Any]) -> None:
     if not isinstance(results, list | tuple) or len(results) < len(names):
         count = len(results) if isinstance(results, list | tuple) else 1
-        said = f"states {len(names)} results of {cut(node.target, 80)}, which gives {count}"
+        said = f"states {len(names)} results for {cut(node.target, 80)}, which returns {count}"
         raise Corrupt(said, where=node.where, code="bad-program")
     for name, result in zip(names, results, strict=False):
         if name.__class__ is tuple:

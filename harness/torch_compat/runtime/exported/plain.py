@@ -20,7 +20,7 @@ def integer(value: Any) -> int:
         ValueError: it is none.
     """
     if value.__class__ is not int or not -INT64 <= value < INT64:
-        raise ValueError(f"expected an integer of 64 bits, found {brief(value, 40)}")
+        raise ValueError(f"expected a 64-bit integer, found {brief(value, 40)}")
     return int(value)
 
 

@@ -92,14 +92,14 @@ class ExportedProgram:
     def _in_tree(self) -> Tree:
         """The tree of the arguments: a tuple of the arguments and a dictionary of the keyword arguments."""
         if self.document.in_spec is None:
-            raise Corrupt("states no tree of its arguments", where=self.where, code="bad-program")
+            raise Corrupt("has no tree of its arguments", where=self.where, code="bad-program")
         tree = read_tree(self.document.in_spec, self.where, self.document.named_tuples)
         pair = tuple([one.kind for one in tree.children])
         if self.document.schema[0] != 1 and pair != (SEQUENCE, DICTIONARY):
-            raise Corrupt("states no tree of arguments and keyword arguments", where=self.where, code="bad-program")
+            raise Corrupt("has no tree of arguments and keyword arguments", where=self.where, code="bad-program")
         users = sum(one.kind in {"user_input", "constant_input"} for one in self.document.inputs)
         if tree.leaves != users:
-            said = f"states a tree of {tree.leaves} arguments, and has {users}"
+            said = f"states a tree of {tree.leaves} arguments, but has {users}"
             raise Corrupt(said, where=self.where, code="bad-program")
         return tree
 
@@ -115,7 +115,7 @@ class ExportedProgram:
                 said = f"has no {one.kind.replace('_', ' ')} {cut(one.target, 80)!r}"
                 raise Corrupt(said, where=self.where, code="missing-weight")
             if not isinstance(value, Tensor | OpaqueTensor):
-                said = f"{cut(one.target, 80)!r} is no tensor but an object of the program's own Python"
+                said = f"{cut(one.target, 80)!r} is not a tensor but an object of the program's own Python"
                 raise Unsupported(said, where=self.where, code="custom-class")
             if one.kind == "parameter" and value.__class__ is Tensor:
                 value.is_parameter = True
@@ -173,7 +173,7 @@ class ExportedProgram:
         if self.document.schema[0] == 1:
             words = tuple([f"arg_{place}" for place in range(len(parts))])
         if len(words) != len(parts):
-            raise Corrupt(f"names {len(words)} arguments, its tree has {len(parts)}", where=self.where, code="bad-program")
+            raise Corrupt(f"names {len(words)} arguments, but its tree has {len(parts)}", where=self.where, code="bad-program")
         paths = [(word, path) for word, part in zip(words, parts, strict=True) for path in _paths(part)]
         return tuple([
             Given(None if one.kind == "constant_input" else name, path, one.target, one.kind)
@@ -192,7 +192,7 @@ class ExportedModule:
         self.program = program
 
     def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"an exported program is called itself; it has no method or attribute {name!r}")
+        raise AttributeError(f"call an exported program directly; it has no method or attribute {name!r}")
 
     @property
     def methods(self) -> dict[str, Any]:
@@ -245,7 +245,7 @@ class ExportedModule:
         if program.out_tree is None:
             return results[0] if len(results) == 1 else tuple(results)
         if program.out_tree.leaves != len(results):
-            said = f"states a tree of {program.out_tree.leaves} results, and gives {len(results)}"
+            said = f"states a tree of {program.out_tree.leaves} results, but returns {len(results)}"
             raise Corrupt(said, where=program.where, code="bad-program")
         return unflatten(program.out_tree, iter(results))
 
@@ -299,7 +299,9 @@ def _chosen(archive: ZipArchive) -> tuple[str, str | None]:
         raise Unsupported(f"contains no exported program{more}", where=archive.path, code="no-program")
     names = [record.removeprefix("models/").removesuffix(".json") for record in records]
     if len(names) > 1 and "model" not in names:
-        said = f"contains {len(names)} exported programs ({cut(', '.join(names), 200)}), of which none is called model: only load_pt2 reads them"
+        said = (
+            f"contains {len(names)} exported programs ({cut(', '.join(names), 200)}), none named model: only load_pt2 reads them"
+        )
         raise Unsupported(said, where=archive.path, code="several-programs")
     name = "model" if "model" in names else names[0]
     return f"models/{name}.json", name

@@ -71,7 +71,7 @@ def read_input(kind: str, value: Any) -> Input:
         return Input(kind, only(value["buffer_name"], str), value.get("persistent") is not False)
     field_ = {"parameter": "parameter_name", "tensor_constant": "tensor_constant_name", "custom_obj": "custom_obj_name"}.get(kind)
     if field_ is None:
-        raise Unsupported(f"the reference reader has no input {cut(kind)!r}", code="argument")
+        raise Unsupported(f"the reference reader does not support the input kind {cut(kind)!r}", code="argument")
     return Input(kind, only(value[field_], str))
 
 
@@ -83,7 +83,7 @@ def _constant(kind: str, value: Any) -> Any:
     if kind == "as_int" and value.__class__ is bool:
         return value  # as 2.4 writes truth values
     if kind not in PLAIN:
-        raise Unsupported(f"the reference reader has no constant input {cut(kind)!r}", code="argument")
+        raise Unsupported(f"the reference reader does not support the constant input kind {cut(kind)!r}", code="argument")
     found = only(value, PLAIN[kind])
     return text_in(found) if kind == "as_string" else found
 
@@ -96,7 +96,7 @@ def read_output(kind: str, value: Any) -> Output:
         "buffer_mutation": "buffer_name", "parameter_mutation": "parameter_name", "user_input_mutation": "user_input_name",
     }.get(kind)  # fmt: skip
     if field_ is None:
-        raise Unsupported(f"the reference reader has no output {cut(kind)!r}", code="argument")
+        raise Unsupported(f"the reference reader does not support the output kind {cut(kind)!r}", code="argument")
     return Output(kind, only(value[field_], str))
 
 

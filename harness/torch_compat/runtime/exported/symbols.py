@@ -175,7 +175,7 @@ class Expression:
             return found[self._value(node.slice, known)]
         if isinstance(node, ast.Attribute) and node.attr == "inf":
             return math.inf
-        raise TypeError(f"{type(node).__name__} is not known")
+        raise TypeError(f"{type(node).__name__} is not supported")
 
     def _number(self, node: ast.expr, known: Mapping[str, Any]) -> Any:
         found = self._value(node, known)
@@ -197,12 +197,12 @@ class Expression:
 
     def _called(self, node: ast.Call, known: Mapping[str, Any]) -> Any:
         if node.keywords:
-            raise TypeError("an argument by name")
+            raise TypeError("keyword arguments are not supported")
         function = node.func
         if isinstance(function, ast.Attribute):
             return self._method(function, node.args, known)
         if not isinstance(function, ast.Name) or function.id not in FUNCTIONS:
-            raise TypeError("a function that is not known")
+            raise TypeError("unknown function")
         return _bits(FUNCTIONS[function.id](*[self._number(one, known) for one in node.args]))
 
     def _method(self, function: ast.Attribute, args: list[ast.expr], known: Mapping[str, Any]) -> Any:
@@ -244,12 +244,12 @@ def parse(text: str, where: str) -> Expression:
     """
     if len(text) > LONGEST:
         raise Corrupt(
-            f"states an expression of {len(text)} characters, at most {LONGEST} are read", where=where, code="bad-expression"
+            f"states an expression of {len(text)} characters, expected at most {LONGEST}", where=where, code="bad-expression"
         )
     try:
         tree = parse_expression(text)
     except NO_SOURCE as error:
-        raise Corrupt(f"contains no expression: {cut(text, 80)!r}", where=where, code="bad-expression") from error
+        raise Corrupt(f"is not an expression: {cut(text, 80)!r}", where=where, code="bad-expression") from error
     count = 0
     level: list[tuple[ast.AST, int]] = [(tree, 0)]
     while level:
@@ -263,5 +263,5 @@ def parse(text: str, where: str) -> Expression:
     try:
         named = _Named().visit(tree)
     except ValueError as error:
-        raise Corrupt(f"contains no expression: {cut(text, 80)!r}", where=where, code="bad-expression") from error
+        raise Corrupt(f"is not an expression: {cut(text, 80)!r}", where=where, code="bad-expression") from error
     return Expression(text, named, where)

@@ -71,8 +71,10 @@ def read_tree(text: str, where: str, named: Mapping[str, tuple[str, ...]]) -> Tr
     except HarnessError:
         raise
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        raise Corrupt(f"states no tree: {type(error).__name__} {cut(str(error), 200)}", where=where, code="bad-tree") from error
-    raise Unsupported(f"states a tree of the protocol {version!r:.40}, expected {PROTOCOL}", where=where, code="tree")
+        raise Corrupt(
+            f"is not a valid tree: {type(error).__name__} {cut(str(error), 200)}", where=where, code="bad-tree"
+        ) from error
+    raise Unsupported(f"states a tree of protocol {version!r:.40}, expected {PROTOCOL}", where=where, code="tree")
 
 
 def _read(found: dict[str, Any], where: str, named: Mapping[str, tuple[str, ...]], depth: int) -> Tree:

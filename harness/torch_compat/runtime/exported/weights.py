@@ -68,7 +68,7 @@ def read_constants(stated: dict[str, str], archive: ZipArchive, where: str) -> V
         try:
             data = base64.b64decode(text, validate=True)
         except ValueError as error:
-            raise Corrupt("is no base64", where=place, code="bad-json") from error
+            raise Corrupt("is not base64", where=place, code="bad-json") from error
         archive.allowance.spend(NESTED)
         archive.allowance.expand(len(data))
         found[name] = _tensor(_values(*torch_save(place, data, archive.allowance)), place)
@@ -121,7 +121,7 @@ def _tensor(value: Any, where: str) -> Any:
         return value
     kept, dtype = value.array, dtypes.named(value.dtype)
     if value.type is not None and not value.parameter:
-        raise Unsupported(f"contains a tensor of the class {value.type.path}", where=where, code="tensor-class")
+        raise Unsupported(f"contains a tensor of class {value.type.path}", where=where, code="tensor-class")
     if isinstance(kept, np.ndarray) and dtype is not None and dtype.numpy == kept.dtype:
         return Tensor(kept, value.requires_grad, value.parameter)
     parts = {"value": kept}
@@ -161,16 +161,16 @@ def _one(archive: ZipArchive, folder: str, entry: dict[str, Any], storages: dict
     name = SCALAR_TYPES.get(only(meta["dtype"], int))
     dtype = None if name is None else dtypes.named(name)
     if dtype is None:
-        raise Corrupt(f"has the dtype {meta['dtype']}, which is none of the schema", where=where, code="bad-json")
+        raise Corrupt(f"has the dtype {meta['dtype']}, which is not in the schema", where=where, code="bad-json")
     shape, strides = (tuple([_stated(one) for one in meta[key]]) for key in ("sizes", "strides"))
     offset = _stated(meta["storage_offset"])
     if any(size < 0 for size in shape):
-        raise Corrupt("is a tensor with a size below 0", where=where, code="bad-tensor")
+        raise Corrupt("is a tensor with a negative size", where=where, code="bad-tensor")
     base = storages.get(path)
     if base is None:
         base = storages[path] = _storage(archive, record, dtype, math.prod(shape))
     if base.dtype != dtype.array:
-        raise Corrupt(f"contains {base.dtype}, and is described as {dtype.name}, too", where=where, code="bad-tensor")
+        raise Corrupt(f"contains {base.dtype}, but is also described as {dtype.name}", where=where, code="bad-tensor")
     if not archive.member(record).size:  # a tensor without data: torch gives zeros
         strides, offset = arrays.contiguous_strides(shape), 0
     array = arrays.view(base, dtype.array, shape, strides, offset, where=where)

@@ -110,7 +110,7 @@ def read_type(node: ast.AST, depth: int = 0) -> Type:
             args = tuple(read_type(item, depth + 1) for item in items)
             least, most = _ARITY.get(head, (1, None))
             if len(args) < least or (most is not None and len(args) > most):
-                raise _bad(node, f"{head} of {len(args)} types")
+                raise _bad(node, f"{head} with {len(args)} types")
             if head == "Final":
                 return args[0]
             if head == "Dict" and args and args[0].kind not in KEY_TYPES:

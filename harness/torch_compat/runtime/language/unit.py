@@ -70,14 +70,14 @@ class Unit(Names):
                 warnings.simplefilter("ignore")
                 self._compile(self._parse(source))
         except RecursionError as error:
-            raise SourceError("is nested too deep", where=where) from error
+            raise SourceError("is nested too deeply", where=where) from error
 
     # ------------------------------------------------------------------------------------------------ the file
 
     def _parse(self, source: bytes | memoryview) -> ast.Module:
         self.host.source += memory_needed(bytes(source))
         if self.host.source > MOST_PARSED:
-            raise SourceError("contains more source than a program may have", where=self.where, code="too-large")
+            raise SourceError("contains more source than the limit for a program", where=self.where, code="too-large")
         # Each byte one character: texts are bytes to TorchScript (see torch_compat.runtime.values)
         text = str(source, "latin-1")
         try:

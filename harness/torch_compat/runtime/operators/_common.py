@@ -462,7 +462,7 @@ def on_cpu(device: Any) -> None:
 
 def random(name: str) -> Unsupported:
     """What an operator says that would draw random numbers: no two implementations draw the same."""
-    return Unsupported(f"the reference reader draws no random numbers: {name}", code="operator")
+    return Unsupported(f"the reference reader does not support random numbers: {name}", code="operator")
 
 
 def any_dtype(dtype: Any, otherwise: np.dtype[Any]) -> np.dtype[Any]:

@@ -334,7 +334,9 @@ def _order(values: list[Any], *, reverse: bool = False) -> list[Any]:
         keys = [one.item() for one in values]
     if any(key.__class__ is float and math.isnan(key) for key in keys):
         if len(values) > INSERTED:
-            raise Unsupported(f"the reference reader sorts no more than {INSERTED} numbers with NaN among them", code="operator")
+            raise Unsupported(
+                f"the reference reader does not sort more than {INSERTED} numbers that include NaN", code="operator"
+            )
         return _inserted(values, keys, reverse=reverse)
     return [values[place] for place in sorted(range(len(values)), key=keys.__getitem__, reverse=reverse)]
 

@@ -88,7 +88,7 @@ def convolve_transposed(
     left = min(size - 2 * p for size, p in zip(full, padding, strict=True))
     if not left:
         raise Unsupported(
-            "of a transposed convolution nothing is left, which some kernels of torch refuse and others do not", code="operator"
+            "a transposed convolution has an empty result, which some torch kernels refuse and others accept", code="operator"
         )
     if left < 0:
         made = " x ".join(str(size - 2 * p) for size, p in zip(full, padding, strict=True))

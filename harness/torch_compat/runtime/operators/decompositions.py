@@ -271,7 +271,7 @@ def matrix_power(self: Tensor, n: int) -> Tensor:
     if array.shape[-1] != array.shape[-2]:
         if n == 1:
             raise Unsupported(
-                "the reference reader knows no first power of a matrix that is not square", code="value"
+                "the reference reader does not support the first power of a matrix that is not square", code="value"
             )  # up to 1.8 it is a copy
         rows, columns = array.shape[-2:]
         raise fail(f"linalg.matrix_power: A must be batches of square matrices, but they are {rows} by {columns} matrices")
@@ -417,7 +417,7 @@ def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:  # noqa: A
     """Norms over all dimensions but one, which stays; over all where that is -1."""
     array = v.array
     if not array.size:
-        raise Unsupported("the reference reader has no norm_except_dim of nothing", code="operator")
+        raise Unsupported("the reference reader does not support norm_except_dim of an empty tensor", code="operator")
     if dim == -1:
         return Tensor(norm_of(array, float(pow), tuple(range(array.ndim)), keepdims=False).astype(_real(array.dtype)))
     if not array.ndim:

@@ -81,7 +81,7 @@ def _true_quotient_1_6(x: Array, y: Array) -> Array:
 def _overflows(x: Array, y: Array) -> None:
     """The lowest integer by -1: a processor raises SIGFPE for 32 and 64 bits, and every release dies of it where no vector computes it."""
     if x.dtype.kind == "i" and x.dtype.itemsize >= 4 and ((x == np.iinfo(x.dtype).min) & (y == -1)).any():
-        raise Unsupported(f"divides the lowest {x.dtype} by -1, which a release may die of (SIGFPE)", code="overflow")
+        raise Unsupported(f"divides the lowest {x.dtype} by -1, which can crash a release (SIGFPE)", code="overflow")
 
 
 def trunc_quotient(x: Array, y: Array) -> Array:
@@ -184,7 +184,7 @@ def _refused_1_5(self: Operand, other: Operand, out: Tensor | None = None) -> No
     kinds = {one.array.dtype for one in (self, other, out) if one.__class__ is Tensor}
     if out is not None and len(kinds) > 1 and kinds & {BFLOAT16, FLOAT16}:
         raise Unsupported(
-            "divides into out= with float16 or bfloat16 beside another type, of which 1.5 makes numbers of its own",
+            "divides into out= with float16 or bfloat16 and another dtype, for which 1.5 gives different results",
             code="promotion",
         )
     _promoted_1_6(self, other, out)

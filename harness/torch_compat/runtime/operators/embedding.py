@@ -151,7 +151,7 @@ def _embedding_bag(
     starts = [int(one) for one in offsets]
     if starts != sorted(starts) or (include_last_offset and starts and starts[-1] != places.size):
         raise Unsupported(
-            f"offsets {starts} of {places.size} indices that fall, or end before the indices do: torch's kernels differ in what they make of them",
+            f"offsets {starts} of {places.size} indices that decrease, or end before the indices: torch's kernels give different results",
             code="operator",
         )
     if not include_last_offset:

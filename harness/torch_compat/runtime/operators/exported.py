@@ -247,7 +247,7 @@ def flash_of_all_devices(
 ) -> tuple[Tensor | int | None, ...]:  # fmt: skip
     """Attention on the CPU up to 2.2, under the name that only other devices have since 2.3."""
     if dropout_p or return_debug_mask:
-        raise Unsupported("the reference reader has no flash attention with dropout or a debug mask", code="operator")
+        raise Unsupported("the reference reader does not support flash attention with dropout or a debug mask", code="operator")
     found, sums = _attended(query, key, value, None, is_causal=is_causal, scale=scale, era=0)
     return found, sums, None, None, 0, 0, None, None, None
 

@@ -61,7 +61,7 @@ def check_options(options: dict[str, Any]) -> None:
         )
     for name, value in options.items():
         if name not in _IGNORED:
-            raise Unsupported(f"the reference reader has no overload with {name}=", code="operator")
+            raise Unsupported(f"the reference reader does not support the overload with {name}=", code="operator")
         if name == "layout" and value not in {None, 0, "strided"} and str(value) != "torch.strided":
             raise fail("the reference reader makes strided tensors only")
 

@@ -292,7 +292,7 @@ def _interpolate(since: str) -> None:
     ) -> Tensor:  # fmt: skip
         """``F.interpolate`` as one operator, by those of the same release."""
         if antialias:
-            raise Unsupported("the reference reader has no aten::__interpolate with antialias", code="operator")
+            raise Unsupported("the reference reader does not support aten::__interpolate with antialias", code="operator")
         by_factor = recompute_scale_factor is False and scale_factor is not None
         return _by_mode(input, size, scale_factor, mode, align_corners, since=since, by_factor=by_factor)
 

@@ -226,7 +226,9 @@ def _tiled(array: Array, repeats: list[int]) -> Array:
     sized(*shape, *times)
     spread = [one for size, by in zip(shape, times, strict=True) for one in (by, size)]
     if len(spread) > MOST_DIMENSIONS:
-        raise Unsupported(f"the reference reader repeats tensors of up to {MOST_DIMENSIONS // 2} dimensions", code="operator")
+        raise Unsupported(
+            f"the reference reader repeats only tensors with up to {MOST_DIMENSIONS // 2} dimensions", code="operator"
+        )
     whole = np.broadcast_to(array.reshape([one for size in shape for one in (1, size)]), spread)
     return np.array(whole.reshape([size * by for size, by in zip(shape, times, strict=True)]), order="C")  # memory of its own
 

@@ -520,7 +520,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
 def cov(self: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
     """How variables, each a row, vary together."""
     if fweights is not None or aweights is not None:
-        raise Unsupported("the reference reader has no cov with weights", code="operator")
+        raise Unsupported("the reference reader does not support cov with weights", code="operator")
     array = self.array
     if array.ndim > 2:
         raise fail(f"cov(): expected input to have two or fewer dimensions but got an input with {array.ndim} dimensions")

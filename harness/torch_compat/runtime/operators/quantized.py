@@ -173,7 +173,7 @@ def _fake(since: str, *, together: bool, of: frozenset[np.dtype[Any]] = FLOATS, 
     def fake_quantize_per_tensor_affine(self: Tensor, scale: Any, zero_point: Any, quant_min: int, quant_max: int) -> Tensor:
         """Numbers, rounded to those that integers within bounds stand for."""
         if Tensor in {scale.__class__, zero_point.__class__}:
-            raise Unsupported("the reference reader takes no tensor for a scale", code="value")
+            raise Unsupported("the reference reader does not support a tensor as the scale", code="value")
         array = self.array
         if array.dtype not in of:
             if len(of) == 1:

@@ -188,7 +188,7 @@ def _most(values: Array) -> int:
         distinct, counts = np.unique(values, return_counts=True)
         return int(np.flatnonzero(values == distinct[np.argmax(counts)])[-1])
     if values.size > INSERTED_BY_STD:
-        raise Unsupported(f"aten::mode of more than {INSERTED_BY_STD} numbers with NaN among them", code="operator")
+        raise Unsupported(f"aten::mode of more than {INSERTED_BY_STD} numbers that include NaN", code="operator")
     places: list[int] = []
     for place, one in enumerate(values):
         at = len(places)

@@ -199,7 +199,7 @@ def mkldnn_rnn_layer(
     """
     del hidden_size
     if mode != LSTM or num_layers != 1 or bidirectional or batch_first or batch_sizes or train:
-        raise Unsupported("aten::mkldnn_rnn_layer of more than a layer of an LSTM", code="operator")
+        raise Unsupported("aten::mkldnn_rnn_layer is supported only for one LSTM layer", code="operator")
     x = input.array
     _check("lstm", x, [weight0], [hx_.array, cx_.array])
     biases = (exact(weight2.array), exact(weight3.array)) if has_biases else (None, None)

@@ -84,7 +84,7 @@ def _complex_product(a: Any, b: Any) -> complex:
 def div(a: Any, b: Any, *, rounding_mode: str | None = None) -> Any:
     """True division, of integers, too."""
     if rounding_mode is not None:
-        raise Unsupported("the reference reader has no aten::div of numbers with a rounding mode", code="operator")
+        raise Unsupported("the reference reader does not support aten::div of numbers with a rounding mode", code="operator")
     if a.__class__ is complex or b.__class__ is complex:
         return _complex_quotient(complex(a), complex(b))
     if b == 0:
@@ -365,7 +365,7 @@ def _float_function(name: str, function: Any) -> None:
             return div(call(a), call(b))
         if a.__class__ is complex:
             if complex_function is None:
-                raise Unsupported(f"the reference reader has no aten::{name} of complex numbers", code="operator")
+                raise Unsupported(f"the reference reader does not support aten::{name} of complex numbers", code="operator")
             if (name == "atan" and a in {1j, -1j}) or (name == "atanh" and a in {1 + 0j, -1 + 0j}):
                 return complex(a.real * math.inf if a.real else a.real, a.imag * math.inf if a.imag else a.imag)
             if a == 0 and name in {"log", "log2", "log10"}:

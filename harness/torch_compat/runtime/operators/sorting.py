@@ -68,7 +68,7 @@ def sort_1_0_0(self: Tensor, dim: Any = -1, descending: bool = False) -> tuple[T
         return _sorted(self, dim, descending=descending)
     at = axis(dim, array.ndim)
     if array.shape[at] > INSERTED:
-        raise Unsupported(f"aten::sort of more than {INSERTED} numbers with NaN among them, as in 1.0.0", code="operator")
+        raise Unsupported(f"aten::sort of more than {INSERTED} numbers that include NaN, as in 1.0.0", code="operator")
     looped(array.size // max(1, array.shape[at]))
     places = np.apply_along_axis(_inserted, at, array, descending=descending)
     return Tensor(np.take_along_axis(array, places, axis=at)), Tensor(places)

@@ -40,12 +40,12 @@ def sparse_coo_tensor(
     del layout, pin_memory, is_coalesced
     on_cpu(device)
     if indices.__class__ is not Tensor or values.__class__ is not Tensor:  # the overload of a size alone
-        raise Unsupported("the reference reader makes no sparse tensor of a size alone", code="value")
+        raise Unsupported("the reference reader does not support creating a sparse tensor from a size alone", code="value")
     places, elements = indices.array, values.array
     if places.ndim != 2 or not elements.ndim or places.shape[1] != len(elements) or places.dtype.kind not in "iu":
-        raise Unsupported("the reference reader makes no sparse tensor of these indices and values", code="value")
+        raise Unsupported("the reference reader does not support a sparse tensor with these indices and values", code="value")
     if size is None:
-        raise Unsupported("the reference reader makes no sparse tensor without a size", code="value")
+        raise Unsupported("the reference reader does not support creating a sparse tensor without a size", code="value")
     shape = to_size(size)
     if len(shape) != places.shape[0] + elements.ndim - 1 or shape[places.shape[0] :] != elements.shape[1:]:
         raise fail("number of dimensions must be sparse_dim + dense_dim")

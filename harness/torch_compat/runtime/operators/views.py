@@ -243,7 +243,7 @@ operator("aten::flatten", since="1.3.0")(_flatten)
 def unflatten(self: Tensor, dim: int, sizes: list[int], names: Any = None) -> Tensor:
     """One dimension as several; up to 1.12 their names can be given."""
     if names is not None:
-        raise Unsupported("the reference reader has no named tensors", code="operator")
+        raise Unsupported("the reference reader does not support named tensors", code="operator")
     array = self.array
     at = axis(dim, array.ndim)
     inner = resolved(sizes, array.shape[at])
