@@ -243,9 +243,7 @@ class Program:
             if rest[1] in info.methods and len(rest) == 2:
                 return info.methods[rest[1]].call
         if name.startswith(CUSTOM):
-            raise Unsupported(
-                f"the reference reader does not support the custom class {name}", where=self.path, code="custom-class"
-            )
+            raise Unsupported(f"the reference reader has no support for class {name}", where=self.path, code="custom-class")
         raise Refused(f"Unknown type name or function '{name}'", where=self.path, code="source")
 
     def info(self, name: str) -> ClassInfo | None:

@@ -143,7 +143,7 @@ class CustomObject:
         Raises:
             Unsupported: always.
         """
-        raise Unsupported(f"the reference reader has no custom class {self.name}", where=self.where, code="custom-class")
+        raise Unsupported(f"the reference reader has no support for class {self.name}", where=self.where, code="custom-class")
 
 
 class NamedTupleValue(tuple[Any, ...]):
