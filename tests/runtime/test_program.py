@@ -331,7 +331,7 @@ def test_what_looks_into_an_object_of_torch_classes_is_not_supported() -> None:
         ),
         "reference",
     )
-    with pytest.raises(Unsupported, match=r"no custom class __torch__\.torch\.classes\.quantized\.LinearPackedParamsBase"):
+    with pytest.raises(Unsupported, match=r"no support for class __torch__\.torch\.classes\.quantized\.LinearPackedParamsBase"):
         found()
 
 
