@@ -205,7 +205,7 @@ def test_a_text_that_no_file_tells_is_missed_by_name(tmp_path: Path) -> None:
     edit_lines(tmp_path / "torch-1.5.1.txt", lambda lines: [line for line in lines if not line.startswith("text")])
     found = read_recorded(tmp_path)
     assert found.unreadable.keys() == {"torch-1.5.1.txt", "torch-2.13.0.txt"}
-    assert all(f"readable file, such as the text {name}" in why for why in found.unreadable.values())
+    assert all(f"readable file contains, such as the text {name}" in why for why in found.unreadable.values())
     assert found.readers.keys() == {f"torch-{release}+cpu" for release in BASE}
 
 
