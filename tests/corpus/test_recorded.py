@@ -205,7 +205,7 @@ def test_a_text_that_no_file_tells_is_missed_by_name(tmp_path: Path) -> None:
     edit_lines(tmp_path / "torch-1.5.1.txt", lambda lines: [line for line in lines if not line.startswith("text")])
     found = read_recorded(tmp_path)
     assert found.unreadable.keys() == {"torch-1.5.1.txt", "torch-2.13.0.txt"}
-    assert all(f"readable file, such as the text {name}" in why for why in found.unreadable.values())
+    assert all(f"readable file contains, such as the text {name}" in why for why in found.unreadable.values())
     assert found.readers.keys() == {f"torch-{release}+cpu" for release in BASE}
 
 
@@ -485,8 +485,8 @@ EDITS: dict[str, tuple[str, int, str, str]] = {
     "a writer twice": ("writers", 2, "1.5.0 1.5.0 1.5.1", "contains a duplicate name"),
     "a newer writer": ("writers", 2, "1.5.0 1.5.1 1.6.0", "lists writers that are newer"),
     "a writer that is no release": ("writers", 2, "1.5.0 1.5.1 x", "expected a version of torch such as '2.13.0'"),
-    "no writers": ("writers", 2, "", "that can be no release"),
-    "a writer elsewhere": ("writers", 2, "../x 1.5.0 1.5.1", "that can be no release"),
+    "no writers": ("writers", 2, "", "that is not a release"),
+    "a writer elsewhere": ("writers", 2, "../x 1.5.0 1.5.1", "that is not a release"),
     "cells of another reader": ("read", 1, "torch-1.6.0", "expected a reader whose writers are listed above"),
     "a recipe elsewhere": ("read", 2, "../x", "and the names of recipes"),
     "recipes in another order": ("read", 2, "x+y add", "in the wrong order"),

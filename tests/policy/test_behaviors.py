@@ -100,7 +100,7 @@ def test_behaviors_keep_their_order_and_count_in_the_digest(added: str, tmp_path
         (SLIP, 'all = ["family:torchscript", "unmet:operator"]\n', "", "needs 'all' or 'any'"),
         (SLIP, '"unmet:operator"', '"recipe:div"', "'recipe:div' is not a sign for this outcome"),
         (SLIP, '"unmet:operator"', '"record:x"', "'record:x' is not a sign for this outcome"),
-        (SLIP, '"unmet:operator"', '"runs:attribute-store"', "met only while a program runs"),
+        (SLIP, '"unmet:operator"', '"runs:attribute-store"', "occurs only while a program runs"),
         (SLIP, 'stage = "load"', 'stage = "call"', "has no sign that begins with 'runs:'"),
         (SLIP, 'outcome = "crashed"', 'outcome = "value"', "while loading it can be 'crashed' or 'timed-out'"),
         (SLIP, 'signal = "SIGABRT"\n', "", "needs 'signal'"),

@@ -145,7 +145,7 @@ def test_what_the_index_does_not_offer_is_said(tmp_path: Path, root: Path) -> No
     with pytest.raises(EnvironmentUnavailable, match=r"offers no nightly for 2026-11-20 with \+cu132") as caught:
         nightly_build("2026-11-20+cu132", CALENDAR, today=TODAY, index=index, root=root)
     assert caught.value.hint is not None
-    assert caught.value.hint.startswith("of that day it offers +cpu for 3.")
+    assert caught.value.hint.startswith("on that day, it offers +cpu for 3.")
     with pytest.raises(EnvironmentUnavailable, match="offers no nightly for 2026-11-18"):
         nightly_build("20261118", CALENDAR, today=TODAY, index=index, root=root)
     with pytest.raises(EnvironmentUnavailable, match="the index cannot be read"):

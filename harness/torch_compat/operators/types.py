@@ -168,7 +168,7 @@ def union_of(inner: tuple[SchemaType, ...]) -> SchemaType:
     """``Union(inner, ...)``."""
     types = _standard(inner)
     if len(types) == 1:
-        raise ValueError(f"a Union in which no type includes all the others, not one with {types[0].text}")
+        raise ValueError(f"a Union in which no type includes all the others, not types that are all in {types[0].text}")
     if NONE in types:
         if len(types) == 4 and all(one in types for one in _NUMBERS):
             return optional_of(NUMBER)
