@@ -12,7 +12,7 @@ nothing, it assumes that it does. What it differentiates then requires gradients
   two tensors have been broadcast.
 
 Not modelled: elements of lists that the method makes, what it reads again after it has set it, values that are None in another branch,
-groups that a branch or loop divides, and constants that two operators share.
+and constants that two operators share. Methods that branch or loop are left alone, since a branch divides groups.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ class Doubts:
 
 def doubts_of(release: Release, object_: ScriptObject, info: FunctionInfo, args: list[Any], types: list[Type]) -> Doubts | None:
     """The doubts with which a call of a method begins; None if there is no reason for any."""
-    if not SINCE <= release < UNTIL:
+    if not SINCE <= release < UNTIL or _branches(info.call.__code__):
         return None
     written = _written(object_, info)
     found = Doubts()
@@ -227,6 +227,11 @@ def _written(object_: ScriptObject, info: FunctionInfo) -> frozenset[str]:
                     known.add(id(method))
                     asked.append(method)
     return frozenset(names)
+
+
+def _branches(code: CodeType) -> bool:
+    """Whether a method branches or loops: that divides groups, and which nodes are in each is not known."""
+    return any("JUMP" in one.opname for one in dis.get_instructions(code))
 
 
 def _names_of(code: CodeType) -> Iterator[tuple[str, bool]]:
