@@ -202,7 +202,7 @@ def test_wrong_usage(run: Any, arguments: list[Any], said: str) -> None:
         ('[{"complex": [1]}]', "[0].complex: expected [real, imaginary], found [1]"),
         ('[{"tuple": 1}]', "[0].tuple: expected a list"),
         ('[[1, {"dict": [[1]]}]]', "[0][1].dict: expected a list of [key, value]"),
-        ('[{"dict": [[[], 1]]}]', "[0].dict[0][0]: expected a key that a program can have"),
+        ('[{"dict": [[[], 1]]}]', "[0].dict[0][0]: expected a key that a program can use"),
         ('[{"device": "toaster"}]', "[0].device: expected a device, such as cpu"),
         ('[{"dtype": "float33"}]', "[0].dtype: expected a dtype: uint8"),
         ('[{"tensor": 7}]', '[0].tensor: expected an object with "dtype", "shape" and "data", found 7'),
@@ -210,7 +210,10 @@ def test_wrong_usage(run: Any, arguments: list[Any], said: str) -> None:
         ('[{"tensor": {"dtype": "int8", "shape": [1], "data": [1], "x": 1}}]', "[0].tensor: expected no keys but"),
         ('[{"tensor": {"dtype": "qint8", "shape": [1], "data": [1]}}]', "[0].tensor.dtype: expected a dtype whose elements"),
         ('[{"tensor": {"dtype": 7, "shape": [1], "data": [1]}}]', "[0].tensor.dtype: expected a dtype"),
-        ('[{"tensor": {"dtype": "int8", "shape": [-1], "data": []}}]', "[0].tensor.shape: expected a list of integers, none"),
+        (
+            '[{"tensor": {"dtype": "int8", "shape": [-1], "data": []}}]',
+            "[0].tensor.shape: expected a list of non-negative integers",
+        ),
         ('[{"tensor": {"dtype": "int8", "shape": [2, 2], "data": [1]}}]', "a flat list of 4 elements for the shape [2, 2]"),
         (
             '[{"tensor": {"dtype": "int8", "shape": [1], "data": [1.5]}}]',

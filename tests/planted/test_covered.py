@@ -56,6 +56,10 @@ def test_a_slice_of_the_campaign_is_noticed() -> None:
     tried += [
         one for block in varying if (one := planter.planted(Random(3), "settled", planter.cell(Random(3), block))) is not None
     ]
+    random = Random(3)
+    for kind in KINDS.keys() - {one.kind for one in tried}:  # few cells can be changed so, and none of them was drawn
+        found = (planter.planted(random, kind, planter.cell(random)) for _ in range(TRIES))
+        tried += [one for one in found if one is not None][:1]
     assert [str(one) for one in tried if not one.noticed] == []
     assert {one.kind for one in tried} == KINDS.keys()
     assert len({one.cell.block.waiver for one in tried}) > 50
