@@ -5,12 +5,12 @@ Only signs that some behavior asks for are looked for.
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from torch_compat.loadability.custom_classes import NO_TUPLE, PREFIX
+from torch_compat.loadability.custom_classes import NAMED, NO_TUPLE
 from torch_compat.loadability.integer_constants import has_whole_constant, mistaken, too_large
+from torch_compat.operators.types import CLASS_PREFIX
 from torch_compat.pickles import Described, Global, Tensor, parts
 from torch_compat.releases.release import dotted
 from torch_compat.torchscript.scanner import ATTRIBUTE, NAME, USES, bases, calls_below, scan, uses
@@ -33,7 +33,6 @@ CUSTOM_STATE = "custom-state"
 """The kind of sign of an object of such a class: ``custom-state:quantized.LinearPackedParamsBase/2``, a state of two parts."""
 NAMING_PYTHON = frozenset({"torch-save", "distributed"})
 """The families whose pickles name Python's objects, and never those of torch.classes."""
-NAMED = re.compile(re.escape(PREFIX) + r"(\w+(?:\.\w+)*)")
 CALLING = frozenset({"torch-save", "package"})
 """The families whose pickles call functions of Python to rebuild tensors."""
 COMPILED = {"torchscript": "", "package": ".data/ts_code/"}
@@ -197,7 +196,7 @@ def _scanned(text: str, words: frozenset[tuple[str, str]]) -> tuple[tuple[str, .
         used |= {NAME} if ATTRIBUTE in used else set()  # an attribute is a name, too
         signs.update(f"{use}:{word}" for use in used if (use, word) in words)
     signs.update(f"base:{base}" for base in bases(source.code))
-    if PREFIX in source.code:
+    if CLASS_PREFIX in source.code:
         signs.update(f"{CUSTOM_CLASS}:{name}" for name in NAMED.findall(source.code))
     if has_whole_constant(source.code):
         signs.add(CONSTANT)
@@ -229,7 +228,7 @@ def _pickles(facts: Facts, asked: Mapping[str, frozenset[str]], found: dict[str,
         if not classes.isdisjoint([one.path for one in unpickled.globals]):
             for kind, one in _of_objects(unpickled.value, of_objects):
                 found.setdefault(f"{kind}:{one}", record)
-        if facts.family not in NAMING_PYTHON and any(one.path.startswith(PREFIX) for one in unpickled.globals):
+        if facts.family not in NAMING_PYTHON and any(one.path.startswith(CLASS_PREFIX) for one in unpickled.globals):
             for sign in _of_custom(unpickled.value):
                 found.setdefault(sign, record)
         if facts.family in CALLING:
@@ -255,8 +254,8 @@ def _pickles(facts: Facts, asked: Mapping[str, frozenset[str]], found: dict[str,
 def _of_custom(value: Any) -> Iterator[str]:
     """The signs of the objects of torch.classes in a pickle."""
     for one in parts(value):
-        if one.__class__ is Described and one.target.__class__ is Global and one.target.path.startswith(PREFIX):
-            name = one.target.path.removeprefix(PREFIX)
+        if one.__class__ is Described and one.target.__class__ is Global and one.target.path.startswith(CLASS_PREFIX):
+            name = one.target.path.removeprefix(CLASS_PREFIX)
             yield f"{CUSTOM_CLASS}:{name}"
             yield f"{CUSTOM_STATE}:{name}/{len(one.state) if one.state.__class__ is tuple else NO_TUPLE}"
 

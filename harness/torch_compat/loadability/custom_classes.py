@@ -12,16 +12,18 @@ import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from torch_compat.operators.types import CLASS_PREFIX
+
 if TYPE_CHECKING:
     from torch_compat.operators.history import History
     from torch_compat.releases.known import Known
 
-__all__ = ["NO_TUPLE", "PREFIX", "CustomClass", "CustomClasses"]
+__all__ = ["NAMED", "NO_TUPLE", "CustomClass", "CustomClasses"]
 
-PREFIX: Final = "__torch__.torch.classes."
 NO_TUPLE: Final = -1
 """The number of parts of a state that is no tuple."""
-_NAMED = re.compile(r"__torch__\.torch\.classes\.(\w+(?:\.\w+)*)")
+NAMED: Final = re.compile(re.escape(CLASS_PREFIX) + r"(\w+(?:\.\w+)*)")
+"""The name of a class, in a schema or in the source of a program."""
 _METHOD = re.compile(r"(\w+)\(__torch__\.torch\.classes\.(\w+(?:\.\w+)*) _0(?:, (.*) _1)?(?=[,)])")
 
 
@@ -64,10 +66,10 @@ class CustomClasses:
             if method == "__setstate__" and given is not None:
                 states[name][_parts(given)] |= bits
         for line in operators.lines:
-            if PREFIX in line:
+            if CLASS_PREFIX in line:
                 text, _, spans = line.partition("\t")
                 bits = operators.bits(spans)
-                for name in _NAMED.findall(text):
+                for name in NAMED.findall(text):
                     having[name] |= bits
         unsure = 0
         for bits, _ in history.incomplete:

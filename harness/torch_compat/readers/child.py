@@ -365,7 +365,7 @@ class Child:
         made["sizes"] = [one.nbytes for one in storages]
         total = sum(map(rounded, made["sizes"]))
         if total <= INLINE:
-            return made, Writing.parts(storages)
+            return made, list(map(padded, storages))
         if self.arena is None or self.arena.size < total:
             self.lines.send({"need": total})
             self.receive()

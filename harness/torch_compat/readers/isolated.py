@@ -139,7 +139,7 @@ class IsolatedModule:
                     self._arena.bytes[at : at + one.nbytes] = one
                     at += rounded(one.nbytes)
             else:
-                parts = Writing.parts(storages)
+                parts = list(map(padded, storages))
                 if layout is not None:
                     self._texts.remember(layout, document)
             reply, data = self._ask(document, parts, descriptors, f"call {method}")

@@ -93,9 +93,9 @@ def whole(array: Any) -> bool:
 
 
 def padded(array: Array) -> bytes:
-    """The bytes of a row-major array, up to where the next storage begins."""
+    """The bytes of a row-major array as a message carries them, up to where the next storage begins."""
     raw = array.tobytes()
-    return raw + bytes(-len(raw) % ALIGNED)
+    return raw + bytes(rounded(len(raw)) - len(raw))
 
 
 class EncodedTexts(dict[Any, bytes]):
@@ -157,7 +157,7 @@ class Lines:
 
         Parameters:
             document: or the text of one (:class:`EncodedTexts`).
-            data: buffers; :meth:`Writing.parts` pads them.
+            data: buffers of storages, :func:`padded`.
             descriptors: files that go with it.
 
         Raises:
@@ -355,16 +355,6 @@ class Writing:
             place = made[0] - len(self._known)
             made[4] = (at - (starts[place] if place >= 0 else 0)) // size
         return [_flat(memory)[start : max(end, start)] for start, (memory, (_, end)) in zip(starts, self._storages, strict=True)]
-
-    @staticmethod
-    def parts(storages: Sequence[Array]) -> list[Any]:
-        """Buffers of storages, each padded to where the next one begins."""
-        made: list[Any] = []
-        for one in storages:
-            made.append(one.data)
-            if one.nbytes % ALIGNED:
-                made.append(bytes(rounded(one.nbytes) - one.nbytes))
-        return made
 
 
 def _flat(memory: Array) -> Array:

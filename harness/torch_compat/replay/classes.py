@@ -20,6 +20,7 @@ from torch_compat.corpus.grid import reduced
 from torch_compat.corpus.manifest import SYNTHETIC
 from torch_compat.formats import read_facts
 from torch_compat.operators.history import GlobalNames, History
+from torch_compat.operators.types import CLASS_PREFIX
 from torch_compat.pickles import Described, Tensor
 from torch_compat.releases.release import Release
 from torch_compat.runtime.language.grammar import GRAMMAR, constructs
@@ -42,7 +43,6 @@ PLACES: Final = ("parameter", "buffer", "attribute", "state", "nested")
 """Where a tensor can be held: as a parameter or buffer of a module, as another attribute of an object, under a key of dictionaries alone,
 and inside any other container."""
 SCRIPTED: Final = ("torchscript", "mobile")
-PACKED: Final = "__torch__.torch.classes."
 PACKING: Final = ("quantized", "rnn", "sparse", "xnnpack", "mkldnn")
 """The name spaces of the custom classes that hold parameters."""
 
@@ -113,7 +113,7 @@ def _of_history(fixtures: Path, policy: Policy) -> Iterator[SavedClass]:
     for text, bits in methods.texts():
         name, _, rest = text.partition("(")
         if name == "__getstate__":
-            custom[rest.partition(" ")[0].removeprefix(PACKED)] |= bits
+            custom[rest.partition(" ")[0].removeprefix(CLASS_PREFIX)] |= bits
     for group, recorded, words in (("operator", history, operators), ("packed", methods, custom)):
         for name, bits in words.items():
             if group == "operator" or name.partition(".")[0] in PACKING:
@@ -177,8 +177,8 @@ def _classes(facts: Facts, family: str, form: str | None, kinds: dict[str, str])
         for one in unpickled.globals:
             if one.module.startswith("torch.nn.") and family == "torch-save":
                 yield "module", f"torch.nn.{one.name}"
-            if one.path.startswith(PACKED):
-                yield "packed", one.path.removeprefix(PACKED)
+            if one.path.startswith(CLASS_PREFIX):
+                yield "packed", one.path.removeprefix(CLASS_PREFIX)
         if form is not None and record != "constants.pkl":
             for dtype, place in _tensors(unpickled.value, "state", kinds, set()):
                 yield "dtype", f"{dtype} as {place}, {form}"

@@ -230,7 +230,7 @@ def _written(object_: ScriptObject, info: FunctionInfo) -> frozenset[str]:
 
 
 def _branches(code: CodeType) -> bool:
-    """Whether a method branches or loops: that divides groups, and which nodes are in each is not known."""
+    """Whether a method branches, loops, or has anything checked as it runs: a branch divides groups, and which nodes are in each is not known."""
     return any("JUMP" in one.opname for one in dis.get_instructions(code))
 
 

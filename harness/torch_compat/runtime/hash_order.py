@@ -15,7 +15,7 @@ from torch_compat.errors import Unsupported
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["flat_hash_map", "number_hash", "unordered_map", "unordered_set"]
+__all__ = ["MOST_IN_SET", "flat_hash_map", "number_hash", "unordered_map", "unordered_set"]
 
 WORD = (1 << 64) - 1
 # Numbers of buckets of the GNU library, as it grows from its first 11
@@ -25,6 +25,7 @@ OF_SETS = (
     179, 193, 199, 211, 227, 241, 257, 277, 293, 313, 337, 359, 383, 409, 439, 467, 503, 541, 577, 619, 661, 709, 761, 823, 887, 953, 1031,
 )  # fmt: skip
 """Numbers of buckets of the GNU library that a set chooses the first of which is large enough for all that it is made of at once."""
+MOST_IN_SET = OF_SETS[-1]
 FIBONACCI = 11400714819323198485  # 2**64 divided by the golden ratio
 
 
@@ -82,12 +83,10 @@ def _into_bucket(listed: list[tuple[int, Any]], hashed: int, key: Any, size: int
 def unordered_set(keys: Sequence[float], hashes: Sequence[int]) -> list[int]:
     """The places of distinct keys, in the order in which a set that is made of all at once lists them; NaN differs from itself.
 
-    Raises:
-        Unsupported: there are more than the recorded numbers of buckets reach.
+    Parameters:
+        keys: at most :data:`MOST_IN_SET`.
     """
-    size = next((size for size in OF_SETS if size >= len(keys)), None)
-    if size is None:
-        raise Unsupported(f"the reference reader orders sets of up to {OF_SETS[-1]} numbers as releases do", code="value")
+    size = next(size for size in OF_SETS if size >= len(keys))
     seen: set[float] = set()
     buckets: dict[int, list[int]] = {}
     for place, (key, hashed) in enumerate(zip(keys, hashes, strict=True)):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from torch_compat import arrays
 from torch_compat.archive import ZipArchive
 from torch_compat.errors import Corrupt, HarnessError, Refused, Unsupported
+from torch_compat.operators.types import CLASS_PREFIX
 from torch_compat.pickles import Described, Global, unpickle
 from torch_compat.pickles import Device as PickledDevice
 from torch_compat.pickles import Tensor as PickledTensor
@@ -56,7 +57,6 @@ EQUAL_TO_ITSELF: dict[type, Release] = {
     float: Release("1.10.0"),
 }  # the first that knows x == x without a look
 MOBILE_UPGRADERS = Release("1.11.0")  # the first lite interpreter that has upgraders
-CUSTOM = "__torch__.torch.classes."
 BUILDERS = frozenset({"build_intlist", "build_doublelist", "build_boollist", "build_tensorlist", "restore_type_tag"})
 
 
@@ -242,7 +242,7 @@ class Program:
                 return info.members[rest[1]]
             if rest[1] in info.methods and len(rest) == 2:
                 return info.methods[rest[1]].call
-        if name.startswith(CUSTOM):
+        if name.startswith(CLASS_PREFIX):
             raise Unsupported(f"the reference reader has no support for class {name}", where=self.path, code="custom-class")
         raise Refused(f"Unknown type name or function '{name}'", where=self.path, code="source")
 
@@ -294,7 +294,7 @@ class Program:
         return value
 
     def _made(self, name: str, attributes: dict[str, Any] | None, state: Any, by_state: bool) -> Any:
-        if name.startswith(CUSTOM):
+        if name.startswith(CLASS_PREFIX):
             return CustomObject(name, self.path)
         info = self.info(name)
         if info is None or info.python is None or not issubclass(info.python, ScriptObject):
@@ -409,7 +409,7 @@ class Program:
                 return self._value(self._argument(value), folder)
         if not target.module.startswith("__torch__"):
             raise Refused(f"names {target.path}, which is not a class of the program", where=self.path, code="pickle")
-        if target.path.startswith(CUSTOM):
+        if target.path.startswith(CLASS_PREFIX):
             return CustomObject(target.path, self.path)
         info = self.info(target.path)
         if info is None:

@@ -283,6 +283,21 @@ def worst_order(count: int) -> list[int]:
     return [min(count if one.value is None else one.value, count - 3) for one in made]
 
 
+def test_many_distinct_elements_are_sorted_whatever_table_found_them() -> None:
+    """torch 2.1.2: torch.unique(torch.arange(3000.) % 1500, return_counts=True) has 1,500 values, each twice."""
+    unique = resolve("aten::_unique2", Release("2.1.2"))
+    for dtype in (np.float32, np.float16, np.int64):
+        given = Tensor((np.arange(3000) % 1500).astype(dtype))
+        values, places, counts = unique(given, True, True, True)
+        assert values.array.tolist() == list(range(1500))
+        assert (values.array[places.array] == given.array).all()
+        assert set(counts.array.tolist()) == {2}
+    with pytest.raises(Unsupported, match="orders sets of up to 1031 numbers"):
+        unique(Tensor(np.arange(3000.0)), False, True, True)
+    with pytest.raises(Unsupported, match="orders sets of up to 1031 numbers"):
+        unique(Tensor(np.append(np.arange(3000.0), np.nan)), True, True, True)
+
+
 def test_a_selection_that_takes_quadratic_time_ends_at_its_budget() -> None:
     count = 2_000
     rank = count - 1

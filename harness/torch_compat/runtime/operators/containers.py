@@ -8,6 +8,7 @@ from typing import Any
 
 from torch_compat.errors import Unsupported
 from torch_compat.runtime.language.types import checked_key
+from torch_compat.runtime.operators import _algorithms as algorithms
 from torch_compat.runtime.operators._equality import equal, measured
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
@@ -303,23 +304,14 @@ def _compared(x: Any, y: Any) -> int:
     return -1 if x.m___lt__(y) else 1 if y.m___lt__(x) else 0
 
 
-INSERTED = 16  # as many items as std::sort sorts by insertion
-
-
-def _inserted(values: list[Any], keys: list[float], *, reverse: bool) -> list[Any]:
+def _with_nan(values: list[Any], keys: list[float], *, reverse: bool) -> list[Any]:
     """Numbers with NaN among them as std::sort of libstdc++ leaves them; in reverse torch swaps smaller for not smaller."""
 
-    def before(x: float, y: float) -> bool:
-        return x != y and (x < y) is not reverse
+    def before(a: int, b: int) -> bool:
+        return keys[a] != keys[b] and (keys[a] < keys[b]) is not reverse
 
-    places: list[int] = []
-    for place, key in enumerate(keys):
-        at = len(places)
-        if places and before(key, keys[places[0]]):
-            at = 0
-        while at and before(key, keys[places[at - 1]]):
-            at -= 1
-        places.insert(at, place)
+    places = list(range(len(keys)))
+    algorithms.sort(places, len(places), before)
     return [values[place] for place in places]
 
 
@@ -333,11 +325,10 @@ def _order(values: list[Any], *, reverse: bool = False) -> list[Any]:
             raise raised("RuntimeError", "Boolean value of Tensor with more than one value is ambiguous")
         keys = [one.item() for one in values]
     if any(key.__class__ is float and math.isnan(key) for key in keys):
-        if len(values) > INSERTED:
-            raise Unsupported(
-                f"the reference reader does not sort more than {INSERTED} numbers that include NaN", code="operator"
-            )
-        return _inserted(values, keys, reverse=reverse)
+        if len(values) > algorithms.INSERTED:
+            said = f"the reference reader does not sort more than {algorithms.INSERTED} numbers that include NaN"
+            raise Unsupported(said, code="operator")
+        return _with_nan(values, keys, reverse=reverse)
     return [values[place] for place in sorted(range(len(values)), key=keys.__getitem__, reverse=reverse)]
 
 

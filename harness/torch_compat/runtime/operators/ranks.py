@@ -10,6 +10,7 @@ import numpy as np
 
 from torch_compat.errors import Unsupported
 from torch_compat.runtime.limits import meter
+from torch_compat.runtime.operators import _algorithms as algorithms
 from torch_compat.runtime.operators._common import (
     FLOAT64,
     INT64,
@@ -179,24 +180,15 @@ def median(self: Tensor, dim: int | None = None, keepdim: bool = False) -> Tenso
     return values, where
 
 
-INSERTED_BY_STD = 16  # as many as std::sort sorts by insertion
-
-
 def _most(values: Array) -> int:
     """Where the last of the most frequent stands; each NaN is a value of its own, where std::sort leaves it."""
     if values.dtype.kind in "iub" or not np.isnan(values).any():
         distinct, counts = np.unique(values, return_counts=True)
         return int(np.flatnonzero(values == distinct[np.argmax(counts)])[-1])
-    if values.size > INSERTED_BY_STD:
-        raise Unsupported(f"aten::mode of more than {INSERTED_BY_STD} numbers that include NaN", code="operator")
-    places: list[int] = []
-    for place, one in enumerate(values):
-        at = len(places)
-        if places and one < values[places[0]]:
-            at = 0
-        while at and one < values[places[at - 1]]:
-            at -= 1
-        places.insert(at, place)
+    if values.size > algorithms.INSERTED:
+        raise Unsupported(f"aten::mode of more than {algorithms.INSERTED} numbers that include NaN", code="operator")
+    places = list(range(values.size))
+    algorithms.sort(places, len(places), lambda a, b: bool(values[a] < values[b]))
     best, most, run = places[0], 0, 0
     for rank, place in enumerate(places):
         run += 1

@@ -11,7 +11,7 @@ import numpy.ma  # np.quantile and np.unique import it when they are first calle
 from torch_compat.arrays import counted
 from torch_compat.errors import Unsupported
 from torch_compat.runtime import dtypes
-from torch_compat.runtime.hash_order import number_hash, unordered_set
+from torch_compat.runtime.hash_order import MOST_IN_SET, number_hash, unordered_set
 from torch_compat.runtime.limits import meter
 from torch_compat.runtime.operators import _algorithms as algorithms
 from torch_compat.runtime.operators._common import (
@@ -124,7 +124,7 @@ def topk(self: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool
         raise fail("selected index k out of range")
     places = order(array, at, descending=largest)
     ranked = np.take_along_axis(array, places, axis=at)
-    if k and _ties(ranked, at):
+    if k and _ties(np.take(ranked, np.arange(min(k + 1, ranked.shape[at])), axis=at), at):
         looped(array.size // array.shape[at], array.shape[at])
         places = np.apply_along_axis(_partitioned, at, array, k, largest=largest)
         return Tensor(np.take_along_axis(array, places, axis=at)), Tensor(places)
@@ -164,29 +164,21 @@ def _partitioned(values: Array, k: int, *, largest: bool) -> Array:
 # -------------------------------------------------------------------------------------------------------------- distinct
 
 
-FEW = 16
-"""Elements up to which ``std::sort`` inserts one after the other."""
-
-
-def _places_inserted(places: list[int], numbers: list[float]) -> list[int]:
-    """The places of numbers, sorted as ``std::sort`` sorts few, also where NaN is among them, below which nothing is."""
-    for at in range(1, looped(len(places))):
-        one, to = numbers[places[at]], at
-        if one < numbers[places[0]]:
-            to = 0
-        else:
-            while one < numbers[places[to - 1]]:
-                to -= 1
-        places.insert(to, places.pop(at))
-    return places
-
-
 def _unique_1_0(array: Array, *, sorts: bool) -> tuple[Tensor, Tensor, Tensor]:
     """Up to 2.1 a hash table finds distinct values, whose order they have unless they are sorted.
 
-    NaN is never found in it: its places are 0, and it is counted 0 times. Halves are told apart by their bits.
+    NaN is never found in it: its places are 0, and it is counted 0 times. Halves are told apart by their bits, and of two zeros the one
+    that came first stays. Where neither is there, and the values are sorted, the table cannot be seen.
+
+    Raises:
+        Unsupported: the table can be seen, and there are more numbers than its sizes are recorded for.
     """
     flat = array.reshape(-1)
+    if sorts and not _seen_in_table(flat):
+        values, to, often = np.unique(flat, return_inverse=True, return_counts=True)
+        return Tensor(values), Tensor(to.reshape(array.shape).astype(INT64)), Tensor(often.astype(INT64))
+    if flat.size > MOST_IN_SET:
+        raise Unsupported(f"the reference reader orders sets of up to {MOST_IN_SET} numbers as releases do", code="operator")
     if array.dtype in HALVES:
         numbers, bits = wide(flat).tolist(), flat.view(np.uint16).tolist()
         keys = [one if one != one else two for one, two in zip(numbers, bits, strict=True)]  # noqa: PLR0124
@@ -195,8 +187,8 @@ def _unique_1_0(array: Array, *, sorts: bool) -> tuple[Tensor, Tensor, Tensor]:
         keys = numbers = flat.tolist()
         form = "<f" if array.dtype == np.float32 else "<d"
         places = unordered_set(keys, [number_hash(one, form) for one in keys])
-    if sorts and len(places) <= FEW:
-        places = _places_inserted(places, numbers)
+    if sorts and len(places) <= algorithms.INSERTED:
+        algorithms.sort(places, len(places), lambda a, b: bool(numbers[a] < numbers[b]))
     elif sorts and any(numbers[place] != numbers[place] for place in places):
         raise Unsupported("the reference reader does not sort NaN among many as std::sort does", code="operator")
     elif sorts:
@@ -208,6 +200,15 @@ def _unique_1_0(array: Array, *, sorts: bool) -> tuple[Tensor, Tensor, Tensor]:
         Tensor(np.asarray([0 if nan else at[key] for key, nan in zip(keys, lost, strict=True)], INT64).reshape(array.shape)),
         Tensor(np.asarray([0 if lost[place] else counts[keys[place]] for place in places], INT64)),
     )
+
+
+def _seen_in_table(flat: Array) -> bool:
+    """Whether numbers that are sorted still tell that a hash table found them: by NaN, or by zeros of both signs."""
+    if flat.dtype.kind in "iub":
+        return False
+    numbers = wide(flat)
+    zeros = numbers[numbers == 0]
+    return bool(np.isnan(numbers).any() or np.signbit(zeros).any() != np.signbit(zeros).all())
 
 
 @operator("aten::_unique", gradient=False)
