@@ -42,14 +42,11 @@ if TYPE_CHECKING:
     from torch_compat.report.predictions import ReaderCounts
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-AWAITING = {"several-numbers-in-a-byte": "several_numbers_in_a_byte"}
-"""Needs that were asked of releases with recipes of fixtures/awaiting, and these recipes. tests/repository/test_loadability.py fails once they are recorded."""
 UNRECORDED = {
     (
         "conversion",
         "bool as Scalar, SymInt, float, int, number",
     ): "every release writes int(b), and True as 1; test_predictions.py edits an archive",
-    **{("behavior", name): f"its recipe awaits its run: fixtures/awaiting/{recipe}.py" for name, recipe in AWAITING.items()},
 }
 """Causes of which no program is recorded, or that no release writes one of, with what shows them instead. A change says in its evidence which recipe it has, if any."""
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.recordings import readers_of
-from tools.predictions import AWAITING
 from torch_compat.loadability import Judge, Rules, load_rules, packaged_rules
 from torch_compat.policy import load_policy
 from torch_compat.replay.loading import LoadingEvidence, takers_of
@@ -81,10 +80,6 @@ def test_every_need_explains_something_and_exceptions_as_much_as_the_lock_states
     name: str, evidence: LoadingEvidence, rules: Rules
 ) -> None:
     missed = evidence.explained(name, rules)
-    if name in AWAITING:
-        assert (REPOSITORY / "fixtures/awaiting" / f"{AWAITING[name]}.py").is_file(), f"{AWAITING[name]} awaits nothing any more"
-        assert not missed, f"{name} is shown by the corpus: take it out of AWAITING"
-        return
     assert missed, f"{name} changes no verdict: nothing shows that it is true"
     assert missed == COUNTS.get(("behavior", name), missed), f"{name} explains {missed} cells: nox -s predictions -- --write"
 

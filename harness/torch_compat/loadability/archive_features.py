@@ -5,6 +5,7 @@ Only signs that some behavior asks for are looked for.
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 __all__ = ["COMPILED", "CUSTOM_CLASS", "CUSTOM_STATE", "not_looked_at", "signs_of"]
 
 LONGEST_KEPT = 1 << 16  # characters of source: so that a thousand of them are no burden
+COMPLEX = re.compile(r"(?<![\w.])(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?j\b")
+"""The imaginary part of a complex constant, which is always printed: ``2.5-1.j``."""
+WITH = re.compile(r"^\s+with\s[^\n]*:\s*$", re.MULTILINE)
 CONSTANT = "whole-constant"  # no sign, but why two of them are looked for
 SPARSE = "torch._utils._rebuild_sparse_tensor"
 NESTED = "torch._utils._rebuild_nested_tensor"
@@ -202,6 +206,10 @@ def _scanned(text: str, words: frozenset[tuple[str, str]]) -> tuple[tuple[str, .
         signs.add(CONSTANT)
     if source.none_listed:
         signs.add("none-listed")
+    if COMPLEX.search(source.code):
+        signs.add("complex-constant")
+    if WITH.search(source.code):
+        signs.add("statement-with")
     if source.ill_formed:
         signs.add("ill-formed-octal")
     return tuple(sorted(signs)), source.shapes
@@ -257,6 +265,7 @@ def _of_custom(value: Any) -> Iterator[str]:
         if one.__class__ is Described and one.target.__class__ is Global and one.target.path.startswith(CLASS_PREFIX):
             name = one.target.path.removeprefix(CLASS_PREFIX)
             yield f"{CUSTOM_CLASS}:{name}"
+            yield f"custom-object:{name}"
             yield f"{CUSTOM_STATE}:{name}/{len(one.state) if one.state.__class__ is tuple else NO_TUPLE}"
 
 

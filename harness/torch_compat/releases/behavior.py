@@ -30,6 +30,7 @@ is made of signs, which say something about an archive, or about what is being d
     mixed-items                        TorchScript source has a list or a dict of ints, which were floats, and floats
     own-name                           TorchScript source of model.json makes or calls something below the name of the program itself
     custom-class:quantized.LinearPackedParamsBase   a program names this class of torch.classes
+    custom-object:quantized.LinearPackedParamsBase   a program holds an object of this class of torch.classes
     custom-state:quantized.LinearPackedParamsBase/2   an object of this class of torch.classes has a state of so many parts; -1: that is no tuple
     packed-transposed                  a program holds packed parameters of a transposed convolution
     attribute:is                       TorchScript source takes an attribute of this name, as in self.is
@@ -44,6 +45,8 @@ is made of signs, which say something about an archive, or about what is being d
     range-from:0                       a size of an input of an exported program is a symbol whose range begins with this number
     input:as_int                       an exported program has an input of this kind
     changed-name-with-dot              an exported program of 2.1 changes a buffer that has a dot in its name
+    complex-constant                   TorchScript source has a complex number
+    statement-with                     TorchScript source has the statement ``with``
     none-listed                        TorchScript source has a list of tensors with a None that it does not call optional
 
 Those of archives above are looked for by :mod:`torch_compat.loadability.archive_features`, and only where a behavior asks for them; custom
@@ -75,7 +78,7 @@ if TYPE_CHECKING:
 __all__ = ["LOADS", "OF_ARCHIVES", "OF_CALLS", "OF_CELLS", "OF_RUNS", "SIGN_KINDS", "SLIPS", "Behavior", "Condition"]
 
 OF_ARCHIVES: Final = frozenset({
-    "args", "argument", "attribute", "base", "call", "calls", "changed-name-with-dot", "class-sets", "container", "custom-class", "custom-state", "debug", "declares", "dtype", "family", "field", "function", "ill-formed-octal", "input", "integer-parameter", "lacks", "mixed-items", "name", "nested", "newer", "no-tensor-in", "none-in", "none-listed", "own-name", "packed-transposed", "protocol", "range-from", "record", "result", "sparse", "state-ends", "storage", "tree", "type", "version", "whole-floats",
+    "args", "argument", "attribute", "base", "call", "calls", "changed-name-with-dot", "class-sets", "complex-constant", "container", "custom-class", "custom-object", "custom-state", "debug", "declares", "dtype", "family", "field", "function", "ill-formed-octal", "input", "integer-parameter", "lacks", "mixed-items", "name", "nested", "newer", "no-tensor-in", "none-in", "none-listed", "own-name", "packed-transposed", "protocol", "range-from", "record", "result", "sparse", "state-ends", "statement-with", "storage", "tree", "type", "version", "whole-floats",
 })  # fmt: skip
 """The kinds of signs that an archive has by itself."""
 OF_RUNS: Final = frozenset({"debug", "family", "runs", "unmet", "unmet-in", "untyped"})

@@ -84,15 +84,24 @@ class Dtype:
             raise Unsupported(f"the reference reader cannot compute with torch.{self.name}", code="dtype")
         return self.numpy
 
+    @property
+    def memory(self) -> np.dtype[Any]:
+        """The dtype of NumPy by which a storage is read: the units whose bytes have an order, of ``complex32`` its two parts."""
+        row = table.DTYPES[self.name]
+        if self.numpy is not None:
+            return self.numpy
+        return np.dtype(row.numpy or (f"u{table.DTYPES[row.parts].size}" if row.parts else "u1"))
+
     def __repr__(self) -> str:
         return f"torch.{self.name}"
 
 
 BOOL_, INTEGER, FLOATING, COMPLEX = range(4)
 _CATEGORIES = {
-    "bool": BOOL_, "integer": INTEGER, "quantized": INTEGER, "bits": INTEGER, "float": FLOATING, "complex": COMPLEX,
+    "bool": BOOL_, "integer": INTEGER, "quantized": INTEGER, "bits": INTEGER, "narrow": INTEGER, "float": FLOATING,
+    "complex": COMPLEX,
 }  # fmt: skip
-"""Categories by the kind of a dtype. There is no other kind with which a program can compute."""
+"""Categories by the kind of a dtype."""
 
 
 def _of(row: table.ScalarType, number: int) -> Dtype:
@@ -100,11 +109,7 @@ def _of(row: table.ScalarType, number: int) -> Dtype:
     return Dtype(row.name, number, numpy or None, _CATEGORIES[row.kind], row.size)
 
 
-DTYPES: dict[str, Dtype] = {
-    name: _of(table.DTYPES[name], number)
-    for number, name in sorted(table.NUMBERED.items())
-    if table.DTYPES[name].kind in _CATEGORIES
-}
+DTYPES: dict[str, Dtype] = {name: _of(table.DTYPES[name], number) for number, name in sorted(table.NUMBERED.items())}
 """Every dtype, by name."""
 _BY_CODE = {one.code: one for one in DTYPES.values()}
 _BY_NUMPY: dict[Any, Dtype] = {one.numpy: one for one in DTYPES.values() if one.numpy is not None}

@@ -20,7 +20,7 @@ from torch_compat.runtime.horizons import horizon as named_horizon
 from torch_compat.runtime.load import load
 from torch_compat.runtime.registry import grad
 from torch_compat.runtime.slips import DiesCalled, DiesLoading
-from torch_compat.runtime.tensor import OpaqueTensor, Tensor, owner
+from torch_compat.runtime.tensor import OpaqueTensor, Tensor, offset_of, owner, strides_of
 from torch_compat.runtime.values import Budget, Device, EnumMember, NamedTupleValue, ScriptObject
 from torch_compat.values.form import DEEPEST, LARGEST, number, unwrapped
 
@@ -87,30 +87,49 @@ class Encoder:
         if isinstance(value, ScriptObject):
             state = {"dict": [[name[2:], self.encode(item, below)] for name, item in sorted(value.__dict__.items())]}
             return {"object": {"type": value.qualified_name, "state": state}}
-        said = f"torch.{value.dtype.name}" if kind is OpaqueTensor else kind.__name__
-        raise Unsupported(f"the reference reader cannot show a value of {said}", code="value")
+        if kind is OpaqueTensor:
+            return self._opaque(value)
+        raise Unsupported(f"the reference reader cannot show a value of {kind.__name__}", code="value")
 
     def tensor(self, value: Tensor) -> dict[str, Any]:
         """A tensor."""
-        array = value.array
+        return self._strided(value.array, value.dtype, requires_grad=value.requires_grad or grad.reaches(value))
+
+    def _strided(self, array: np.ndarray[Any, Any], dtype: Dtype, *, requires_grad: bool) -> dict[str, Any]:
         if array.nbytes > MOST_SHOWN:
             raise Raised(
                 f"the program gives a tensor of {array.nbytes} bytes; at most {MOST_SHOWN} are written down", code="too-large"
             )
         body: dict[str, Any] = {
-            "dtype": value.dtype.name,
+            "dtype": dtype.name,
             "shape": list(array.shape),
-            "strides": list(value.strides),
+            "strides": list(strides_of(array)),
             "bytes": base64.b64encode(array.tobytes()).decode("ascii"),
         }
         base = owner(array)
         if base.size:
             self._kept.append(base)
             body["storage"] = self.storages.setdefault(id(base), len(self.storages))
-            body["offset"] = value.storage_offset
-        if value.requires_grad or grad.reaches(value):
+            body["offset"] = offset_of(array)
+        if requires_grad:
             body["requires_grad"] = True
         return {"tensor": body}
+
+    def _opaque(self, value: OpaqueTensor) -> dict[str, Any]:
+        """A quantized tensor by its parts; one of a dtype that NumPy lacks by its bytes."""
+        parts = value.parts
+        if "bytes" in parts:
+            return self._strided(parts["bytes"], value.dtype, requires_grad=value.requires_grad)
+        if "elements" not in parts:
+            raise Unsupported(f"the reference reader cannot show a value of torch.{value.dtype.name}", code="value")
+        state: list[Any] = [["int_repr", self.tensor(Tensor(parts["elements"].copy()))], ["qscheme", f"torch.{parts['scheme']}"]]
+        if "axis" in parts:
+            state += [[name, self.tensor(Tensor(parts[name].array))] for name in ("scales", "zero_points")]
+            state.append(["axis", parts["axis"]])
+        else:
+            state += [["scale", self.encode(parts["scale"])], ["zero_point", parts["zero_point"]]]
+        state += [["dtype", f"torch.{value.dtype.name}"], ["shape", list(value.shape)]]
+        return {"object": {"type": value.layout, "state": {"dict": state}}}
 
 
 NO_SUCH_DTYPE = "__main__.NoSuchDtype"
@@ -286,7 +305,8 @@ def perform(
         met.update(module.program.slips.met)  # what its source came to while it was compiled
         module.program.slips.met = met
     names = "torch.jit" if module.program.horizon.release < Release("1.7.0") else "torch._jit_internal"
-    result: dict[str, Any] = {"state": module_state(Encoder(), module), "calls": []}
+    names_state = family != "mobile"  # the module that the lite interpreter gives Python has no names of parameters and buffers
+    result: dict[str, Any] = {"state": module_state(Encoder(), module) if names_state else None, "calls": []}
     for call in calls:
         said: dict[str, Any] = {"method": call["method"]}
         for turn in ("first", "second"):
@@ -300,5 +320,5 @@ def perform(
             except Raised as error:
                 said[turn] = {"error": _error("call", error)}
         result["calls"].append(said)
-    result["state_after"] = module_state(Encoder(), module)
+    result["state_after"] = module_state(Encoder(), module) if names_state else None
     return result

@@ -140,11 +140,14 @@ class Module:
 
     def named_tensors(self) -> Iterator[tuple[str, str, Tensor | OpaqueTensor]]:
         """``(name, "parameter" or "buffer", tensor)`` of the module and its submodules, each tensor once, parameters first."""
-        said_only = self.program.horizon.release >= BUFFERS_SAID and not self.program.mobile
+        mobile = (
+            self.program.mobile
+        )  # the lite interpreter reads no source: where the source says nothing, each tensor may be a buffer
+        said_only = self.program.horizon.release >= BUFFERS_SAID and not mobile
         for kind in ("parameter", "buffer"):
             seen: set[int] = set()
             for prefix, one in _modules(self.object, ""):
-                for name in _names(one, kind, said_only):
+                for name in _names(one, kind, said_only or (mobile and one.info.says_buffers)):
                     value = getattr(one, "a_" + name, None)
                     if value.__class__ in {Tensor, OpaqueTensor} and id(value) not in seen:
                         seen.add(id(value))

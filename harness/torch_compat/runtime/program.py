@@ -19,7 +19,7 @@ from torch_compat.pickles import Described, Global, unpickle
 from torch_compat.pickles import Device as PickledDevice
 from torch_compat.pickles import Tensor as PickledTensor
 from torch_compat.releases.release import Release
-from torch_compat.runtime import dtypes, hash_order, registry, upgraders
+from torch_compat.runtime import dtypes, hash_order, opaque, registry, upgraders
 from torch_compat.runtime.faults import translated
 from torch_compat.runtime.flatbuffer import Flatbuffer
 from torch_compat.runtime.language import called
@@ -448,18 +448,8 @@ class Program:
 
     def _tensor(self, value: PickledTensor, folder: str) -> Tensor | OpaqueTensor:
         dtype = dtypes.named(value.dtype)
-        if (
-            value.storage is None
-            or value.layout != "strided"
-            or dtype is None
-            or dtype.numpy is None
-            or value.quantizer
-            or value.conj
-            or value.neg
-        ):
-            parts = dict(value.parts or {})
-            opaque = dtype if dtype is not None else dtypes.FLOAT32
-            return OpaqueTensor(f"torch.{value.layout}", opaque, tuple(value.shape), parts)
+        if value.storage is None or value.layout != "strided" or dtype is None or value.conj or value.neg:
+            return opaque.without_numbers(value, dtype if dtype is not None else dtypes.FLOAT32)
         if any(step < 0 for step in value.strides or ()):
             raise Corrupt("a tensor has a negative stride, which torch does not support", where=self.path, code="bad-tensor")
         if not value.fits or value.strides is None:
@@ -469,6 +459,8 @@ class Program:
         if base.nbytes < value.storage.nbytes:
             said = f"contains {base.nbytes} bytes, the pickle expects {value.storage.nbytes}"
             raise Corrupt(said, where=where, code="size-disagrees")
+        if dtype.numpy is None or value.quantizer:
+            return opaque.pickled(value, dtype, base, lambda part: self._value(part, folder), where)
         array = arrays.view(base, dtype.numpy, value.shape, value.strides, value.offset, where=where)
         made = Tensor(array, value.requires_grad)
         made.root = array
@@ -484,7 +476,7 @@ class Program:
     def _bytes(self, record: str, dtype: dtypes.Dtype) -> np.ndarray[Any, Any]:
         if record not in self._names:
             raise Corrupt(f"has no record {record!r}", where=self.path, code="missing-record")
-        array = arrays.elements(bytearray(self._open.view(record)), dtype.array)
+        array = arrays.elements(bytearray(self._open.view(record)), dtype.memory)
         return array.byteswap() if self._big else array
 
     # ------------------------------------------------------------------------------------------------ model.json

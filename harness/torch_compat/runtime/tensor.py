@@ -19,7 +19,7 @@ from torch_compat.runtime.limits import meter
 if TYPE_CHECKING:
     from torch_compat.runtime.dtypes import Dtype
 
-__all__ = ["OpaqueTensor", "Tensor", "owner", "strided"]
+__all__ = ["OpaqueTensor", "Tensor", "offset_of", "owner", "strided", "strides_of"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 NO_NUMBERS = frozenset("OUSmMV")  # kinds of numpy's dtypes that torch has no dtype for; references to Python objects among them
@@ -36,6 +36,22 @@ def owner(array: Array) -> Array:
     while base is not None and isinstance(base, np.ndarray):
         array, base = base, base.base
     return array
+
+
+def strides_of(array: Array) -> tuple[int, ...]:
+    """Strides in elements. An array without elements has strides of 0 in NumPy since 2.4; torch states those of a contiguous tensor."""
+    if not array.size and not any(array.strides):
+        return arrays.contiguous_strides(array.shape)
+    size = array.itemsize
+    return tuple(step // size for step in array.strides)
+
+
+def offset_of(array: Array) -> int:
+    """Where an array starts in the memory that it is a view of, in elements."""
+    base = owner(array)
+    if base is array:
+        return 0
+    return int(array.ctypes.data - base.ctypes.data) // array.itemsize
 
 
 def dense(array: Array) -> bool:
@@ -129,12 +145,8 @@ class Tensor:
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """Its strides, in elements. An array without elements has strides of 0 in numpy since 2.4; torch states those of a contiguous tensor."""
-        array = self.array
-        if not array.size and not any(array.strides):
-            return arrays.contiguous_strides(array.shape)
-        size = array.itemsize
-        return tuple(step // size for step in array.strides)
+        """Its strides, in elements."""
+        return strides_of(self.array)
 
     @property
     def storage(self) -> Array:
@@ -144,10 +156,7 @@ class Tensor:
     @property
     def storage_offset(self) -> int:
         """Where it starts in its storage, in elements."""
-        base = owner(self.array)
-        if base is self.array:
-            return 0
-        return int(self.array.ctypes.data - base.ctypes.data) // self.array.itemsize
+        return offset_of(self.array)
 
     def as_strided(self, shape: tuple[int, ...], strides: tuple[int, ...], offset: int | None = None) -> Tensor:
         """Another view of the same storage; strides and offset in elements.
@@ -172,13 +181,14 @@ class Tensor:
 
 
 class OpaqueTensor:
-    """A sparse, nested or quantized tensor, or one of a dtype that numpy lacks: carried about, not calculated with.
+    """A sparse, nested or quantized tensor, or one of a dtype that NumPy lacks: carried about, not computed with.
 
     Attributes:
         layout: as ``torch.sparse_coo``; ``torch.strided`` for quantized ones.
         dtype: its dtype.
         shape: its shape.
-        parts: what it consists of.
+        parts: what it consists of; of strided ones see :mod:`torch_compat.runtime.opaque`.
+        requires_grad: as torch's.
     """
 
     __slots__ = ("dtype", "layout", "parts", "requires_grad", "shape")

@@ -119,6 +119,7 @@ class ClassInfo:
         kind: ``module``, ``class``, ``namedtuple``, ``enum`` or ``interface``.
         parameters: names of the attributes that are parameters.
         buffers: those that are buffers, as far as the source says so.
+        says_buffers: whether the source says which attributes are buffers, as 1.6 and newer write it.
         attributes: annotations by name, in order.
         constants: values of ``Final`` attributes and defaults.
         methods: by name.
@@ -126,13 +127,14 @@ class ClassInfo:
         hooks: names of forward hooks and forward pre-hooks.
     """
 
-    __slots__ = ("_types", "attributes", "buffers", "constants", "hooks", "kind", "members", "methods", "parameters", "pre_hooks", "python", "qualified_name")  # fmt: skip
+    __slots__ = ("_types", "attributes", "buffers", "constants", "hooks", "kind", "members", "methods", "parameters", "pre_hooks", "python", "qualified_name", "says_buffers")  # fmt: skip
 
     def __init__(self, qualified_name: str, kind: str) -> None:
         self.qualified_name = qualified_name
         self.kind = kind
         self.parameters: list[str] = []
         self.buffers: list[str] = []
+        self.says_buffers = False
         self.attributes: dict[str, ast.expr] = {}
         self.constants: dict[str, Any] = {}
         self.methods: dict[str, FunctionInfo] = {}

@@ -181,7 +181,7 @@ class Unit(Names):
                 if name == "__parameters__":
                     info.parameters = names
                 elif name == "__buffers__":
-                    info.buffers = names
+                    info.buffers, info.says_buffers = names, True
                 elif name == "__forward_hooks__":
                     info.hooks = names
                 else:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from torch_compat.runtime import dtypes
+from torch_compat.runtime.opaque import NESTED
 from torch_compat.runtime.operators._common import (
     any_dtype,
     cast,
@@ -19,7 +20,6 @@ from torch_compat.runtime.registry import FLOATING, grad, operator
 from torch_compat.runtime.tensor import OpaqueTensor, Tensor
 from torch_compat.runtime.values import raised
 
-NESTED = "torch.nested"
 NOTHING_REFUSED = "2.2.0"
 """From here on a nested tensor that has no element at all is not padded."""
 

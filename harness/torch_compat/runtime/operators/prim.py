@@ -10,6 +10,7 @@ import numpy as np
 
 from torch_compat.escapes import escaped_output
 from torch_compat.runtime import dtypes
+from torch_compat.runtime.opaque import sizes_of
 from torch_compat.runtime.registry import grad, operator
 from torch_compat.runtime.string_conversion import joined, shown
 from torch_compat.runtime.tensor import OpaqueTensor, Tensor
@@ -177,13 +178,13 @@ def requires_grad(a: Tensor) -> bool:
 @operator("prim::shape", of="any")
 def shape(a: Tensor) -> list[int]:
     """The shape."""
-    return list(_tensor(a).array.shape)
+    return list(sizes_of(_any_tensor(a)))
 
 
 @operator("prim::ndim", of="any")
 def ndim(a: Tensor) -> int:
     """The number of dimensions."""
-    return int(_tensor(a).array.ndim)
+    return len(sizes_of(_any_tensor(a)))
 
 
 @operator("prim::itemsize", of="any")

@@ -13,15 +13,12 @@ import numpy as np
 
 from torch_compat.errors import Unsupported
 from torch_compat.runtime import dtypes
+from torch_compat.runtime.opaque import ELEMENTS, STRIDED
 from torch_compat.runtime.operators._common import FLOAT32, WORDS, Array, cast, fail, not_implemented, words
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import OpaqueTensor, Tensor
 from torch_compat.runtime.values import raised
-from torch_compat.values.dtypes import DTYPES
 
-STRIDED = "torch.strided"
-ELEMENTS = {row.name: np.dtype(row.numpy) for row in DTYPES.values() if row.kind == "quantized" and row.numpy}
-"""The integers of each dtype that numpy has integers for."""
 FLOATS = frozenset(map(np.dtype, (np.float16, np.float32, np.float64)))
 FAKE_KERNEL = "fake_quantize_tensor_cachemask_kernel_type_handling"
 
@@ -80,7 +77,12 @@ def _per_tensor(since: str, manner: _Manner) -> None:
         if zero_point < np.iinfo(elements).min:
             raise fail(manner.zero_below.format(zero_point))
         found = _integers(_scaled(self.array, scale, zero_point, together=manner.together), elements, manner)
-        return OpaqueTensor(STRIDED, kind, self.shape, {"elements": found, "scale": scale, "zero_point": zero_point})
+        return OpaqueTensor(
+            STRIDED,
+            kind,
+            self.shape,
+            {"elements": found, "scheme": "per_tensor_affine", "scale": scale, "zero_point": zero_point},
+        )
 
     operator("aten::quantize_per_tensor", since=since, gradient=False)(quantize_per_tensor)
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from torch_compat.errors import Unsupported
 from torch_compat.runtime import dtypes
+from torch_compat.runtime.opaque import sizes_of
 from torch_compat.runtime.operators._common import (
     Array,
     axes,
@@ -42,7 +43,7 @@ def of_view(source: Tensor, array: Array) -> Tensor:
 @operator("aten::size", gradient=False)
 def size(self: Tensor, dim: int | None = None) -> list[int] | int:
     """The sizes, or one of them."""
-    shape = self.array.shape
+    shape = sizes_of(self)
     return list(shape) if dim is None else shape[_real_axis(dim, len(shape))]
 
 
@@ -66,13 +67,13 @@ def sym_size(self: Tensor, dim: int | None = None) -> list[int] | int:
 @operator("aten::dim", "aten::ndimension", gradient=False)
 def dim_(self: Tensor) -> int:
     """The number of dimensions."""
-    return self.array.ndim
+    return len(sizes_of(self))
 
 
 @operator("aten::numel", "aten::sym_numel", gradient=False)
 def numel(self: Tensor) -> int:
     """The number of elements."""
-    return self.array.size
+    return math.prod(sizes_of(self))
 
 
 @operator("aten::stride", gradient=False)
@@ -91,7 +92,7 @@ def storage_offset(self: Tensor) -> int:
 @operator("aten::element_size", gradient=False)
 def element_size(self: Tensor) -> int:
     """Bytes of an element."""
-    return self.array.itemsize
+    return self.dtype.itemsize
 
 
 @operator("aten::is_contiguous", gradient=False)
@@ -103,13 +104,13 @@ def is_contiguous(self: Tensor, memory_format: int | None = None) -> bool:
 @operator("aten::is_floating_point", gradient=False)
 def is_floating_point(self: Tensor) -> bool:
     """Of its type."""
-    return self.dtype.category == 2
+    return self.dtype.is_floating_point
 
 
 @operator("aten::is_complex", gradient=False)
 def is_complex(self: Tensor) -> bool:
     """Of its type."""
-    return self.array.dtype.kind == "c"
+    return self.dtype.is_complex
 
 
 @operator("aten::is_signed", gradient=False)
