@@ -98,7 +98,7 @@ def measure(path: Path) -> MeasuredFiles:
         CorpusError, OSError: as of :func:`members`.
     """
     total, files = 0, {}
-    for name, file in _files(path):
+    for name, file in _files(path, members(path)):
         with file:
             total += os.fstat(file.fileno()).st_size
             files[name] = hashlib.file_digest(file, "sha256").hexdigest()
@@ -116,17 +116,16 @@ def copy_archive(source: Path, target: Path, *, follow: bool = True) -> None:
     Raises:
         CorpusError, OSError: as of :func:`members`.
     """
-    whole = source.is_dir()
-    if whole:
+    names = members(source)
+    if names != ("",):
         target.mkdir()
-    for name, file in _files(source, follow=follow):
-        with file, (target / name if whole else target).open("wb") as copied:
+    for name, file in _files(source, names, follow=follow):
+        with file, (target / name if name else target).open("wb") as copied:
             shutil.copyfileobj(file, copied)
 
 
-def _files(path: Path, *, follow: bool = True) -> Iterator[tuple[str, FileIO]]:
+def _files(path: Path, names: tuple[str, ...], *, follow: bool = True) -> Iterator[tuple[str, FileIO]]:
     """Every file of an archive, open. A file of a directory is opened in the directory that was listed, and never through a link."""
-    names = members(path)
     if names == ("",):
         yield "", _regular(path, 0 if follow else os.O_NOFOLLOW, str(path))
         return
