@@ -16,7 +16,7 @@ from tests.miniatures.tree import write_recipe
 from torch_compat.archive_files import joined_digest, measure
 from torch_compat.cli import main
 from torch_compat.corpus.corpus import FROZEN, load_corpus, read_frozen
-from torch_compat.corpus.manifest import DirectoryFixture, read_manifest, write_manifest
+from torch_compat.corpus.manifest import DirectoryFixture, Fixture, read_manifest, write_manifest
 from torch_compat.errors import CorpusError, UsageError
 from torch_compat.inspection import inspect
 from torch_compat.readers.torch_release import TorchRelease
@@ -163,7 +163,7 @@ def other_digest_pinned(root: Path) -> str:
     """All that a manifest says fits together, and is not what FROZEN pins."""
     path = root / MANIFEST
     manifest = read_manifest(path)
-    fixtures = []
+    fixtures: list[Fixture] = []
     for one in manifest.fixtures:
         if isinstance(one, DirectoryFixture):
             files = {**one.files, "__1_0.distcp": "0" * 64}

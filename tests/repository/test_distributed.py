@@ -49,7 +49,7 @@ def same(expected: Any, got: Any) -> bool:
     if not isinstance(expected, dict):
         if isinstance(expected, list):
             return isinstance(got, list) and len(expected) == len(got) and all(map(same, expected, got))
-        return type(expected) is type(got) and bool(expected == got)
+        return bool(type(expected) is type(got) and expected == got)
     ((kind, body),) = expected.items()
     if kind == "tensor":
         whole = isinstance(got, np.ndarray) and list(got.shape) == body["shape"] and str(got.dtype) == body["dtype"]
@@ -61,7 +61,7 @@ def same(expected: Any, got: Any) -> bool:
     if kind == "dict":
         keys = [key for key, _ in body]
         return isinstance(got, dict) and set(keys) == set(got) and all(same(value, got[key]) for key, value in body)
-    return kind == "object" and body["type"] == "bytes" and got == base64.b64decode(body["state"])
+    return bool(kind == "object" and body["type"] == "bytes" and got == base64.b64decode(body["state"]))
 
 
 @pytest.mark.parametrize("manifest", MANIFESTS, ids=lambda path: path.parent.name)
