@@ -101,6 +101,88 @@ def test_a_copy_and_permissions(root: Path, tmp_path: Path) -> None:
     assert stat.S_IMODE((root / "one").stat().st_mode) == 0o750
 
 
+# ------------------------------------------------------------------------------------------------------------- directories
+
+PARTS = {"parts.dcp/.metadata": "about", "parts.dcp/__0_0.distcp": "0", "parts.dcp/__1_0.distcp": "1"}
+
+
+@pytest.fixture
+def parts(tmp_path: Path) -> Path:
+    """A directory of files, outside of the tree."""
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    for name, text in PARTS.items():
+        (folder / name.rpartition("/")[2]).write_text(text)
+    return folder
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_a_directory_is_copied_whole(root: Path, parts: Path, *, together: bool) -> None:
+    with changing(root):
+        put_copy(root / "parts.dcp", parts)
+        if together:
+            put(root / "one", "new")
+        assert not (root / "parts.dcp").exists()
+    assert files(root) == {**BEFORE, **PARTS, **({"one": "new"} if together else {})}
+    assert sorted(path.name for path in root.iterdir()) == ["one", "parts.dcp", "two"]
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_a_directory_is_there_whole_or_not_at_all(root: Path, parts: Path, *, together: bool) -> None:
+    def act() -> None:
+        with changing(root):
+            put_copy(root / "parts.dcp", parts)
+            if together:
+                put(root / "one", "new")
+
+    operation, seen = 0, set()
+    after = {**BEFORE, **PARTS, **({"one": "new"} if together else {})}
+    while True:
+        operation += 1
+        ended = ran(root, act, dies_at=operation)
+        there = {path.name for path in (root / "parts.dcp").glob("*")} if (root / "parts.dcp").exists() else set()
+        assert there in (set(), {name.rpartition("/")[2] for name in PARTS}), operation
+        with holding(root):
+            pass
+        assert files(root) in (BEFORE, after), operation
+        seen.add(files(root) == after)
+        assert {path.name for path in root.iterdir()} <= {"one", "two", "parts.dcp", "reports"}
+        if ended.status != KILLED:
+            break
+        with changing(root):
+            remove(root / "parts.dcp")
+            put(root / "one", "1")
+        assert files(root) == BEFORE
+    assert operation > 12
+    assert seen == {False, True}
+
+
+def test_a_directory_replaces_nothing(root: Path, parts: Path) -> None:
+    put_copy(root / "parts.dcp", parts)
+    (parts / ".metadata").write_text("other")
+
+    def act() -> None:
+        with changing(root):
+            put(root / "one", "new")
+            put_copy(root / "parts.dcp", parts)
+
+    with pytest.raises(WriteError, match="already exists"):
+        act()
+    assert files(root) == {**BEFORE, **PARTS}
+
+
+def test_a_directory_with_a_link_is_not_copied(root: Path, parts: Path) -> None:
+    (parts / "__2_0.distcp").symlink_to(root / "one")
+
+    def act() -> None:
+        with changing(root):
+            put_copy(root / "parts.dcp", parts)
+
+    with pytest.raises(CorpusError, match="not a regular file"):
+        act()
+    assert files(root) == BEFORE
+
+
 def test_devices_are_written_to_and_links_are_followed(root: Path, tmp_path: Path) -> None:
     put(Path("/dev/null"), "x")
     assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)

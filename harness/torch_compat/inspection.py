@@ -14,9 +14,10 @@ from torch_compat.allowance import HASHED, NESTED, Allowance
 from torch_compat.archive import Damage, TarArchive, ZipArchive
 from torch_compat.archive.base import close, read_raw, windows
 from torch_compat.archive.container import recognised_archive
+from torch_compat.archive_files import joined_digest
 from torch_compat.errors import ArchiveError, Corrupt, NoArchive, Unsafe, UsageError
-from torch_compat.formats import Facts, distributed
-from torch_compat.formats.facts import fill, name_of
+from torch_compat.formats import distributed
+from torch_compat.formats.facts import checkpoint_facts, fill
 from torch_compat.formats.identify import FOLDERS, recognised
 from torch_compat.inspected import Inspected
 from torch_compat.loadability import of as needs_of
@@ -194,9 +195,8 @@ def _checkpoint(found: Inspected, *, complete: bool) -> Inspected:
     path = found.path
     sizes: dict[str, int] = {}
     allowance = Allowance.to_inspect(0)
-    facts = Facts(path, 0, distributed.FAMILY, "directory", damage=found.damage)
-    facts.layout = distributed.LAYOUT
-    facts.name = name_of(facts)
+    facts = checkpoint_facts(path)
+    found.damage = facts.damage
     checkpoint = None
     try:
         files = list(distributed.files_of(path, None))
@@ -228,7 +228,7 @@ def _checkpoint(found: Inspected, *, complete: bool) -> Inspected:
 
 def _measure(found: Inspected, files: Iterable[str], sizes: dict[str, int], *, complete: bool) -> None:
     """The size of all files together, and the digest of their names and digests."""
-    digest: Any = hashlib.sha256()
+    digests: list[tuple[str, str]] | None = []
     for file in files:
         raw = read_raw(os.path.join(found.path, file))  # noqa: PTH118
         try:
@@ -238,11 +238,11 @@ def _measure(found: Inspected, files: Iterable[str], sizes: dict[str, int], *, c
             close(raw)
         if one is None:
             found.omitted["sha256"] = _no_digest("its files have", sum(sizes.values()), complete=complete)
-            digest = None
-        if digest is not None:
-            digest.update(os.fsencode(file) + f"\0{one}\n".encode())
+            digests = None
+        elif digests is not None:
+            digests.append((file, one))
     found.size = sum(sizes.values())
-    found.sha256 = None if digest is None else digest.hexdigest()
+    found.sha256 = None if digests is None else joined_digest(digests)
 
 
 def _sha256(raw: Raw) -> str | None:

@@ -1,6 +1,7 @@
-"""Writing: files whole or not at all, changes of several files whole or not at all, and one run at a time in a tree.
+"""Writing: files and archives whole or not at all, changes of several files whole or not at all, and one run at a time in a tree.
 
-* A file is written beside its place (``.NAME.partial``), reaches the disk, and is renamed.
+* A file is written beside its place (``.NAME.partial``), reaches the disk, and is renamed. An archive that is a directory is one thing: its files are
+  written into ``.NAME.partial``, and the directory is renamed. It never replaces anything.
 * What :func:`put`, :func:`put_copy` and :func:`remove` are given within :func:`changing` happens together, when the block ends.
   ``reports/latest/journal`` lists the files first. A line ``committed`` follows once all of them are on the disk, and only then are
   they renamed. A run that was killed is undone or completed by the next one that enters :func:`holding`: undone without that line,
@@ -28,6 +29,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from torch_compat.archive_files import members
 from torch_compat.errors import UsageError, WriteError
 from torch_compat.places import inside, read_whole
 
@@ -47,7 +49,7 @@ AT_ONCE: Final = 1 << 20
 FORM: Final = 1
 
 Content = bytes | Path
-"""What a file is to hold: these bytes, or a copy of that file."""
+"""What a file is to hold: these bytes, or a copy of that file; of a directory, what a copy of that directory has."""
 
 
 @dataclass
@@ -78,7 +80,7 @@ def put(path: Path, content: str | bytes, encoding: str = "ascii") -> None:
 
 
 def put_copy(path: Path, source: Path) -> None:
-    """The same, with what another file holds. That file must stay until the change is made."""
+    """The same, with what another file holds, or with a directory of files. It must stay until the change is made."""
     _add(path, source)
 
 
@@ -300,10 +302,26 @@ def _stage(path: Path, content: Content, partial: Path) -> None:
     if isinstance(content, bytes):
         _write(partial, content, like=path)
         return
+    if content.is_dir():
+        _stage_directory(path, content, partial)
+        return
     with content.open("rb") as source:
         _write(partial, b"", like=path)
         while part := source.read(AT_ONCE):
             _write(partial, part, os.O_APPEND)
+
+
+def _stage_directory(path: Path, content: Path, partial: Path) -> None:
+    """The same for an archive that is a directory."""
+    if os.path.lexists(path):
+        raise WriteError("already exists", where=str(path), hint="a directory replaces nothing: remove it first", code="exists")
+    _unlink(partial)  # of a run that was killed before its journal was written
+    with _in_words(partial):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        os.mkdir(partial)  # noqa: PTH102
+    for name in members(content):
+        _stage(partial / name, content / name, partial / name)
+    _reach_disk(partial)
 
 
 def _write(path: Path, data: bytes, more: int = os.O_TRUNC, *, like: Path | None = None) -> None:
@@ -324,7 +342,13 @@ def _write(path: Path, data: bytes, more: int = os.O_TRUNC, *, like: Path | None
 
 
 def _unlink(path: Path) -> None:
+    """Remove a file, or a directory of files, or nothing where there is none."""
     with _in_words(path), contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        if path.is_dir() and not path.is_symlink():
+            for name in os.listdir(path):  # noqa: PTH208
+                os.unlink(path / name)  # noqa: PTH108
+            os.rmdir(path)  # noqa: PTH106
+            return
         os.unlink(path)  # noqa: PTH108
 
 

@@ -22,7 +22,14 @@ if TYPE_CHECKING:
 
 REPOSITORY = Path(__file__).parents[2]
 FAMILIES = get_args(Family)
-EARLIEST = {"torchscript": "1.2.0", "torch-save": "1.0.0", "mobile": "1.5.0", "package": "1.8.1", "export": "2.1.0"}
+EARLIEST = {
+    "torchscript": "1.2.0",
+    "torch-save": "1.0.0",
+    "mobile": "1.5.0",
+    "package": "1.8.1",
+    "export": "2.1.0",
+    "distributed": "2.0.0",
+}
 
 
 def finished(path: Path) -> None:

@@ -10,7 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from tests.deprecated_tree import make_deprecated_tree
+from tests.formats.checkpoints import Maker, recipe_of
 from tests.interrupted.dying import ran
 from tests.miniatures import miniature
 from tests.miniatures.index import FakeIndex
@@ -103,6 +106,14 @@ def _with_recipe(tree: Tree, folder: Path) -> Path:
     return root
 
 
+def _with_checkpoint(tree: Tree, folder: Path) -> Path:
+    root = _copied(tree, folder)
+    maker = Maker(folder / "made")
+    maker.tensor("w", np.arange(4), [((0,), (2,)), ((2,), (2,))], files=2)
+    write_recipe(root, "parts", recipe_of(maker.write()))
+    return root
+
+
 def _unrecorded(tree: Tree, folder: Path) -> Path:
     root = _copied(tree, folder)
     shutil.rmtree(root / "reports" / "observations")
@@ -179,6 +190,7 @@ SIGNED: Final = (0, 2)  # "is signed already"
 BEGUN: Final = (0, 2)  # "is there already", or what was begun is refused until its author has finished it
 SCENES: Final[dict[str, Scene]] = {
     "produce": _ran(_with_recipe, "produce", "torch-1.6.0", "--recipe", "double"),
+    "produce-directory": _ran(_with_checkpoint, "produce", "torch-1.6.0", "--recipe", "parts"),
     "observe": _ran(_unrecorded, "observe", "--reader", "torch-1.5.1", "--reader", "torch-1.6.0", "--record"),
     "new-recipe": _ran(_copied, "new", "recipe", "mine", "--family", "torchscript", again=BEGUN),
     "new-deprecation": _ran(_copied, "new", "deprecation", "mine", "--kind", "removal", again=BEGUN),

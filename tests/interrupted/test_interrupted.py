@@ -22,6 +22,7 @@ SEED: Final = 20
 AT_EACH: Final = {"new-rule", "notes"}
 AT_SOME: Final = {
     "produce": 5,
+    "produce-directory": 8,
     "observe": 3,
     "report": 2,
     "signoff": 2,

@@ -8,7 +8,7 @@ import pytest
 
 from tests.repository.packed import offsets_of
 from torch_compat.archive import open_archive
-from torch_compat.corpus.manifest import MANIFEST, read_manifest
+from torch_compat.corpus.manifest import MANIFEST, DirectoryFixture, read_manifest
 from torch_compat.errors import ArchiveError
 from torch_compat.formats import identify
 from torch_compat.formats.content import content_digest
@@ -27,6 +27,8 @@ def test_every_archive_is_what_its_manifest_says(path: Path) -> None:
     wrong = []
     for fixture in manifest.fixtures:
         file = path.parent / fixture.file
+        if isinstance(fixture, DirectoryFixture):  # of no archive that open_archive opens: test_distributed.py
+            continue
         try:
             with offsets_of(fixture.recipe):
                 archive = open_archive(file)

@@ -167,7 +167,9 @@ def _raising(entry: Fixture, facts: Facts) -> list[str]:
 
 def _places(path: Path, facts: Facts) -> list[str]:
     """Storages whose place is not what it is said to be; by the bytes, found without the reader of zip archives."""
-    wrong = []
+    wrong: list[str] = []
+    if facts.container == "directory":  # each storage has a place in one of its files, which .metadata states
+        return wrong
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         for one in facts.storages:
             where = f"storage {one.key!r}"
@@ -222,6 +224,8 @@ def test_what_is_read_is_there() -> None:
     absent: Counter[str] = Counter()
     for manifest in MANIFESTS:
         for entry, _, facts in read(manifest):
+            if entry.container == "directory":
+                continue
             kinds = [f"{'not ' * (one.calculated_offset is None)}calculated" for one in facts.storages]
             found.update((entry.family, entry.container, kind) for kind in ("files", *kinds))
             absent[entry.recipe] += sum(one.absent for one in facts.storages)

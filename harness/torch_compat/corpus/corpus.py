@@ -7,17 +7,18 @@ Lines are added when something is produced and never change. That holds for what
 from __future__ import annotations
 
 import difflib
-import hashlib
 import os
 import stat
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
+from torch_compat.archive_files import measure
 from torch_compat.corpus.goldens import GOLDENS, Goldens
 from torch_compat.corpus.manifest import (
     MANIFEST,
     SYNTHETIC,
+    DirectoryFixture,
     Fixture,
     Manifest,
     NotWritable,
@@ -95,7 +96,7 @@ class Corpus:
         return f"<corpus of {len(self.fixtures)} fixtures in {self.folder}>"  # the generated text takes megabytes and hides errors beside it
 
     def path(self, fixture: Fixture) -> Path:
-        """Where the archive of a fixture lies: what a reader is given.
+        """Where the archive of a fixture lies, a file or a directory: what a reader is given.
 
         Raises:
             CorpusError: its name, or a link, leads out of the corpus.
@@ -106,7 +107,9 @@ class Corpus:
     def damage_of(self, fixture: Fixture) -> CorpusDamage | None:
         """What is wrong with a fixture's archive. To observe one that is not what it was would put down a wrong fact."""
         subject = f"{release_folder(fixture.release)}/{fixture.file}"
-        return next((damage for damage in self.damage if damage.subject == subject), None)
+        return next(
+            (damage for damage in self.damage if damage.subject == subject or damage.subject.startswith(f"{subject}/")), None
+        )
 
     def named(self, names: Sequence[str]) -> list[Fixture]:
         """Fixtures by id; all where none is named.
@@ -183,19 +186,8 @@ def _files(folder: Path, release: Path, manifest: Manifest) -> list[CorpusDamage
         except CorpusError as error:
             damage.append(CorpusDamage("outside", subject, str(error)))
             continue
-        try:
-            found_there = path.stat()
-        except OSError:
-            found_there = None
-        if found_there is None or not stat.S_ISREG(found_there.st_mode):
-            what = "is not a regular file" if os.path.lexists(path) else "does not exist"
-            damage.append(CorpusDamage("missing-file", subject, f"is listed in the manifest, but {what}"))
-            continue
-        size = found_there.st_size  # first: what is listed with a few bytes is not read if it has a million times as many
-        if size != fixture.size:
-            damage.append(CorpusDamage("wrong-size", subject, f"has {size} bytes, expected {fixture.size}"))
-        elif (found := _sha256(path)) != fixture.sha256:
-            damage.append(CorpusDamage("wrong-hash", subject, f"has SHA-256 {found[:12]}…, expected {fixture.sha256[:12]}…"))
+        listed.update(f"{fixture.file}/{name}" for name in _pinned(fixture) if name)
+        damage.extend(_archive(path, subject, fixture))
     for name, link in sorted(_found(os.fspath(release), "")):
         if name not in listed:
             what = "is a link that is not listed in the manifest" if link else "is not listed in the manifest"
@@ -203,6 +195,39 @@ def _files(folder: Path, release: Path, manifest: Manifest) -> list[CorpusDamage
                 CorpusDamage("outside" if link else "orphan-file", f"{release.name}/{name}", what)
             )  # produce writes through it
     return damage
+
+
+def _archive(path: Path, subject: str, fixture: Fixture) -> Iterator[CorpusDamage]:
+    """How the files of an archive are not what they were. Files that nothing lists are found elsewhere."""
+    pinned = _pinned(fixture)
+    if isinstance(fixture, DirectoryFixture) and (path.is_symlink() or not path.is_dir()):
+        what = "is not a directory" if os.path.lexists(path) else "does not exist"
+        yield CorpusDamage("missing-file", subject, f"is listed in the manifest, but {what}")
+        return
+    size = 0
+    for name in pinned:
+        file, about = (path / name, f"{subject}/{name}") if name else (path, subject)
+        try:
+            there = file.lstat() if name else file.stat()
+        except OSError:
+            there = None
+        if there is None or not stat.S_ISREG(there.st_mode):
+            what = "is not a regular file" if os.path.lexists(file) else "does not exist"
+            yield CorpusDamage("missing-file", about, f"is listed in the manifest, but {what}")
+            return
+        size += there.st_size
+    if size != fixture.size:  # first: what is listed with a few bytes is not read if it has a million times as many
+        yield CorpusDamage("wrong-size", subject, f"has {size} bytes, expected {fixture.size}")
+        return
+    for name, expected in pinned.items():
+        file, about = (path / name, f"{subject}/{name}") if name else (path, subject)
+        if (found := measure(file).sha256) != expected:
+            yield CorpusDamage("wrong-hash", about, f"has SHA-256 {found[:12]}…, expected {expected[:12]}…")
+
+
+def _pinned(fixture: Fixture) -> dict[str, str]:
+    """The SHA-256 of each file of an archive, by name; that of an archive that is one file without a name."""
+    return fixture.files if isinstance(fixture, DirectoryFixture) else {"": fixture.sha256}
 
 
 def _found(folder: str, above: str) -> Iterator[tuple[str, bool]]:
@@ -213,11 +238,6 @@ def _found(folder: str, above: str) -> Iterator[tuple[str, bool]]:
                 yield from _found(entry.path, f"{above}{entry.name}/")
             else:
                 yield f"{above}{entry.name}", entry.is_symlink()
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb", buffering=0) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _pins(folder: Path, manifests: list[Manifest]) -> list[CorpusDamage]:

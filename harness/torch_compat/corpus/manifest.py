@@ -9,11 +9,13 @@ Most releases compute what others computed. So calls, goldens and read-backs sta
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from json.encoder import encode_basestring_ascii
 from typing import TYPE_CHECKING, Any
 
+from torch_compat.archive_files import is_member, joined_digest
 from torch_compat.corpus.goldens import Goldens, canonical, settle, short_form, value_id
 from torch_compat.corpus.json_lines import digest, dump, dump_again, read_lines, write_lines
 from torch_compat.errors import CorpusError, HarnessError
@@ -25,9 +27,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
+    "DIRECTORIES",
     "EXTENSIONS",
     "MANIFEST",
     "SYNTHETIC",
+    "DirectoryFixture",
     "Fixture",
     "Manifest",
     "NotWritable",
@@ -40,7 +44,11 @@ __all__ = [
 MANIFEST = "manifest.jsonl"
 SYNTHETIC = "synthetic"
 """Stands where the writer's release stands for what no release wrote."""
-EXTENSIONS = {"torch-save": ".pt", "torchscript": ".pt", "mobile": ".ptl", "package": ".pt", "export": ".pt2"}
+EXTENSIONS = {
+    "torch-save": ".pt", "torchscript": ".pt", "mobile": ".ptl", "package": ".pt", "export": ".pt2", "distributed": ".dcp",
+}  # fmt: skip
+DIRECTORIES = frozenset({"distributed"})
+"""The families whose archives are directories."""
 _TYPES: dict[str, type | tuple[type, ...]] = {  # of an entry's values; all others are texts
     "size": int,
     "versions": dict,
@@ -49,10 +57,12 @@ _TYPES: dict[str, type | tuple[type, ...]] = {  # of an entry's values; all othe
     "golden": dict,
     "readback": (dict, str),
     "formats": list,
+    "files": dict,
 }
+SHA256 = re.compile(r"[0-9a-f]{64}")
 VALUES = frozenset({"calls", "golden", "readback"})
 """The fields whose values stand in files of their own."""
-VARYING = ("sha256", "size", "written", "writer")  # what producing again may change; everything else must come out equal
+VARYING = ("sha256", "size", "files", "written", "writer")  # what producing again may change; everything else must come out equal
 
 
 def release_folder(release: str) -> str:
@@ -67,8 +77,8 @@ class Fixture:
     Attributes:
         release: the writer, as ``1.5.1``.
         recipe: name of the recipe that was run; ``recipe_sha256`` pins its text on that day.
-        file: name of the archive inside the release's folder.
-        sha256, size: of the archive's bytes.
+        file: name of the archive, a file or a directory, inside the release's folder.
+        sha256, size: of the archive's bytes (see torch_compat.archive_files).
         content: digest of what the archive says apart from what varies (see torch_compat.formats.content).
         writer: id of the writer's identity, in the same manifest.
         written: the day (ISO, UTC).
@@ -127,6 +137,17 @@ class Synthetic(Fixture):
 
     formats: list[str]
     base: str
+
+
+@dataclass(frozen=True)
+class DirectoryFixture(Fixture):
+    """An archive that is a directory, as a distributed checkpoint is. Its size and SHA-256 are those of all its files together.
+
+    Attributes:
+        files: the SHA-256 of each file, by name.
+    """
+
+    files: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -192,7 +213,9 @@ class Manifest:
         return digest(self.writers, [entry.pin for entry in self.entries])
 
 
-_KINDS: dict[type[Fixture | NotWritable], str] = {Fixture: "fixture", Synthetic: "synthetic", NotWritable: "not-writable"}
+_KINDS: dict[type[Fixture | NotWritable], str] = {
+    Fixture: "fixture", DirectoryFixture: "directory", Synthetic: "synthetic", NotWritable: "not-writable",
+}  # fmt: skip
 
 
 def write_manifest(path: Path, manifest: Manifest) -> None:
@@ -257,6 +280,8 @@ def read_manifest(path: Path, goldens: Goldens | None = None) -> Manifest:
                 fixtures.append(Synthetic(release=release, **entry))
             elif kind == "fixture":
                 fixtures.append(Fixture(release=release, **entry))
+            elif kind == "directory":
+                fixtures.append(DirectoryFixture(release=release, **entry))
             elif kind == "not-writable":
                 not_writable.append(NotWritable(release=release, **entry))
             else:
@@ -312,6 +337,9 @@ def _check_entry(entry: dict[str, Any], where: str) -> None:
     if family not in EXTENSIONS:
         what = f"{recipe}: family is {family[:80]!a}, expected one of {', '.join(EXTENSIONS)}"
         raise CorpusError(what, where=where, code="bad-line")
+    if (family in DIRECTORIES) is not ("files" in entry):
+        what = f"{recipe}: an archive of the family {family} is {'a directory' if family in DIRECTORIES else 'one file'}"
+        raise CorpusError(what, where=where, code="bad-line")
     if not is_plain(file) or file == MANIFEST:
         raise CorpusError(
             f"{recipe}: file is {file[:80]!a}, expected the file name of an archive in the manifest's directory, "
@@ -331,10 +359,22 @@ def _check_lists(entry: dict[str, Any]) -> None:
     for name, version in entry["versions"].items():
         if version.__class__ is not int or version < 0:
             raise ValueError(f"versions.{name!r:.60} is {version!r:.60}, expected a number, 0 or more")
+    if "files" in entry:
+        _check_files(entry)
     for name in ("operators", "formats"):
         for text in entry.get(name, ()):
             if text.__class__ is not str:
                 raise ValueError(f"{name} contains {text!r:.60}, expected strings")
+
+
+def _check_files(entry: dict[str, Any]) -> None:
+    for name, digest_of_file in entry["files"].items():
+        if not is_member(name):
+            raise ValueError(f"files contains {name!r:.60}, expected plain file names")
+        if digest_of_file.__class__ is not str or not SHA256.fullmatch(digest_of_file):
+            raise ValueError(f"files.{name} is {digest_of_file!r:.80}, expected a SHA-256")
+    if joined_digest(entry["files"].items()) != entry["sha256"]:
+        raise ValueError("sha256 is not the digest of files")
 
 
 def _is_whole(text: str) -> bool:

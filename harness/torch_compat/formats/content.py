@@ -7,7 +7,8 @@ differ in:
 * ``.data/serialization_id``, a hash over checksums of members in the order of writing,
 * storage keys: memory addresses in stacked pickles of every release, in zip archives of 1.4 to 1.6, and in packages
   of 1.8 and 1.9; with them the order of the storages,
-* the address of each scripted module in a package.
+* the address of each scripted module in a package,
+* the random id of each act of saving in ``.metadata`` of a distributed checkpoint.
 
 Storage keys are replaced by the order in which the pickle first names them.
 """
@@ -19,8 +20,12 @@ import io
 import re
 from typing import TYPE_CHECKING, Any
 
-from torch_compat.archive import open_archive
+from torch_compat.allowance import Allowance
+from torch_compat.archive import Archive, open_archive
+from torch_compat.archive.base import close, read_raw
+from torch_compat.archive_files import sizes
 from torch_compat.errors import Corrupt, HarnessError
+from torch_compat.formats.distributed import METADATA, entry_archive, is_checkpoint, read_metadata, shown
 from torch_compat.pickles import PersistentId, unpickle
 from torch_compat.pickles.interpret import storage_of
 from torch_compat.pickles.opcodes import opcodes
@@ -30,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from pathlib import Path
 
-    from torch_compat.archive import Archive
+    from torch_compat.formats.distributed import Shard
     from torch_compat.pickles import Storage, Unpickled
 
 __all__ = ["content_digest"]
@@ -57,22 +62,62 @@ def content_digest(path: Path) -> str:
             reading process could give.
         Unsupported: it is no archive that PyTorch writes, or a part of it is of a kind that is not known.
     """
-    total = hashlib.sha256()
     try:
+        if is_checkpoint(str(path)):
+            return _joined(_checkpoint_parts(path))
         with open_archive(path) as archive:
-            parts = _parts(archive)
-            archive.verify()
-            if archive.damage:
-                damage = archive.damage[0]
-                where = f"{path}, record {damage.record!r}" if damage.record else str(path)
-                raise Corrupt(damage.detail, where=where, code=damage.code)
-            for name, data in sorted(parts, key=lambda part: part[0]):
-                total.update(f"{name}\0{len(data)}\0".encode())
-                total.update(data)
+            return _sound(archive)
     except HarnessError as error:
         error.where = error.where or str(path)
         raise
+
+
+def _sound(archive: Archive) -> str:
+    """The digest of an archive, which may not be damaged."""
+    parts = _parts(archive)
+    archive.verify()
+    if archive.damage:
+        damage = archive.damage[0]
+        where = f"{archive.path}, record {damage.record!r}" if damage.record else archive.path
+        raise Corrupt(damage.detail, where=where, code=damage.code)
+    return _joined(parts)
+
+
+def _joined(parts: list[Part]) -> str:
+    total = hashlib.sha256()
+    for name, data in sorted(parts, key=lambda part: part[0]):
+        total.update(f"{name}\0{len(data)}\0".encode())
+        total.update(data)
     return total.hexdigest()
+
+
+def _checkpoint_parts(folder: Path) -> list[Part]:
+    """The metadata of a checkpoint without the ids of saving and loading, and the digest of each entry of its files."""
+    held = sizes(folder)
+    allowance = Allowance.to_inspect(sum(held.values()))
+    found = read_metadata(str(folder), allowance)
+    with Archive(str(folder / METADATA), read_raw(str(folder / METADATA)), "pickle", allowance=allowance) as archive:
+        keys = _StorageKeys(archive)
+        keys.order = dict.fromkeys(found.ids, 0)
+        parts: list[Part] = [(METADATA, keys.canonical(bytes(archive.data)))]
+    by_file: dict[str, list[Shard]] = {}
+    for entry in found.entries:
+        if entry.missing:
+            raise Corrupt(f"a part of {shown(entry.name)} is stored nowhere", where=str(folder), code="missing-shard")
+        for shard in entry.shards:
+            by_file.setdefault(shard.file, []).append(shard)
+    for file in held.keys() ^ {METADATA, *by_file}:
+        said = f"no entry of {METADATA} refers to {file}" if file in held else f"the file {file} does not exist"
+        raise Corrupt(said, where=str(folder), code="unlisted-file" if file in held else "missing-file")
+    for file, shards in by_file.items():
+        raw = read_raw(str(folder / file))
+        try:
+            for shard in shards:
+                with entry_archive(raw, str(folder), shard, allowance) as inner:
+                    parts.append((f"{file}@{shard.offset:020}", _sound(inner).encode()))
+        finally:
+            close(raw)
+    return parts
 
 
 def _parts(archive: Archive) -> list[Part]:

@@ -10,6 +10,7 @@ Written and read by torch.distributed.checkpoint of 2.0 and newer.
 * ``storage_data``: by ``MetadataIndex`` (``fqn``, ``offset`` of the chunk, ``index``) a ``_StorageInfo``: ``relative_path``, ``offset`` and ``length``; from 2.7
   on perhaps ``transform_descriptors``, names of compressions
 * ``planner_data``: by flat name the keys that lead to the value in the nested state dict
+* ``storage_meta``: from 2.4 on ``StorageMeta``: the path that was written to, and random ids of the acts of saving and loading
 
 Each entry of a file, ``__0_0.distcp``, is an archive of torch.save (zip) of a tensor or an object; one follows the other. A release unpickles
 ``.metadata`` without limits.
@@ -23,6 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from torch_compat.allowance import NESTED
 from torch_compat.archive import Archive, Damage, ZipArchive
 from torch_compat.archive.base import close, read_raw
+from torch_compat.archive_files import HIDDEN
 from torch_compat.errors import Corrupt, Unsupported, UsageError
 from torch_compat.formats import torch_save_zip
 from torch_compat.formats.model import Facts, Producer, StorageRecord
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from torch_compat.pickles import Unpickled
 
 __all__ = [
+    "CONTAINER",
     "FAMILY",
     "LAYOUT",
     "METADATA",
@@ -51,8 +54,8 @@ __all__ = [
     "read_metadata",
 ]
 
-LAYOUT, FAMILY = "distributed", "distributed"
-METADATA = ".metadata"
+LAYOUT, FAMILY, CONTAINER = "distributed", "distributed", "directory"
+METADATA = HIDDEN
 SHARDS = ".distcp"
 MARK = b"torch.distributed.checkpoint.metadata"
 HEAD = 4096  # bytes of .metadata within which its class is named
@@ -109,12 +112,14 @@ class Checkpoint(NamedTuple):
         entries: in their order.
         strided: whether it states strides, as 2.15 and newer do.
         version: that it states, ``1.0.0``; None where it states none.
+        ids: the random ids of the acts of saving and loading, as 2.4 and newer state them.
         unpickled: the pickle.
     """
 
     entries: tuple[CheckpointEntry, ...]
     strided: bool
     version: str | None
+    ids: tuple[str, ...]
     unpickled: Unpickled
 
 
@@ -161,7 +166,10 @@ def read_metadata(folder: str, allowance: Allowance) -> Checkpoint:
             entries.append(entry)
             strided = strided or more
     version = state.get("version")
-    return Checkpoint(tuple(entries), strided, version if isinstance(version, str) else None, found)
+    about: Any = state.get("storage_meta")
+    told = about.state if _class(about) == "StorageMeta" and isinstance(about.state, dict) else {}
+    ids = tuple(told[key] for key in ("save_id", "load_id") if isinstance(told.get(key), str))
+    return Checkpoint(tuple(entries), strided, version if isinstance(version, str) else None, ids, found)
 
 
 def _bad(where: str, said: str) -> Corrupt:

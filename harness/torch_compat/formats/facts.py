@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from torch_compat.allowance import Allowance
 from torch_compat.archive import Archive, open_archive
+from torch_compat.archive_files import sizes
 from torch_compat.errors import Unsafe
+from torch_compat.formats import distributed
 from torch_compat.formats.identify import add_versions, recognised
 from torch_compat.formats.model import Call, Facts, Producer, StorageRecord
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from torch_compat.formats.identify import OtherFormat, ZipFormat
 
-__all__ = ["Call", "Facts", "Producer", "StorageRecord", "fill", "read_facts"]
+__all__ = ["Call", "Facts", "Producer", "StorageRecord", "checkpoint_facts", "fill", "read_facts"]
 
 FAMILIES = {
     "torch-save": "torch.save", "torchscript": "TorchScript", "mobile": "Mobile", "package": "torch.package",
@@ -27,21 +29,34 @@ def read_facts(source: Path | str | Archive, *, verify: bool = True) -> Facts:
     """Find out everything about an archive. Nothing that it says is executed or imported.
 
     Parameters:
-        source: a file, or an archive that is open, and stays open.
+        source: a file, a directory that is a distributed checkpoint, or an archive that is open, and stays open.
         verify: whether to compare the checksums of all records, also of those that nothing else reads.
 
     Raises:
-        UsageError: no such file, or a folder.
+        UsageError: no such file, or another directory.
         ArchiveError: it cannot be read; what could be is lost with it (:func:`fill` keeps it).
     """
     if isinstance(source, Archive):
         facts, module = recognised(source)
         fill(facts, module, source, verify=verify)
         return facts
+    if distributed.is_checkpoint(str(source)):
+        facts = checkpoint_facts(str(source))
+        facts.size = sum(sizes(Path(source)).values())
+        distributed.read(facts.path, facts, Allowance.to_inspect(facts.size), verify=verify)
+        return facts
     with open_archive(source, inspecting=True) as archive:
         facts, module = recognised(archive)
         fill(facts, module, archive, verify=verify)
         return facts
+
+
+def checkpoint_facts(folder: str) -> Facts:
+    """Facts that say that a directory is a distributed checkpoint and nothing more; :func:`distributed.read` fills in the rest."""
+    facts = Facts(folder, 0, distributed.FAMILY, distributed.CONTAINER)
+    facts.layout = distributed.LAYOUT
+    facts.name = name_of(facts)
+    return facts
 
 
 def fill(facts: Facts, module: ZipFormat | OtherFormat, archive: Any, *, verify: bool = True) -> None:

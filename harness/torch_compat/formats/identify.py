@@ -21,6 +21,7 @@ from torch_compat.archive import Damage, ZipArchive, open_archive
 from torch_compat.errors import Corrupt, NoArchive
 from torch_compat.formats import (
     bare_pickle,
+    distributed,
     export_plain,
     export_pt2,
     mobile_flatbuffer,
@@ -89,8 +90,8 @@ class Identity(NamedTuple):
     """What an archive is.
 
     Attributes:
-        family: ``torch-save``, ``torchscript``, ``mobile``, ``package`` or ``export``.
-        container: ``zip``, ``stream``, ``tar``, ``flatbuffer`` or ``pickle``.
+        family: ``torch-save``, ``torchscript``, ``mobile``, ``package``, ``export`` or ``distributed``.
+        container: ``zip``, ``stream``, ``tar``, ``flatbuffer``, ``pickle`` or ``directory``.
         versions: the version numbers found inside, by kind: ``file-format``, ``bytecode``, ``stream-protocol``,
             ``export-schema`` (the major number, the only one that loaders compare).
     """
@@ -104,10 +105,14 @@ def identify(path: Path) -> Identity:
     """Say what an archive is.
 
     Raises:
-        UsageError: no such file, or a folder.
+        UsageError: no such file.
         Corrupt: it contradicts its own container.
         NoArchive: no format that PyTorch writes.
     """
+    if distributed.is_checkpoint(str(path)):
+        return Identity(distributed.FAMILY, distributed.CONTAINER, {})
+    if path.is_dir():
+        raise NoArchive("a directory that is no distributed checkpoint", where=str(path), code="no-format")
     with open_archive(path, inspecting=True) as archive:
         facts, module = recognised(archive)
         add_versions(facts, module, archive)

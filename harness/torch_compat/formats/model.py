@@ -81,7 +81,7 @@ class Facts:
     Attributes:
         path: as it was given.
         size: of the file, in bytes.
-        family: ``torch-save``, ``torchscript``, ``mobile``, ``package`` or ``export``.
+        family: ``torch-save``, ``torchscript``, ``mobile``, ``package``, ``export`` or ``distributed``.
         container: ``zip``, ``stream``, ``tar``, ``flatbuffer`` or ``pickle``.
         layout: the id of the module of this package that read it.
         name: family, container and version in words.

@@ -425,7 +425,38 @@ def load(torch, family, path, options):
         except (ImportError, AttributeError):
             raise NoLoader("this release has no torch.export that loads")
         return read(path)
+    if family == "distributed":
+        return load_checkpoint(torch, path)
     raise NotUnderstood("unknown family %r" % family)
+
+
+def load_checkpoint(torch, path):
+    """The nested state dict of a distributed checkpoint, by the calls that `inspect` tells: no process group is needed for them.
+
+    From 2.3 on a release makes one file of it. Before, it loads into tensors of the shapes and dtypes that the metadata states; the
+    metadata also says which keys lead to each value.
+    """
+    try:
+        import torch.distributed.checkpoint as checkpoint
+    except ImportError:
+        raise NoLoader("this release has no torch.distributed.checkpoint")
+    try:
+        from torch.distributed.checkpoint.format_utils import dcp_to_torch_save
+    except ImportError:
+        from torch.distributed.checkpoint._nested_dict import unflatten_state_dict
+
+        reader = checkpoint.FileSystemReader(path)
+        metadata = reader.read_metadata()
+        state = {
+            name: torch.empty(one.size, dtype=one.properties.dtype) if hasattr(one, "size") else None
+            for name, one in metadata.state_dict_metadata.items()
+        }
+        checkpoint.load_state_dict(state, reader, no_dist=True)
+        return unflatten_state_dict(state, metadata.planner_data)
+    with tempfile.TemporaryDirectory() as folder:
+        whole = os.path.join(folder, "whole.pt")
+        dcp_to_torch_save(path, whole)
+        return torch.load(whole, weights_only=False)
 
 
 def _text(said):
@@ -487,7 +518,7 @@ def perform(torch, family, obtain, calls, progress=lambda stage: None):
             return result
     progress("call")
     result = {"warnings": _warnings(caught)} if caught else {}
-    if family in ("torch-save", "package"):
+    if family in ("torch-save", "package", "distributed"):
         result["value"] = Encoder(torch).encode(loaded)
         return result
     result["state"] = module_state(Encoder(torch), loaded)
@@ -498,8 +529,8 @@ def perform(torch, family, obtain, calls, progress=lambda stage: None):
 
 def do_observe(torch, request, progress):
     """Read an archive and run its calls. Asks for ``path, family, calls, options``."""
-    if not os.path.isfile(request["path"]):
-        raise ValueError("there is no file %r" % request["path"])  # else its absence would count as a refusal
+    if not os.path.exists(request["path"]):
+        raise ValueError("there is no file or directory %r" % request["path"])  # else its absence would count as a refusal
     # torch is only told the file's own name: neither its messages nor its memory depend on where the corpus lies.
     folder, name = os.path.split(request["path"])
     os.chdir(folder)
@@ -547,8 +578,26 @@ def write(torch, recipe, made, path):
         import torch.export
 
         torch.export.save(made, path)
+    elif recipe.FAMILY == "distributed":
+        save_checkpoint(made, path)
     else:
         raise ValueError("a recipe of family %r must have a function write(made, path)" % recipe.FAMILY)
+
+
+def save_checkpoint(made, path):
+    """Save a state dict as a distributed checkpoint of one process, as 2.0 and newer do. Newer metadata holds the path: that is the name alone."""
+    import torch.distributed.checkpoint as checkpoint
+
+    here = os.getcwd()
+    folder, name = os.path.split(path)
+    os.chdir(folder)
+    try:
+        if hasattr(checkpoint, "async_save"):  # since 2.3, when `save` needs no process group
+            checkpoint.save(made, storage_writer=checkpoint.FileSystemWriter(name))
+        else:
+            checkpoint.save_state_dict(made, checkpoint.FileSystemWriter(name), no_dist=True)
+    finally:
+        os.chdir(here)
 
 
 def do_produce(torch, request, progress):

@@ -9,6 +9,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from torch_compat.formats.distributed import METADATA
 from torch_compat.loadability.custom_classes import NAMED, NO_TUPLE
 from torch_compat.loadability.integer_constants import has_whole_constant, mistaken, too_large
 from torch_compat.operators.types import CLASS_PREFIX
@@ -80,6 +81,9 @@ def signs_of(facts: Facts, asked: Mapping[str, frozenset[str]]) -> tuple[dict[st
             found["own-name"] = record
     if facts.extra.get("packed_transposed"):
         found["packed-transposed"] = "data.pkl"
+    checkpoint = facts.extra.get("checkpoint")
+    if checkpoint is not None and checkpoint.strided:
+        found["checkpoint-strides"] = METADATA
     debug = facts.extra.get("debug_format")
     if debug is not None:
         found[f"debug:{debug}"] = ""
@@ -216,6 +220,7 @@ def _scanned(text: str, words: frozenset[tuple[str, str]]) -> tuple[tuple[str, .
 
 
 def _pickles(facts: Facts, asked: Mapping[str, frozenset[str]], found: dict[str, str]) -> None:
+    names = asked.get("names", frozenset())
     with_none = asked.get("none-in", ())
     of_tensors = asked.get("no-tensor-in", ())
     of_storages = asked.get("storage", frozenset())
@@ -223,6 +228,8 @@ def _pickles(facts: Facts, asked: Mapping[str, frozenset[str]], found: dict[str,
     classes = frozenset(one.partition("/")[0] for wanted in of_objects.values() for one in wanted)
     for record, unpickled in facts.pickles.items():
         found.setdefault(f"protocol:{unpickled.protocol}", record)
+        for path in names.intersection([one.path for one in unpickled.globals]):
+            found.setdefault(f"names:{path}", record)
         if record in with_none and any(part is None for part in parts(unpickled.value)):
             found[f"none-in:{record}"] = record
         if (

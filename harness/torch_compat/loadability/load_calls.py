@@ -27,7 +27,17 @@ if TYPE_CHECKING:
     from torch_compat.loadability.requirement import Item
     from torch_compat.pickles.weights_only import RestrictedUnpickler
 
-__all__ = ["LoaderAdvisory", "Loading", "RequiredModule", "Way", "asked_of", "devices_of", "is_foreign", "packaged_loading"]
+__all__ = [
+    "CHECKPOINTS",
+    "LoaderAdvisory",
+    "Loading",
+    "RequiredModule",
+    "Way",
+    "asked_of",
+    "devices_of",
+    "is_foreign",
+    "packaged_loading",
+]
 
 MOST_NAMED = 3
 """Names of a module that are shown."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from torch_compat.formats.distributed import METADATA
 from torch_compat.loadability.archive_features import CUSTOM_CLASS, CUSTOM_STATE, signs_of
 from torch_compat.loadability.custom_classes import NO_TUPLE
-from torch_compat.loadability.load_calls import Loading, asked_of, is_foreign
+from torch_compat.loadability.load_calls import CHECKPOINTS, Loading, asked_of, is_foreign
 from torch_compat.loadability.release_facts import packaged_rules
 from torch_compat.loadability.requirement import Item
 from torch_compat.loadability.schema_matching import fits
@@ -230,6 +230,8 @@ class Judge:
             for record, unpickled in facts.pickles.items():
                 for one in unpickled.globals:
                     takers = self._by_global(one.module, one.name)
+                    if takers and record == METADATA and one.module.startswith(CHECKPOINTS):
+                        continue  # its names are the format itself: behaviors say which releases read it
                     if takers != everyone:
                         kind = "beside" if not takers and self._is_absent(one.module) else ""
                         yield Item(takers, f"global {one.path}", record, self._because(one.module, one.name), kind)
@@ -270,13 +272,7 @@ class Judge:
                 yield Item(0, f"record {damage.record}", "", damage.detail)
 
     def _of_checkpoint(self, facts: Facts) -> Iterator[Item]:
-        """What a distributed checkpoint needs beyond the names in its metadata."""
-        abilities = ["distributed-checkpoint"]
-        if facts.extra["checkpoint"].strided:
-            abilities.append("distributed-strides")
-        for name in abilities:
-            releases, because = self.rules.offer(name)
-            yield Item(releases, name, METADATA, because)
+        """The files that a distributed checkpoint needs."""
         for one in facts.damage:
             if one.code in {"missing-shard", "missing-file"}:
                 yield Item(0, f"file {one.record}", "", one.detail)

@@ -76,7 +76,7 @@ if TYPE_CHECKING:
 else:
     Dtype = Literal[MEASURED]  # spelled out, it would be a second table of dtypes
 
-STORED: Final = frozenset({"torch-save"})
+STORED: Final = frozenset({"torch-save", "distributed"})
 """The families whose values are stored and given back: the same bits, or others."""
 
 

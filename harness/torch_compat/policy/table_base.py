@@ -39,7 +39,7 @@ __all__ = [
     "Text",
 ]
 
-Family: TypeAlias = Literal["torch-save", "torchscript", "mobile", "package", "export"]
+Family: TypeAlias = Literal["torch-save", "torchscript", "mobile", "package", "export", "distributed"]
 RELEASE: Final = r"^[0-9]+\.[0-9]+\.[0-9]+$"
 _ONE: Final = "[0-9]+[.][0-9]+[.][0-9]+"
 _SPAN: Final = f"({_ONE}|(>?{_ONE})?[.][.](<?{_ONE})?)"

@@ -9,14 +9,14 @@ import os
 import select
 import shutil
 import signal
-import stat
 import subprocess
 import tempfile
 import time
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
-from torch_compat.errors import BuildError, ReaderError, WrongVersion
+from torch_compat.archive_files import copy_archive, is_archive
+from torch_compat.errors import BuildError, CorpusError, ReaderError, WrongVersion
 from torch_compat.inside import script
 from torch_compat.readers.builds import BUILD, is_build
 from torch_compat.readers.isolation import isolation, launch, launcher_environ, refuse_unless_trusted, trust_nothing, widened
@@ -363,11 +363,11 @@ class _Handed:
         return folder
 
     def copy(self, path: Path) -> str:
-        """A copy of a file, under its own name. Where there is no such file, the worker is left to say so."""
-        if not path.is_file():
+        """A copy of a file or of an archive that is a directory, under its own name. Where there is none, the worker is left to say so."""
+        if not path.exists():
             return str(path)
         copy = self._folder(self._given, path) / path.name
-        shutil.copyfile(path, copy)
+        copy_archive(path, copy)
         return str(copy)
 
     def empty(self, path: Path) -> str:
@@ -376,17 +376,15 @@ class _Handed:
         return str(self._empty / path.name)
 
     def take(self, path: Path) -> bool:
-        """Move what was written to where it was wanted; whether there was a file. A link to somewhere else is none."""
+        """Copy what was written to where it was wanted; whether there was an archive. A link to somewhere else is none."""
         assert self._empty is not None  # noqa: S101 - a place was given
+        written = self._empty / path.name
+        if not is_archive(written):
+            return False
         try:
-            fd = os.open(self._empty / path.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        except OSError:
+            copy_archive(written, path, follow=False)
+        except (CorpusError, OSError):
             return False
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            os.close(fd)
-            return False
-        with os.fdopen(fd, "rb") as source, path.open("wb") as target:
-            shutil.copyfileobj(source, target)
         return True
 
     def named(self, reply: dict[str, Any]) -> dict[str, Any]:

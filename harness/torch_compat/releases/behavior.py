@@ -3,8 +3,8 @@
 ``policies/torch/behaviors.toml`` states them; :mod:`torch_compat.policy.behaviors` checks the file and describes its keys. A condition
 is made of signs, which say something about an archive, or about what is being done with it:
 
-    family:torch-save                  also torchscript, mobile, package, export
-    container:zip                      also stream, tar, flatbuffer, pickle
+    family:torch-save                  also torchscript, mobile, package, export, distributed
+    container:zip                      also stream, tar, flatbuffer, pickle, directory
     version:bytecode                   the archive states a version of this kind
     newer:export-schema:8.2            it states a schema version above this one
     record:model.json                  it has this record; record:data/ any record in this folder
@@ -12,6 +12,8 @@ is made of signs, which say something about an archive, or about what is being d
     none-in:attributes.pkl             the pickle in this record holds a None
     no-tensor-in:constants.pkl         the pickle in this record is a tuple that has an item which is no tensor
     protocol:5                         a pickle is of this protocol
+    names:torch.distributed.checkpoint.metadata.StorageMeta   a pickle names this
+    checkpoint-strides                 a distributed checkpoint states the strides of its tensors
     args:torch._utils._rebuild_qtensor/7   this function is called with so many arguments to rebuild a tensor
     storage:quint4x2                   a storage has elements of this dtype
     sparse:csr                         a sparse tensor has this layout; sparse:coalesced: it says whether it is coalesced;
@@ -78,7 +80,7 @@ if TYPE_CHECKING:
 __all__ = ["LOADS", "OF_ARCHIVES", "OF_CALLS", "OF_CELLS", "OF_RUNS", "SIGN_KINDS", "SLIPS", "Behavior", "Condition"]
 
 OF_ARCHIVES: Final = frozenset({
-    "args", "argument", "attribute", "base", "call", "calls", "changed-name-with-dot", "class-sets", "complex-constant", "container", "custom-class", "custom-object", "custom-state", "debug", "declares", "dtype", "family", "field", "function", "ill-formed-octal", "input", "integer-parameter", "lacks", "mixed-items", "name", "nested", "newer", "no-tensor-in", "none-in", "none-listed", "own-name", "packed-transposed", "protocol", "range-from", "record", "result", "sparse", "state-ends", "statement-with", "storage", "tree", "type", "version", "whole-floats",
+    "args", "argument", "attribute", "base", "call", "calls", "changed-name-with-dot", "checkpoint-strides", "class-sets", "complex-constant", "container", "custom-class", "custom-object", "custom-state", "debug", "declares", "dtype", "family", "field", "function", "ill-formed-octal", "input", "integer-parameter", "lacks", "mixed-items", "name", "names", "nested", "newer", "no-tensor-in", "none-in", "none-listed", "own-name", "packed-transposed", "protocol", "range-from", "record", "result", "sparse", "state-ends", "statement-with", "storage", "tree", "type", "version", "whole-floats",
 })  # fmt: skip
 """The kinds of signs that an archive has by itself."""
 OF_RUNS: Final = frozenset({"debug", "family", "runs", "unmet", "unmet-in", "untyped"})

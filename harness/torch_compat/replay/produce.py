@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from torch_compat.archive_files import measure
 from torch_compat.corpus.corpus import FROZEN, read_frozen, write_frozen
 from torch_compat.corpus.json_lines import digest
 from torch_compat.corpus.manifest import (
+    DIRECTORIES,
     MANIFEST,
+    DirectoryFixture,
     Fixture,
     Manifest,
     NotWritable,
@@ -187,12 +189,12 @@ def _produce_one(recipe: Recipe, reader: TorchRelease, scratch: Path, writer: st
     readback = reader.request("observe", family=recipe.family, path=str(path), calls=made["calls"], options={})
     golden = normalise_result(made["golden"], path)
     again = normalise_result(readback.get("result", readback), Path(path.name))
-    data = path.read_bytes()
-    return Fixture(
+    measured = measure(path)
+    entry = Fixture(
         **common,
         file=recipe.file,
-        sha256=hashlib.sha256(data).hexdigest(),
-        size=len(data),
+        sha256=measured.sha256,
+        size=measured.size,
         content=content,
         family=identity.family,
         container=identity.container,
@@ -202,3 +204,4 @@ def _produce_one(recipe: Recipe, reader: TorchRelease, scratch: Path, writer: st
         golden=golden,
         readback="same" if compare(golden, again).result == "same" else again,
     )
+    return DirectoryFixture(**vars(entry), files=measured.files) if recipe.family in DIRECTORIES else entry

@@ -27,7 +27,10 @@ LOADS: Final = {
     "mobile": "_load_for_lite_interpreter(ARCHIVE)",
     "package": "torch.package.PackageImporter(ARCHIVE).load_pickle('model', 'model.pkl')",
     "export": "torch.export.load(ARCHIVE)",
+    "distributed": "torch.load('whole.pt', weights_only=False)",
 }
+BEFORE: Final = {"distributed": "torch.distributed.checkpoint.format_utils.dcp_to_torch_save(ARCHIVE, 'whole.pt')"}
+"""Statements before the one that loads."""
 ENDIANNESS: Final = "torch.serialization.set_default_load_endianness(torch.serialization.LoadEndianness.{})"
 SHOW: Final = """
 if hasattr(loaded, "named_parameters"):
@@ -40,6 +43,7 @@ IMPORTS: Final = {
     "mobile": "from torch.jit.mobile import _load_for_lite_interpreter",
     "package": "import torch.package",
     "export": "import torch.export",
+    "distributed": "import torch.distributed.checkpoint.format_utils",
 }
 TENSOR: Final = '''
 
@@ -91,6 +95,7 @@ def snippet(fixture: Fixture, archive: Path, options: OptionSet, command: str, a
         "",
         "print(torch.__version__)",
         *([ENDIANNESS.format(str(given["endianness"]).upper())] if "endianness" in given else []),
+        *([BEFORE[fixture.family]] if fixture.family in BEFORE else []),
         f"loaded = {load.format(options=keywords)}",
         *(SHOW.splitlines() if not calls else []),
         *(["loaded = loaded.module()"] if fixture.family == "export" and calls else []),

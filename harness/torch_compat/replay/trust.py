@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from functools import cache
 from typing import TYPE_CHECKING
 
+from torch_compat.archive_files import measure
 from torch_compat.corpus.corpus import FROZEN, read_frozen
 from torch_compat.corpus.manifest import MANIFEST, read_manifest
 from torch_compat.errors import CorpusError
@@ -61,7 +61,9 @@ def frozen_in(fixtures: Path) -> Trust:
         entry = entries(path.parent).get(path.name)
         if entry is None or pins().get(entry.id) != entry.pin:
             return False
-        with path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest() == entry.sha256
+        try:
+            return measure(path).sha256 == entry.sha256
+        except CorpusError:  # a directory that contains something else than files
+            return False
 
     return trusted

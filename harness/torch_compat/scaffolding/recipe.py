@@ -93,6 +93,7 @@ _BODIES = {
     "mobile": _PROGRAM + _CALLS,
     "package": _VALUES + _PACKAGE,
     "export": _EXPORT,
+    "distributed": _VALUES,
 }
 _SINCE = {
     "torchscript": ("1.2.0", "torch.jit.script accepts modules since 1.2"),
@@ -100,6 +101,7 @@ _SINCE = {
     "mobile": ("1.5.0", "_save_for_lite_interpreter is new in 1.5"),
     "package": ("1.8.1", "torch.package is new in 1.8"),
     "export": ("2.1.0", "torch.export.save is new in 2.1"),
+    "distributed": ("2.0.0", "torch.distributed.checkpoint is new in 2.0"),
 }
 """The first release that writes each family's beginning, and why none before it does."""
 _PROGRAMS = frozenset({"torchscript", "mobile", "export"})

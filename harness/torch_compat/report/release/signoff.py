@@ -55,7 +55,7 @@ ROOTS: Final = (
     "fixtures/probes", "fixtures/recipes",
 )  # fmt: skip
 """Folders whose every file is evidence or policy. Of the folders of releases, it is what stands beside the archives."""
-ARCHIVES: Final = frozenset({".pt", ".pth", ".ptl", ".pt2", ".pkl"})
+ARCHIVES: Final = frozenset({".pt", ".pth", ".ptl", ".pt2", ".pkl", ".distcp"})
 KEYS: Final = frozenset(
     {
         "schema_version", "release", "since", "by", "date", "amends", "as_of", "evidence", "counts", "items", "accepted", "listed",

@@ -27,6 +27,7 @@ LOADS: Final = {
     "mobile": "torch.jit.mobile._load_for_lite_interpreter({})",
     "package": 'torch.package.PackageImporter({}).load_pickle("model", "object.pkl")',
     "export": "torch.export.load({})",
+    "distributed": "torch.distributed.checkpoint.format_utils.dcp_to_torch_save({}, 'whole.pt')",
 }
 KEYWORDS: Final = frozenset({"weights_only", "mmap"})
 """The load options that are arguments of torch.load; others are settings, which a line of Python does not show."""
@@ -66,8 +67,13 @@ def snippet(fixture: Fixture, options: dict[str, Any], called: CallTurn | None) 
     load = loads(fixture, options)
     if not load:
         return ""
-    imports = {"mobile": "import torch.jit.mobile", "package": "import torch.package", "export": "import torch.export"}
+    imports = {
+        "mobile": "import torch.jit.mobile", "package": "import torch.package", "export": "import torch.export",
+        "distributed": "import torch.distributed.checkpoint.format_utils",
+    }  # fmt: skip
     lines = [imports.get(fixture.family, "import torch"), ""]
+    if fixture.family == "distributed":
+        return "\n".join([*lines, load, 'print(torch.load("whole.pt", weights_only=False))'])
     if called is None or not fixture.calls:
         name = "loaded" if fixture.family in {"torch-save", "package"} else "program"
         return "\n".join([*lines, f"{name} = {load}", *(["print(loaded)"] if name == "loaded" else [])])
