@@ -84,7 +84,7 @@ def test_each_family_begins_with_a_whole_recipe(family: str, tree: Tree, command
     assert (recipe.family, recipe.since) == (family, EARLIEST[family])
     assert bool(recipe.why) == (family != "torch-save")
     names = {node.name for node in ast.parse(path.read_bytes()).body if isinstance(node, ast.FunctionDef)}
-    assert names >= ({"build"} if family in {"torch-save", "package"} else {"build", "calls"})
+    assert names >= ({"build"} if family in {"torch-save", "package", "distributed"} else {"build", "calls"})
 
 
 @pytest.mark.real_torch("2.13.0")

@@ -17,6 +17,7 @@ from torch_compat.corpus.manifest import (
     SYNTHETIC,
     VALUES,
     VARYING,
+    DirectoryFixture,
     Fixture,
     Manifest,
     NotWritable,
@@ -153,7 +154,10 @@ def test_a_manifest_in_another_folder_is_refused(tmp_path: Path) -> None:
 
 
 def test_producing_again_is_compared_around_what_may_vary() -> None:
-    assert same_but_for_varying(FIXTURE, changed(**dict.fromkeys(VARYING, "another"))) == []
+    varying = dict.fromkeys(VARYING, "another")
+    directory = DirectoryFixture(**{one.name: getattr(FIXTURE, one.name) for one in fields(FIXTURE)}, files={})
+    assert same_but_for_varying(directory, replace(directory, **varying)) == []  # type: ignore[arg-type]
+    assert same_but_for_varying(FIXTURE, changed(**{name: text for name, text in varying.items() if name != "files"})) == []
     assert same_but_for_varying(FIXTURE, replace(FIXTURE, content="x", golden={})) == ["content", "golden"]
     assert same_but_for_varying(NOT_WRITABLE, replace(NOT_WRITABLE, message="x")) == ["message"]
     assert same_but_for_varying(FIXTURE, NOT_WRITABLE) == ["not writable any more"]

@@ -80,7 +80,7 @@ def test_a_folder_that_holds_no_policy(write: Write, name: str) -> None:
         ("promises.toml", "load = { mmap = true }", "load = 1", "P/promises.toml:18: options[1].load: must be a table; found 1"),
         ("promises.toml", 'families = ["torch-save", "torchscript"]', "families = []", "P/promises.toml:12: options[0].families: must name at least one"),
         ("promises.toml", 'families = ["torch-save", "torchscript"]', 'families = "torch-save"', "P/promises.toml:12: options[0].families: must be an array; found 'torch-save'"),
-        ("promises.toml", 'families = ["torch-save", "torchscript"]', 'families = [\n  "torch-save",\n  "torchsript",\n]', "P/promises.toml:14: options[0].families[1]: must be one of torch-save, torchscript, mobile, package, export; found 'torchsript'; did you mean 'torchscript'?"),
+        ("promises.toml", 'families = ["torch-save", "torchscript"]', 'families = [\n  "torch-save",\n  "torchsript",\n]', "P/promises.toml:14: options[0].families[1]: must be one of torch-save, torchscript, mobile, package, export, distributed; found 'torchsript'; did you mean 'torchscript'?"),
         ("promises.toml", 'families = ["torch-save", "torchscript"]', 'families = ["torch-save", "torch-save"]', "P/promises.toml:12: options[0].families: names torch-save more than once"),
         ("promises.toml", "forward_window_days = 14", "forward_window_days = -1", "P/promises.toml:4: policy.forward_window_days: must be at least 0; found -1"),
         ("promises.toml", "forward_window_days = 14", 'forward_window_days = "14"', "P/promises.toml:4: policy.forward_window_days: must be an integer; found '14'"),

@@ -25,6 +25,7 @@ CACHE = "the cache of environments, which has locks of its own"
 COPY = "a copy of a tree that nobody else works on"
 OLD = "runs beside a real torch, in a folder that goes"
 ELSEWHERE: Final = {
+    "harness/torch_compat/archive_files.py": "copies for the process of a release and from it, in folders that go when they are done",
     "harness/torch_compat/cli/plan.py": SCRATCH,
     "harness/torch_compat/proving/oracles.py": SCRATCH,
     "harness/torch_compat/readers/commands.py": CACHE,

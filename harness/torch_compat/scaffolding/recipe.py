@@ -87,13 +87,20 @@ def calls():
     floats = torch.tensor([0.5, -0.0, float("nan"), float("inf"), 1e-40, -3e38])
     return [("forward", (floats, floats.flip(0))), ("forward", (floats, torch.zeros(6)))]
 """
+_CHECKPOINT = """\
+def build():
+    # {mark}the state dict to save, such as this: nested keys, signs, NaN, infinities, extremes, empty, 0-dim, ints>
+    weight = torch.tensor([[0.5, -0.0, float("nan")], [float("inf"), 1e-40, -3e38]])
+    state = {{"weight": weight, "ints": torch.tensor([-(2 ** 63), 7]), "empty": torch.zeros(0), "scalar": torch.tensor(-2.5)}}
+    return {{"model": state, "epoch": 3}}
+"""
 _BODIES = {
     "torchscript": _PROGRAM + _CALLS,
     "torch-save": _VALUES,
     "mobile": _PROGRAM + _CALLS,
     "package": _VALUES + _PACKAGE,
     "export": _EXPORT,
-    "distributed": _VALUES,
+    "distributed": _CHECKPOINT,
 }
 _SINCE = {
     "torchscript": ("1.2.0", "torch.jit.script accepts modules since 1.2"),
