@@ -24,6 +24,7 @@ from torch_compat.runtime.operators._common import (
     not_implemented,
     words,
 )
+from torch_compat.runtime.iterated import suggests_channels_last
 from torch_compat.runtime.operators._products import looped, sized
 from torch_compat.runtime.operators.views import atleast_1d, atleast_2d, atleast_3d
 from torch_compat.runtime.registry import operator
@@ -31,19 +32,6 @@ from torch_compat.runtime.tensor import Tensor
 from torch_compat.runtime.values import raised
 
 MOST_DIMENSIONS = 32  # of an array of any numpy
-
-
-def _channels_last(array: Array) -> bool:
-    """Whether the channels of pictures or volumes stand last in memory, as ``suggest_memory_format`` decides it."""
-    if array.ndim not in {4, 5}:
-        return False
-    least = 0
-    for at in (1, *range(array.ndim - 1, 1, -1), 0):
-        size, step = array.shape[at], array.strides[at]
-        if not size or step < least or (at == 0 and least == array.strides[1]):
-            return False
-        least = step * max(size, 1)
-    return True
 
 
 ROW_MAJOR, AS_FIRST, AS_ALL = range(3)
@@ -83,7 +71,7 @@ def _joined(tensors: Any, dim: int, *, promote: bool, layout: int = ROW_MAJOR) -
     sized(sum(one.size for one in kept))
     parts = [cast(one, kind) for one in kept]
     deciding = kept if layout == AS_ALL else kept[:1] if layout == AS_FIRST else []
-    if deciding and all(_channels_last(one) for one in deciding):
+    if deciding and all(suggests_channels_last(one.shape, one.strides) for one in deciding):
         apart = np.concatenate([np.moveaxis(one, 1, -1) for one in parts], axis=-1 if at == 1 else max(at - 1, 0))
         return np.moveaxis(np.ascontiguousarray(apart), -1, 1)
     return np.ascontiguousarray(np.concatenate(parts, axis=at))
