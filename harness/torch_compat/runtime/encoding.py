@@ -40,11 +40,16 @@ __all__ = ["Decoder", "Encoder", "death", "module_state", "perform"]
 
 
 class Encoder:
-    """Encodes values that belong together, so that storages shared between any of them are seen."""
+    """Encodes values that belong together, so that storages shared between any of them are seen.
 
-    def __init__(self, *, named_tuples: str = "torch._jit_internal") -> None:
+    Parameters:
+        enumerations: whether members of enumerations are shown. Releases refuse to give them to a Python that has not imported their class.
+    """
+
+    def __init__(self, *, named_tuples: str = "torch._jit_internal", enumerations: bool = True) -> None:
         self.storages: dict[int, int] = {}
         self.named_tuples = named_tuples
+        self.enumerations = enumerations
         self._kept: list[Any] = []
         self._budget = Budget()
 
@@ -83,6 +88,10 @@ class Encoder:
             name = f"{value.module or self.named_tuples}.{value.qualified_name.rpartition('.')[2]}"
             return {"object": {"type": name, "state": [self.encode(item, below) for item in value]}}
         if kind is EnumMember:
+            if not self.enumerations:
+                raise Raised(
+                    f"Unknown reference to ScriptClass {value.qualified_name}. (Did you forget to import it?)", code="RuntimeError"
+                )
             return {"object": {"type": value.qualified_name, "state": value.a_name}}
         if isinstance(value, ScriptObject):
             state = {"dict": [[name[2:], self.encode(item, below)] for name, item in sorted(value.__dict__.items())]}
@@ -293,7 +302,7 @@ def perform(
             try:
                 args = Decoder(known.release).decode({"tuple": call["args"]})
                 value = module.run(call["method"], args)
-                together = Encoder(named_tuples=names)
+                together = Encoder(named_tuples=names, enumerations=False)
                 said[turn] = {"value": together.encode(value), "inputs": [together.encode(arg) for arg in args]}
             except DiesCalled as error:
                 return _death("call", error, met)

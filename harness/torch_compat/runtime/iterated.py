@@ -37,15 +37,17 @@ CASTS_INFER = Release("1.12.0")
 POWERS = Release("1.9.0")
 """From here on powers by a number are iterated over, and those of a number lie row by row; before both lie as the tensor."""
 NUMBERS = frozenset({int, float, bool, complex})
+MASKS = (np.dtype(np.bool_), np.dtype(np.uint8))
 PICTURES = 4
 """Dimensions of a batch of pictures."""
 PICTURES_ORDER = (1, 3, 2, 0)
 """Their dimensions, the fastest first, where channels stand last in memory."""
 
-ITERATED, WRAPPED, SWAPPED, OUT, ROWS, LIKE, COPY, POWER, LAST, TWICE = range(10)
+ITERATED, WRAPPED, SWAPPED, OUT, ROWS, LIKE, COPY, POWER, LAST, TWICE, PICTURE, PARTS, INDEXED = range(13)
 """Like all operands; also numbers as operands, which are no tensors of one shape with the others; the second before the first; into a
 tensor without elements; row by row; like the first; like the first, if it has no holes; as powers are; like
-the second and a number; like all operands, and then once more like that."""
+the second and a number; like all operands, and then once more like that; row by row, or with the channels last as the first has them; like
+two parts of the first that are alike; like what is indexed and its indices, over which are iterated."""
 
 
 def _table() -> dict[str, tuple[tuple[Release, int], ...]]:
@@ -80,7 +82,27 @@ def _table() -> dict[str, tuple[tuple[Release, int], ...]]:
         ("pow", ("1.6.0", POWER)),
         ("square", ("1.6.0", LIKE), ("1.9.0", ITERATED)),
         ("nan_to_num huber_loss binary_cross_entropy", ("1.6.0", LIKE)),
-        ("cumsum cumprod softmax log_softmax log_sigmoid masked_fill", ("1.6.0", ROWS)),
+        (
+            "cumsum cumprod cummax cummin logcumsumexp softmax log_softmax log_sigmoid masked_fill roll tril triu renorm cdist layer_norm "
+            "instance_norm topk sum nansum mean nanmean std var std_mean var_mean prod amax amin norm linalg_vector_norm any all count_nonzero logsumexp",
+            ("1.6.0", ROWS),
+        ),
+        (
+            "batch_norm group_norm avg_pool2d max_pool2d reflection_pad1d reflection_pad2d replication_pad1d replication_pad2d",
+            ("1.6.0", ROWS), ("1.10.0", PICTURE),
+        ),
+        ("conv2d _convolution", ("1.10.0", PICTURE)),
+        ("constant_pad_nd adaptive_avg_pool2d", ("1.6.0", ROWS), ("1.8.0", PICTURE)),
+        ("upsample_nearest2d upsample_bilinear2d upsample_bicubic2d", ("1.6.0", PICTURE), ("1.8.0", ROWS), ("1.10.0", PICTURE)),
+        ("sort argsort", ("1.6.0", ROWS), ("1.12.0", LIKE)),
+        ("flip", ("1.6.0", ROWS), ("1.10.0", LIKE)),
+        ("glu", ("1.6.0", ROWS), ("1.10.0", PARTS)),
+        ("diff", ("1.8.0", PARTS)),
+        ("index_fill index_put", ("1.6.0", COPY), ("1.10.0", LIKE)),
+        ("scatter scatter_add", ("1.6.0", COPY), ("1.10.0", ROWS)),
+        ("index_add", ("1.6.0", COPY), ("1.10.0", LIKE), ("1.11.0", ROWS)),
+        ("index_copy", ("1.6.0", COPY), ("1.10.0", LIKE), ("1.12.0", ROWS)),
+        ("index", ("1.6.0", INDEXED)),
         ("zeros_like ones_like full_like empty_like rand_like randn_like", ("1.6.0", LIKE)),
         ("clone", ("1.6.0", COPY), ("1.10.0", LIKE)),
         ("to type_as _to_copy", ("1.6.0", COPY), ("1.12.0", LIKE)),
@@ -105,12 +127,17 @@ def arranging(name: str, horizon: Release) -> Arrange | None:
     mode, powers = modes[-1], horizon >= POWERS
     operands = 3 if name == "where" else 2
 
-    def arrange(result: Tensor, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+    def arrange(result: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+        if result.__class__ is tuple:
+            several = arrange if mode not in {OUT, ITERATED} else arranging("topk", horizon)  # what is found in a dimension
+            for one in result:
+                several(one, args, keywords)
+        if result.__class__ is not Tensor:
+            return
         array = result.array
         if array.ndim <= 1 or not array.size or "out" in keywords:
             return
-        given = [one for one in (*args, *keywords.values()) if one.__class__ is Tensor or one.__class__ in NUMBERS]
-        tensors = [one for one in given if one.__class__ is Tensor]
+        tensors = [one for one in (*args, *keywords.values()) if one.__class__ is Tensor]
         shape: Shape = array.shape
         if not tensors or any(owner(one.array) is owner(array) for one in tensors):
             return
@@ -119,13 +146,16 @@ def arranging(name: str, horizon: Release) -> Arrange | None:
         chosen = mode
         if mode == POWER:
             chosen = OUT if horizon < FIRST_DECIDES else ITERATED
-            if len(tensors) == 1 and not (powers and given[0] is tensors[0]):
+            if len(tensors) == 1 and not (powers and args[0] is tensors[0]):
                 chosen = ROWS if powers else LIKE
         if chosen in {LIKE, COPY} and (keywords.get("memory_format") not in {None, 1} or tensors[0].array.shape != shape):
             return
-        numbers = any(one.__class__ in NUMBERS for one in (*args[:operands], keywords.get("other")))
-        wanted = _wanted(chosen, shape, tensors, numbers, horizon)
-        if wanted != result.strides:
+        if chosen == INDEXED:
+            wanted = _indexed(args, shape)
+        else:
+            numbers = any(one.__class__ in NUMBERS for one in (*args[:operands], keywords.get("other")))
+            wanted = _wanted(chosen, shape, tensors, numbers, horizon)
+        if wanted is not None and wanted != result.strides:
             meter.array(array.size)
             laid = strided(np.empty(array.size, array.dtype), shape, wanted, 0)
             laid[...] = array
@@ -138,6 +168,11 @@ def _wanted(mode: int, shape: Shape, tensors: list[Tensor], numbers: bool, horiz
     first = horizon >= FIRST_DECIDES
     if mode == ROWS:
         return contiguous_strides(shape)
+    if mode == PICTURE:
+        lasts = len(shape) == PICTURES and suggests_channels_last(*_operand(tensors[0]))
+        return packed(shape, PICTURES_ORDER) if lasts else contiguous_strides(shape)
+    if mode == PARTS:
+        return strides_of(shape, [(shape, tensors[0].strides)], first=True)
     if mode in {LIKE, COPY}:
         return _like(_operand(tensors[0]), infers=mode == LIKE and horizon >= INFERS)
     operands = _promoted(tensors[::-1] if mode == SWAPPED else tensors, infers=horizon >= CASTS_INFER)
@@ -151,6 +186,32 @@ def _wanted(mode: int, shape: Shape, tensors: list[Tensor], numbers: bool, horiz
         operands.append(((), ()))
     found = strides_of(shape, operands, first=first)
     return strides_of(shape, [(shape, found)], first=first) if mode == TWICE else found
+
+
+def _indexed(args: tuple[Any, ...], shape: Shape) -> Shape | None:
+    """The strides of what an index gives: dimensions that are indexed have no strides in what they are taken from, others none in the indices."""
+    if len(args) < 2 or args[1].__class__ not in {list, tuple}:
+        return None
+    own, at, places, most = list(args[0].strides), 0, [], 0
+    kept: list[int] = []
+    for one in args[1]:
+        if one.__class__ is not Tensor:
+            kept.append(own[at])
+            at += 1
+            continue
+        mask = one.array.dtype in MASKS
+        places.append(len(kept))
+        at += one.ndim if mask else 1
+        most = max(most, 1 if mask else one.ndim)
+    if not places:
+        return None
+    before = places[0] if len(set(places)) == 1 else 0
+    kept += own[at:]
+    if len(kept) + most != len(shape):
+        return None
+    lead, rest = kept[:before], kept[before:]
+    indices = [*[0] * before, *contiguous_strides(shape[before : before + most]), *[0] * len(rest)]
+    return packed(shape, order(shape, [(*lead, *[0] * most, *rest), tuple(indices)], first=True))
 
 
 def _operand(tensor: Tensor) -> Operand:
@@ -191,7 +252,7 @@ def suggests_channels_last(shape: Shape, strides: Shape) -> bool:
     least = 0
     for at in (1, *range(len(shape) - 1, 1, -1), 0):
         size, step = shape[at], strides[at]
-        if not size or step < least or (at == 0 and least == strides[1]):
+        if not size or not strides[1] or step < least or (at == 0 and least == strides[1]):
             return False
         least = step * size
     return True

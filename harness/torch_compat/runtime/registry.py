@@ -304,7 +304,7 @@ def _bordered(function: Callable[..., Any], kind: str, name: str, horizon: Relea
             result = _given(function, names, args, keywords)
         else:
             result = function(*args)
-        if arrange is not None and result.__class__ is Tensor:
+        if arrange is not None:
             arrange(result, args, keywords)
         if requires and tracks and grad.enabled:
             first = args[0] if args else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -317,8 +317,18 @@ def roll(self: Tensor, shifts: Any, dims: Any = ()) -> Tensor:
 
 
 @operator("aten::rot90")
+def rot90_1_0(self: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
+    """Up to 1.9 what is turned over lies row by row."""
+    return _turned(self, k, dims, "C")
+
+
+@operator("aten::rot90", since="1.10.0")
 def rot90(self: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     """Turned by right angles."""
+    return _turned(self, k, dims, "K")
+
+
+def _turned(self: Tensor, k: int, dims: Any, order: Literal["C", "K"]) -> Tensor:
     ndim = self.array.ndim
     if len(dims) != 2:
         raise fail(f"expected total rotation dims == 2, but got dims = {len(dims)}")
@@ -326,7 +336,10 @@ def rot90(self: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
         raise fail(f"expected total dims >= 2, but got total dims = {ndim}")
     if dims[0] == dims[1] or abs(dims[0] - dims[1]) == ndim:
         raise fail(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
-    return Tensor(np.rot90(self.array, k, (axis(dims[0], ndim), axis(dims[1], ndim))).copy())
+    one, other = axis(dims[0], ndim), axis(dims[1], ndim)
+    if k % 2:  # what is turned over, seen from the side
+        return Tensor(np.flip(self.array, other if k % 4 == 1 else one).copy(order=order).swapaxes(one, other))
+    return Tensor(np.rot90(self.array, k, (one, other)).copy(order=order))
 
 
 @functional("diag")
