@@ -202,6 +202,8 @@ def _scanned(text: str, words: frozenset[tuple[str, str]]) -> tuple[tuple[str, .
         signs.add(CONSTANT)
     if source.none_listed:
         signs.add("none-listed")
+    if source.empty_tuple:
+        signs.add("empty-tuple-type")
     if source.ill_formed:
         signs.add("ill-formed-octal")
     return tuple(sorted(signs)), source.shapes
