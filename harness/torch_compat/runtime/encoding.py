@@ -90,7 +90,8 @@ class Encoder:
         if kind is EnumMember:
             if not self.enumerations:
                 raise Raised(
-                    f"Unknown reference to ScriptClass {value.qualified_name}. (Did you forget to import it?)", code="RuntimeError"
+                    f"Unknown reference to ScriptClass {value.qualified_name}. (Did you forget to import it?)",
+                    code="RuntimeError",
                 )
             return {"object": {"type": value.qualified_name, "state": value.a_name}}
         if isinstance(value, ScriptObject):

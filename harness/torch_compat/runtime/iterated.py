@@ -54,16 +54,22 @@ def _table() -> dict[str, tuple[tuple[Release, int], ...]]:
     found: dict[str, tuple[tuple[Release, int], ...]] = {}
     for names, *eras in (
         (
-            "neg negative abs absolute exp exp2 expm1 sigmoid tanh sqrt rsqrt sign sgn floor ceil round trunc fix frac clamp clamp_min clamp_max clip "
-            "erf erfc erfinv log log2 log10 log1p reciprocal sin cos tan asin acos atan arcsin arccos arctan sinh cosh asinh acosh atanh isnan "
-            "logical_not bitwise_not lgamma digamma logit angle i0 sinc signbit maximum minimum max min hypot xlogy copysign heaviside "
-            "atan2 arctan2 lerp addcmul addcdiv logaddexp logaddexp2 logical_and logical_or logical_xor nextafter isposinf isneginf isclose",
-            ("1.6.0", OUT), ("1.7.0", ITERATED),
+            (
+                "neg negative abs absolute exp exp2 expm1 sigmoid tanh sqrt rsqrt sign sgn floor ceil round trunc fix frac clamp clamp_min clamp_max clip "
+                "erf erfc erfinv log log2 log10 log1p reciprocal sin cos tan asin acos atan arcsin arccos arctan sinh cosh asinh acosh atanh isnan "
+                "logical_not bitwise_not lgamma digamma logit angle i0 sinc signbit maximum minimum max min hypot xlogy copysign heaviside "
+                "atan2 arctan2 lerp addcmul addcdiv logaddexp logaddexp2 logical_and logical_or logical_xor nextafter isposinf isneginf isclose"
+            ),
+            ("1.6.0", OUT),
+            ("1.7.0", ITERATED),
         ),
         (
-            "eq ne lt le gt ge greater less not_equal greater_equal less_equal bitwise_and bitwise_or bitwise_xor __and__ __or__ __xor__ "
-            "__lshift__ __rshift__ bitwise_left_shift bitwise_right_shift",
-            ("1.6.0", OUT), ("1.7.0", WRAPPED),
+            (
+                "eq ne lt le gt ge greater less not_equal greater_equal less_equal bitwise_and bitwise_or bitwise_xor __and__ __or__ __xor__ "
+                "__lshift__ __rshift__ bitwise_left_shift bitwise_right_shift"
+            ),
+            ("1.6.0", OUT),
+            ("1.7.0", WRAPPED),
         ),
         ("fmod", ("1.6.0", OUT), ("1.7.0", ITERATED), ("1.8.0", WRAPPED)),
         ("mul multiply add subtract sub div divide true_divide remainder floor_divide", ("1.6.0", WRAPPED)),
@@ -83,13 +89,16 @@ def _table() -> dict[str, tuple[tuple[Release, int], ...]]:
         ("square", ("1.6.0", LIKE), ("1.9.0", ITERATED)),
         ("nan_to_num huber_loss binary_cross_entropy", ("1.6.0", LIKE)),
         (
-            "cumsum cumprod cummax cummin logcumsumexp softmax log_softmax log_sigmoid masked_fill roll tril triu renorm cdist layer_norm "
-            "instance_norm topk sum nansum mean nanmean std var std_mean var_mean prod amax amin norm linalg_vector_norm any all count_nonzero logsumexp",
+            (
+                "cumsum cumprod cummax cummin logcumsumexp softmax log_softmax log_sigmoid masked_fill roll tril triu renorm cdist layer_norm "
+                "instance_norm topk sum nansum mean nanmean std var std_mean var_mean prod amax amin norm linalg_vector_norm any all count_nonzero logsumexp"
+            ),
             ("1.6.0", ROWS),
         ),
         (
             "batch_norm group_norm avg_pool2d max_pool2d reflection_pad1d reflection_pad2d replication_pad1d replication_pad2d",
-            ("1.6.0", ROWS), ("1.10.0", PICTURE),
+            ("1.6.0", ROWS),
+            ("1.10.0", PICTURE),
         ),
         ("conv2d _convolution", ("1.10.0", PICTURE)),
         ("constant_pad_nd adaptive_avg_pool2d", ("1.6.0", ROWS), ("1.8.0", PICTURE)),
@@ -124,44 +133,54 @@ def arranging(name: str, horizon: Release) -> Arrange | None:
     modes = [mode for since, mode in TABLE.get(name, ()) if since <= horizon]
     if not modes:
         return None
-    mode, powers = modes[-1], horizon >= POWERS
+    mode = modes[-1]
     operands = 3 if name == "where" else 2
+    several = ROWS if mode in {OUT, ITERATED} else mode  # what is found along a dimension, and where
 
     def arrange(result: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
         if result.__class__ is tuple:
-            several = arrange if mode not in {OUT, ITERATED} else arranging("topk", horizon)  # what is found in a dimension
             for one in result:
-                several(one, args, keywords)
-        if result.__class__ is not Tensor:
-            return
-        array = result.array
-        if array.ndim <= 1 or not array.size or "out" in keywords:
-            return
-        tensors = [one for one in (*args, *keywords.values()) if one.__class__ is Tensor]
-        shape: Shape = array.shape
-        if not tensors or any(owner(one.array) is owner(array) for one in tensors):
-            return
-        if 1 not in shape and array.flags.c_contiguous and all(one.array.flags.c_contiguous for one in tensors):
-            return
-        chosen = mode
-        if mode == POWER:
-            chosen = OUT if horizon < FIRST_DECIDES else ITERATED
-            if len(tensors) == 1 and not (powers and args[0] is tensors[0]):
-                chosen = ROWS if powers else LIKE
-        if chosen in {LIKE, COPY} and (keywords.get("memory_format") not in {None, 1} or tensors[0].array.shape != shape):
-            return
-        if chosen == INDEXED:
-            wanted = _indexed(args, shape)
-        else:
-            numbers = any(one.__class__ in NUMBERS for one in (*args[:operands], keywords.get("other")))
-            wanted = _wanted(chosen, shape, tensors, numbers, horizon)
-        if wanted is not None and wanted != result.strides:
-            meter.array(array.size)
-            laid = strided(np.empty(array.size, array.dtype), shape, wanted, 0)
-            laid[...] = array
-            result.array = laid
+                if one.__class__ is Tensor:
+                    _lay_out(one, args, keywords, several, operands, horizon)
+        elif result.__class__ is Tensor:
+            _lay_out(result, args, keywords, mode, operands, horizon)
 
     return arrange
+
+
+def _lay_out(result: Tensor, args: tuple[Any, ...], keywords: dict[str, Any], mode: int, operands: int, horizon: Release) -> None:
+    """Lay out a result that shares no memory with what it was made of."""
+    array = result.array
+    if array.ndim <= 1 or not array.size or "out" in keywords:
+        return
+    tensors = [one for one in (*args, *keywords.values()) if one.__class__ is Tensor]
+    shape: Shape = array.shape
+    if not tensors or any(owner(one.array) is owner(array) for one in tensors):
+        return
+    if 1 not in shape and array.flags.c_contiguous and all(one.array.flags.c_contiguous for one in tensors):
+        return
+    if mode == POWER:
+        mode = _of_powers(args, tensors, horizon)
+    if mode in {LIKE, COPY} and (keywords.get("memory_format") not in {None, 1} or tensors[0].array.shape != shape):
+        return
+    if mode == INDEXED:
+        wanted = _indexed(args, shape)
+    else:
+        numbers = any(one.__class__ in NUMBERS for one in (*args[:operands], keywords.get("other")))
+        wanted = _wanted(mode, shape, tensors, numbers, horizon)
+    if wanted is not None and wanted != result.strides:
+        meter.array(array.size)
+        laid = strided(np.empty(array.size, array.dtype), shape, wanted, 0)
+        laid[...] = array
+        result.array = laid
+
+
+def _of_powers(args: tuple[Any, ...], tensors: list[Tensor], horizon: Release) -> int:
+    if len(tensors) > 1:
+        return OUT if horizon < FIRST_DECIDES else ITERATED
+    if horizon < POWERS:
+        return LIKE
+    return ITERATED if args[0] is tensors[0] else ROWS
 
 
 def _wanted(mode: int, shape: Shape, tensors: list[Tensor], numbers: bool, horizon: Release) -> Shape:

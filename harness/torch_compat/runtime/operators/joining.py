@@ -11,6 +11,7 @@ from torch_compat import arrays
 from torch_compat.arrays import repeated
 from torch_compat.errors import Unsupported
 from torch_compat.runtime import dtypes
+from torch_compat.runtime.iterated import suggests_channels_last
 from torch_compat.runtime.operators._common import (
     FLOAT32,
     INT64,
@@ -24,7 +25,6 @@ from torch_compat.runtime.operators._common import (
     not_implemented,
     words,
 )
-from torch_compat.runtime.iterated import suggests_channels_last
 from torch_compat.runtime.operators._products import looped, sized
 from torch_compat.runtime.operators.views import atleast_1d, atleast_2d, atleast_3d
 from torch_compat.runtime.registry import operator
