@@ -28,6 +28,8 @@ TURNED, ROWS = ((2, 3), (1, 2)), ((2, 3), (3, 1))
     [
         ("add", [TURNED, ROWS], {"1.6.0": (1, 2), "2.15.0": (1, 2)}),
         ("add", [ROWS, TURNED], {"1.6.0": (3, 1), "2.15.0": (3, 1)}),
+        ("add", [((2, 3), (1, 1)), TURNED], {"1.6.0": (3, 1), "2.15.0": (1, 2)}),
+        ("add", [((3, 2), (1, 1)), ((3, 2), (1, 3))], {"1.6.0": (2, 1), "2.15.0": (1, 3)}),
         ("fmod", [TURNED, ROWS], {"1.6.0": (3, 1), "1.8.1": (1, 2), "2.15.0": (1, 2)}),
         ("rsub", [((3, 2), (2, 1)), ((3, 2), (2, 6))], {"1.6.0": (1, 3), "2.15.0": (1, 3)}),
         ("exp", [TURNED], {"1.6.0": (3, 1), "1.8.1": (1, 2), "2.15.0": (1, 2)}),
@@ -113,3 +115,11 @@ def test_halves_are_refused_whatever_the_number_of_dimensions(bounds: tuple[Any,
         with pytest.raises(Raised, match="\"clamp_scalar_cpu\" not implemented for 'Half'"):
             resolve("aten::clamp", Release("2.0.1"))(Tensor(np.ones(shape, np.float16)), *bounds)
         assert resolve("aten::clamp", Release("2.15.0"))(Tensor(np.ones(shape, np.float16)), *bounds).shape == shape
+
+
+@pytest.mark.parametrize("release", ["1.6.0", "2.15.0"])
+@pytest.mark.parametrize("dims", [None, [0], [0, 1]])
+def test_the_sum_of_one_element_has_memory_of_its_own(release: str, dims: list[int] | None) -> None:
+    one = Tensor(np.ones((1, 1), np.float32))
+    total = resolve("aten::sum", Release(release))(*([one] if dims is None else [one, dims]))
+    assert total.storage is not one.storage
