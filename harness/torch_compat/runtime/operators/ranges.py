@@ -189,9 +189,8 @@ def _in_vectors(up: Any, down: Any, steps: int, step: Any, kind: np.dtype[Any], 
             at = np.asarray(first).astype(wide)
             base = (up(at) if first < half else down(at)).astype(kind)
             values[first] = base
-            values[first + 1 : first + lanes] = (base.astype(wide) + np.arange(1, lanes).astype(wide) * step.astype(wide)).astype(
-                kind
-            )
+            rest = base.astype(wide) + np.arange(1, lanes).astype(wide) * step.astype(wide)
+            values[first + 1 : first + lanes] = rest.astype(step.dtype).astype(kind)
     return values
 
 
