@@ -386,7 +386,8 @@ def _half_power_overflows(args: Calls, keywords: dict[str, Any]) -> bool:
 
 def _gate_overflows(args: Calls, keywords: dict[str, Any]) -> bool:
     """Of float32, as many as a vector has, with a gate so far below zero that its exponential overflows."""
-    array, dim = _first(args), keywords.get("dim", args[1] if len(args) > 1 else -1)
+    array = _first(args)
+    dim: Any = keywords.get("dim", args[1] if len(args) > 1 else -1)
     if (
         array is None
         or array.dtype != np.float32
@@ -447,7 +448,9 @@ ENTRIES: Final = (
     _entry("dist", "..<1.5.0", _norm_of_nothing, "takes the greatest of nothing, which begins at -1"),
     _entry("glu", "..<1.5.0", _gate_overflows, "takes an exponential that ends at 88.4 within vectors"),
     _entry("glu", "1.5.0..<1.6.0", _out_of_another_type, "computes in the type of out="),
-    _entry("linalg_norm", "1.8.0..<1.9.0", _whole_dtype, "takes a norm in a type of integers"),
+    _entry("sort", "1.11.0..<1.12.0", lambda _, keywords: isinstance(out := keywords.get("indices"), Tensor) and out.array.dtype != np.int64,
+           "writes places into a tensor of another type: memory that nobody wrote"),
+    _entry("linalg_norm", "1.8.0..<1.12.0", _whole_dtype, "takes a norm in a type of integers"),
     _entry("_?(cat|stack)", "1.6.0..<1.7.0", _list_with_bfloat16, "has no type that bfloat16 and another one have together"),
     _entry("native_dropout", "1.11.0..<1.12.0", lambda args, _: len(args) > 2 and (args[2] is False or args[1] in {0, 1}),
            "gives a mask of floats where nothing is dropped, or everything"),

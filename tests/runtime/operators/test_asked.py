@@ -561,7 +561,7 @@ BEYOND: list[tuple[str, tuple[Any, ...], dict[str, Any], list[str], list[str]]] 
     ("glu", (array([1] * 16 + [-1000] * 16), 0), {}, ["1.2.0"], ["1.5.1"]),
     ("glu", (array([1] * 16 + [-80] * 16), 0), {}, [], ["1.2.0"]),
     ("glu", (array([1, 2]), 0), {"out": array([], np.float64)}, ["1.5.1"], ["1.6.0"]),
-    ("linalg_norm", (array([[-1, -2.5]]), "fro", [1, 0], True), {"dtype": 0}, ["1.8.1"], ["1.9.1"]),
+    ("linalg_norm", (array([[-1, -2.5]]), "fro", [1, 0], True), {"dtype": 0}, ["1.8.1", "1.11.0"], ["1.12.1"]),
     ("stack", ([array([1], np.int64), array([1], BFLOAT16.array)],), {}, ["1.6.0"], ["1.7.1"]),
     ("stack", ([array([1], BFLOAT16.array), array([1], BFLOAT16.array)],), {}, [], ["1.6.0"]),
 ]
