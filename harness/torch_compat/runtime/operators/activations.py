@@ -293,7 +293,7 @@ def _elu(x: Array, alpha: Scalar = 1, scale: Scalar = 1, input_scale: Scalar = 1
 
 def _celu_1_0(x: Array, alpha: Scalar = 1.0) -> Array:
     """Up to 1.6 a zero may be divided by."""
-    inverse = 1.0 / alpha if alpha else math.copysign(math.inf, alpha)
+    inverse = 1.0 / alpha if alpha else math.copysign(math.inf, float(alpha.real))
     return _elu_1_0(x, alpha, 1.0, inverse)
 
 
