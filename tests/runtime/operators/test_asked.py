@@ -583,6 +583,8 @@ def test_places_of_equal_elements_are_those_of_the_algorithm() -> None:
     ties = [8, 16, 15, 14, 13, 12, 11, 10, 9, 0, 7, 6, 5, 4, 3, 2, 1]
     older = [9, 8, 15, 14, 13, 12, 11, 10, 0, 1, 7, 6, 5, 4, 3, 2, 16]
     assert answer("1.6.0", "aten::sort", array([0] * 17), 0)[1] == older
+    split = [0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 0, 1, 0, 0]  # one of whose parts has ten elements
+    assert answer("1.6.0", "aten::sort", array(split), 0)[1] == [1, 15, 14, 12, 0, 2, 3, 11, 10, 13, 5, 6, 9, 8, 4, 7]
     assert answer("1.7.1", "aten::sort", array([0] * 17), 0)[1] == ties
     assert answer("2.2.2", "aten::sort", array([0] * 17), 0)[1] == ties
     assert answer("2.2.2", "aten::sort", array([0] * 17), 0, stable=True)[1] == list(range(17))
