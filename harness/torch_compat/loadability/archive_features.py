@@ -214,6 +214,8 @@ def _scanned(text: str, words: frozenset[tuple[str, str]]) -> tuple[tuple[str, .
         signs.add("complex-constant")
     if WITH.search(source.code):
         signs.add("statement-with")
+    if source.empty_tuple:
+        signs.add("empty-tuple-type")
     if source.ill_formed:
         signs.add("ill-formed-octal")
     return tuple(sorted(signs)), source.shapes

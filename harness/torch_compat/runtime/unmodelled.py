@@ -29,6 +29,8 @@ __all__ = ["ENTRIES", "UnmodelledCalls", "checked", "entries_of"]
 Calls = tuple[Any, ...]
 VECTORS: Final = 64
 """Bytes of a tensor from which on a loop of ATen works with vectors: two of 256 bits."""
+EXPONENT: Final = 88.0
+"""The negative of a number, about, from which on down the exponential of its negative overflows in 32 bits."""
 CODES: Final = frozenset(one.code for one in DTYPES.values())
 
 
@@ -364,6 +366,47 @@ def _without_dimensions(args: Calls, _keywords: dict[str, Any]) -> bool:
     return array is not None and not array.ndim
 
 
+def _norm_of_nothing(args: Calls, keywords: dict[str, Any]) -> bool:
+    """The greatest or the least of nothing, or a negative power."""
+    power = keywords.get("p", next((one for one in args if one.__class__ in {int, float}), 2))
+    return _empty(args, keywords) and (power == math.inf or power < 0)
+
+
+def _half_power_overflows(args: Calls, keywords: dict[str, Any]) -> bool:
+    """Halves whose powers have a sum that no half holds."""
+    arrays = [one.array for one in args if one.__class__ is Tensor and one.array.dtype == FLOAT16.array and one.array.size]
+    power: Any = next((keywords[name] for name in ("p", "ord", "pow", "norm_type") if name in keywords), None)
+    power = next((one for one in args if one.__class__ in {int, float}), 2) if power is None else power
+    if not arrays or not 0 < power < math.inf:
+        return False
+    with np.errstate(all="ignore"):
+        most = sum(float(np.abs(one.astype(np.float64)).max()) for one in arrays[:2])
+        return bool(np.float64(most) ** power * max(one.size for one in arrays) > np.finfo(np.float16).max)
+
+
+def _gate_overflows(args: Calls, keywords: dict[str, Any]) -> bool:
+    """Of float32, as many as a vector has, with a gate so far below zero that its exponential overflows."""
+    array = _first(args)
+    dim: Any = keywords.get("dim", args[1] if len(args) > 1 else -1)
+    if (
+        array is None
+        or array.dtype != np.float32
+        or not array.ndim
+        or not -array.ndim <= dim < array.ndim
+        or array.nbytes < VECTORS
+    ):
+        return False
+    gate = np.split(array, [array.shape[dim] // 2], axis=dim)[1]
+    return bool((gate < -EXPONENT).any())
+
+
+def _list_with_bfloat16(args: Calls, _keywords: dict[str, Any]) -> bool:
+    """A list of tensors of bfloat16 and of another type."""
+    found = args[0] if args and args[0].__class__ is list else []
+    kinds = {one.array.dtype for one in found if one.__class__ is Tensor}
+    return BFLOAT16.array in kinds and len(kinds) > 1
+
+
 def _entry(operators: str, releases: str, applies: Any, reason: str) -> UnmodelledCalls:
     return UnmodelledCalls(operators, ReleaseSet.parse(releases), applies, reason)
 
@@ -399,6 +442,16 @@ ENTRIES: Final = (
     _entry("aminmax", "1.10.0..<2.1.0", _kept_of_one, "keeps a dimension of a tensor without dimensions"),
     _entry("nanmean", "1.10.0..<2.13.0", _whole_dtype, "takes a mean in a type of integers"),
     _entry("cosine_similarity", "1.12.0..<2.1.0", _any_whole, "divides integers by their length in their own type"),
+    _entry("norm|linalg_vector_norm|linalg_norm|frobenius_norm|norm_except_dim|dist|renorm_?", "1.8.0..<2.1.0", _half_power_overflows,
+           "adds powers of halves as halves, which none of them holds"),
+    _entry("norm", "..<1.2.0", _norm_of_nothing, "takes the least of nothing, which is infinite for some overloads"),
+    _entry("dist", "..<1.5.0", _norm_of_nothing, "takes the greatest of nothing, which begins at -1"),
+    _entry("glu", "..<1.5.0", _gate_overflows, "takes an exponential that ends at 88.4 within vectors"),
+    _entry("glu", "1.5.0..<1.6.0", _out_of_another_type, "computes in the type of out="),
+    _entry("sort", "1.11.0..<1.12.0", lambda _, keywords: isinstance(out := keywords.get("indices"), Tensor) and out.array.dtype != np.int64,
+           "writes places into a tensor of another type: memory that nobody wrote"),
+    _entry("linalg_norm", "1.8.0..<1.12.0", _whole_dtype, "takes a norm in a type of integers"),
+    _entry("_?(cat|stack)", "1.6.0..<1.7.0", _list_with_bfloat16, "has no type that bfloat16 and another one have together"),
     _entry("native_dropout", "1.11.0..<1.12.0", lambda args, _: len(args) > 2 and (args[2] is False or args[1] in {0, 1}),
            "gives a mask of floats where nothing is dropped, or everything"),
     _entry("sym_size", "1.13.0..<2.1.0", lambda args, _: len(args) > 1 and args[1].__class__ is int and args[1] < 0,

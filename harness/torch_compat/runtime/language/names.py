@@ -241,8 +241,8 @@ class Names:
             use: ``call``, ``new`` (an object without values), ``value`` or ``alias`` (either of a function or a value).
         """
         known = self._names.get((use, name))
-        if known is not None:
+        if known is not None and use != "value":
             return known
-        found = self.entry((use, name), None)
+        found = self.entry((use, name) if known is None else (use, (name, self.fresh())), None)
         self._references.append((found, name, use))
         return found
