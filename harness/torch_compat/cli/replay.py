@@ -129,10 +129,10 @@ def _absent(policy: Policy, required: tuple[str, ...], fresh: dict[str, Observed
         if name == ANY:
             if not fresh:
                 absent["any release"] = (
-                    "--require any, and none of the readers is built here (torch-compat readers build torch-X.Y.Z)"
+                    "--require any: none of the readers is built here (torch-compat readers build torch-X.Y.Z)"
                 )
         elif not is_build_name(name) and (release := policy.calendar.resolve(name)).version not in seen:
-            absent[release.name] = f"it is required and not built here (torch-compat readers build {release.name})"
+            absent[release.name] = f"it is required, but not built here (torch-compat readers build {release.name})"
     return absent
 
 

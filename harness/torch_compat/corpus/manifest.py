@@ -272,9 +272,7 @@ def read_manifest(path: Path, goldens: Goldens | None = None) -> Manifest:
             for name in VALUES & entry.keys():
                 entry[name] = goldens.value(name, entry[name], where, entry.get("recipe"))
             if (kind == SYNTHETIC) is not (release == SYNTHETIC):
-                said = (
-                    f"is of kind {kind!r} in the manifest of {release_folder(release)}; only what no release wrote is synthetic"
-                )
+                said = f"is of kind {kind!r} in the manifest of {release_folder(release)}; only archives that no release wrote are synthetic"
                 raise CorpusError(said, where=where, code="bad-line")
             if kind == SYNTHETIC:
                 fixtures.append(Synthetic(release=release, **entry))
