@@ -130,7 +130,7 @@ def goldens_cut_off(tree: Tree, random: Random) -> str:
 @defect()
 def goldens_removed(tree: Tree, random: Random) -> str:
     random.choice(sorted(tree.fixtures.glob(f"torch-*/{GOLDENS}"))).unlink()
-    return f"which is in no readable {GOLDENS}"
+    return f"which is not in any readable {GOLDENS}"
 
 
 @defect()
