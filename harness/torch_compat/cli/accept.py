@@ -34,7 +34,7 @@ __all__ = ["accept"]
     "--show",
     is_flag=True,
     help="Also show everything that waivers already cover, to check against their reasons, and errors that no [[message]] "
-    "explains, with a draft of one.",
+    "explains, each with a draft [[message]].",
 )
 @root_option
 @format_option

@@ -58,7 +58,7 @@ ANY = "any"
     help="Exit with status 4 unless this run observed this release or build (`any`: at least one release or build). Can be repeated.",
 )
 @click.option("--recorded", is_flag=True, help="Do not observe; judge only the recorded observations.")
-@click.option("--again", is_flag=True, help="Observe everything again, including what the last run observed.")
+@click.option("--again", is_flag=True, help="Observe everything again, even if the last run already observed it.")
 @trust_option
 @root_option
 @as_of_option
