@@ -289,7 +289,7 @@ def test_a_plan_for_a_file_format_deprecates_nothing(ask: Ask) -> None:
 def test_where_the_calendar_ends_a_plan_says_so(ask: Ask) -> None:
     ended = ask("plan", "removal", "torch.foo", "--from", "1.13.0")
     assert ended.status == 4
-    assert "the release is unknown, because the calendar lacks 1 more release" in ended.out
+    assert "the release is unknown, because the calendar does not have 1 more release" in ended.out
     assert "the calendar, including planned releases, ends with 1.14.0" in ended.out
     assert ask("plan", "removal", "torch.foo", "--from", "2099-01-01").status == 4
 

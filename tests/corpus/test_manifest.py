@@ -156,7 +156,7 @@ def test_producing_again_is_compared_around_what_may_vary() -> None:
     assert same_but_for_varying(FIXTURE, changed(**dict.fromkeys(VARYING, "another"))) == []
     assert same_but_for_varying(FIXTURE, replace(FIXTURE, content="x", golden={})) == ["content", "golden"]
     assert same_but_for_varying(NOT_WRITABLE, replace(NOT_WRITABLE, message="x")) == ["message"]
-    assert same_but_for_varying(FIXTURE, NOT_WRITABLE) == ["not writable any more"]
+    assert same_but_for_varying(FIXTURE, NOT_WRITABLE) == ["no longer writable"]
     assert same_but_for_varying(NOT_WRITABLE, FIXTURE) == ["writable"]
 
 

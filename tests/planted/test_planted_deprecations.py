@@ -275,7 +275,7 @@ def documentation_said_to_be_later(tree: Tree, random: Random) -> str:
     path = tree.deprecation(name)
     head, docs, tail = path.read_text(encoding="utf-8").partition("[[deprecation.docs]]")
     path.write_text(head + docs + tail.replace(f"1.{line}.0", f"1.{line + 1}.0", 1), encoding="utf-8")
-    return f"{name}: in 1.{line}.0 the documentation already holds"
+    return f"{name}: in 1.{line}.0 the documentation already contains"
 
 
 @defect()
@@ -789,7 +789,7 @@ def announcement_that_is_none(tree: Tree, random: Random) -> str:
 def documentation_was_silent(tree: Tree, random: Random) -> str:
     name, line = random.choice([("keyword", 4), ("default", 3), ("pending", 10)])
     tree.observe(line, name, lambda found: replace(found, docs=()))
-    return f"{name}: in 1.{line}.0 the documentation must hold"
+    return f"{name}: in 1.{line}.0 the documentation must contain"
 
 
 @defect()
@@ -797,7 +797,7 @@ def documentation_of_what_is_gone_does_not_say_so(tree: Tree, random: Random) ->
     """A thing that is gone need not have a docstring; one that it has must tell of it."""
     line = random.randrange(4, LINES)
     tree.observe(line, "name", lambda found: replace(found, docs=("It is a name.",)))
-    return f"name: in 1.{line}.0 the documentation must hold 'deprecated'"
+    return f"name: in 1.{line}.0 the documentation must contain 'deprecated'"
 
 
 @defect(4)

@@ -169,7 +169,12 @@ class Directory:
             length = found[-1]
             behind = len(raw) - end - END_SIZE
             if length > behind:
-                note("end-record-disagrees", None, f"the end record states a comment of {length} bytes, {behind} follow it", end)
+                note(
+                    "end-record-disagrees",
+                    None,
+                    f"the end record states a comment of {length} bytes, but {behind} bytes follow it",
+                    end,
+                )
             elif behind > length:
                 note("junk-after", None, f"{behind - length} bytes follow the end of the archive", end + END_SIZE + length)
 

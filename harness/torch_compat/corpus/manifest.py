@@ -394,6 +394,6 @@ def same_but_for_varying(old: Fixture | NotWritable, new: Fixture | NotWritable)
     Errors count without tracebacks of programs, which older entries quote.
     """
     if type(old) is not type(new):
-        return ["writable" if isinstance(new, Fixture) else "not writable any more"]
+        return ["writable" if isinstance(new, Fixture) else "no longer writable"]
     a, b = _facts(old), _facts(new)
     return [name for name in a if name not in VARYING and dump(brief_result(a[name])) != dump(brief_result(b[name]))]

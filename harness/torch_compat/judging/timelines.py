@@ -339,11 +339,11 @@ def _documentation(history: DeprecationHistory, release: str, observed: Observed
         if found.state in {State.ABSENT, State.REMOVED, State.CANNOT_TELL} and docs is None:
             return ""
         if not any(said.holds in sentence for sentence in docs or ()):
-            return f"in {release} the documentation must hold {said.holds!r}, but it does not"
+            return f"in {release} the documentation must contain {said.holds!r}, but it does not"
     else:
         early = sorted(word for word in words if any(word in sentence for sentence in docs or ()))
         if early:
-            return f"in {release} the documentation already holds {early[0]!r}, but the file says that it does not"
+            return f"in {release} the documentation already contains {early[0]!r}, but the file says that it does not"
     return ""
 
 

@@ -117,8 +117,8 @@ _SAID: Final = {
     Alteration.OPSET_OLDER: "the operator set version 1",
     Alteration.OPSET_OTHER: "a version of an unknown operator set beside aten",
     Alteration.OPSET_NONE: "no operator set version",
-    Alteration.GUARDS: "a guard in guards_code, a field that came with 8.14",
-    Alteration.NODE_NAME: "the name of a node, a field that came with 8.17",
+    Alteration.GUARDS: "a guard in guards_code, a field that was added in 8.14",
+    Alteration.NODE_NAME: "the name of a node, a field that was added in 8.17",
 }
 BASE: Final = Alteration.NOTHING
 

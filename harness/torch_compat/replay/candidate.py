@@ -409,7 +409,7 @@ def _observed(asked: Asking, own: Corpus, others: Corpus | None = None, *, known
     asked.progress.say(f"{fresh.name}: {len(fresh.cells)} cells observed")
     if not apart:
         return Read(fresh, fresh, chosen, in_all)
-    bar = asked.progress.task(f"{release.name}: reading what it wrote")
+    bar = asked.progress.task(f"{release.name}: reading its archives")
     state = Observing(progress=lambda state: bar(state.done, state.total))
     found = observe(release.build.environment, mine, (), today=asked.today, state=state, trust=asked.trust)
     return Read(fresh, found, chosen, in_all)
@@ -468,16 +468,16 @@ def _read_by_base(asked: Candidate, own: Corpus, not_asked: list[tuple[str, str,
     within = days <= policy.forward_window_days
     why = f"{days} days lie between them, {'within' if within else 'outside'} the window of {policy.forward_window_days}"
     if asked.environment is None:
-        text = f"torch-{base.release} is not built here to read what the build wrote ({why})"
+        text = f"torch-{base.release} is not built here to read archives of the build ({why})"
         not_asked.append(("archives of the build", text, within, len(own.fixtures)))
         return None
     tasks = plan(policy, own, policy.calendar[base.release], own.fixtures.values())
-    bar = asked.progress.task(f"{base.name}: reading what the build wrote")
+    bar = asked.progress.task(f"{base.name}: reading archives of the build")
     found = observe(
         asked.environment, tasks, (), today=asked.today, state=Observing(progress=lambda state: bar(state.done, state.total)),
         trust=asked.trust,
     )  # fmt: skip
-    asked.progress.say(f"{base.name}: {len(found.cells)} cells observed of what the build wrote")
+    asked.progress.say(f"{base.name}: {len(found.cells)} cells observed with archives of the build")
     return found if asked.wrote is None else replace(found, name=base.name)
 
 

@@ -310,7 +310,7 @@ class Items:
         if "golden" in fields and not self._close(old, new):
             found = told(self._asked.evidence, old, old.golden, new.golden)
             subject, cause = tell(old, found) if found else (recipe, f"{recipe}: computes different results")
-            reproduce = self._snippet(new, "default", f"{recipe}: what the build computes")
+            reproduce = self._snippet(new, "default", f"{recipe}: results of the build")
             items.append(self._write(f"golden:{subject}", cause, "", "", "needs", recipe, reproduce))
         return items
 

@@ -229,7 +229,7 @@ def _old(evidence: Evidence, rule: RuleEntry, one: Upgrader) -> Iterator[Judgeme
     if one.old is None:
         bumped = _bumped(evidence, one)
         if schemas is None or bumped not in evidence.rank:
-            text = f"not known which releases came before file format {one.bump}, or nothing is recorded of their operators"
+            text = f"not known which releases came before file format {one.bump}, or there are no records of their operators"
             yield _said(rule, "no old release", one.id, text, verdict=Verdict.NOT_CHECKED, one=one)
             return
         having = [

@@ -254,7 +254,7 @@ def upgrader_steps(place: Root, one: Upgrader) -> list[UpgraderStep]:
         ),
         UpgraderStep(proven, "record the proof", f"torch-compat prove {one.id} --record"),
         UpgraderStep(False, "check that the proof detects a wrong body", f"torch-compat prove {one.id} --mutate"),
-        UpgraderStep(False, "judge this change alone", f"torch-compat judge --upgrader {one.id}"),
+        UpgraderStep(False, "judge only this change", f"torch-compat judge --upgrader {one.id}"),
         UpgraderStep(
             False,
             "with a build of the change: load programs of the old release",
