@@ -139,7 +139,7 @@ def test_kernels(was: str, now: str, kernel: dict[str, Any], cause: str | None) 
 def test_an_operator_of_its_own_that_torch_now_has() -> None:
     own = entry("mine::f(Tensor x) -> Tensor", "defines")
     assert quiet(manifest(own), fake_torch("mine::f(Tensor x) -> Tensor")).fits is True, "its own, loaded already"
-    with pytest.warns(OperatorApiWarning, match="is defined already"):
+    with pytest.warns(OperatorApiWarning, match="is already defined"):
         verify(manifest(own), fake_torch("mine::f(Tensor x, int y) -> Tensor"))
 
 

@@ -248,7 +248,7 @@ def test_writing_changes_no_golden() -> None:
 def test_a_damaged_golden_is_refused_with_its_line(golden: Any, said: str, tmp_path: Path) -> None:
     found = error(retold(written(tmp_path), golden))
     assert said in str(found)
-    assert "goldens.jsonl:3 tells it" in str(found)
+    assert "according to " in str(found)
     assert "manifest.jsonl:3: " in str(found)
 
 

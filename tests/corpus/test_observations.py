@@ -126,7 +126,7 @@ def test_the_own_result_is_the_golden_with_the_departures() -> None:
         ("same", {"result": ...}, "result"),
         ("same", {"outcome": 1}, "has unknown keys: outcome"),
         ("refused", {"errors": 7}, "not iterable"),
-        ("unstable", {"both": [{"result": "timed-out", "stage": "call"}] * 2}, "not for two different observations"),
+        ("unstable", {"both": [{"result": "timed-out", "stage": "call"}] * 2}, "does not have two different observations"),
     ],
 )
 def test_what_contradicts_itself_is_refused(result: str, change: dict[str, Any], said: str) -> None:

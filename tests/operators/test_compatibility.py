@@ -125,7 +125,7 @@ def test_what_a_check_does_not_see_is_said() -> None:
     assert back.blind == ("'x' added after the out arguments, which this check ignores",)
     new = parse("a::b(int[2] x=1) -> ()", recorded=True)
     assert (
-        "does not say what the default of argument 'x' is"
+        "does not record the default of argument 'x'"
         in backward(new, parse("a::b(int[2] x=<default>) -> ()", recorded=True)).blind[0]
     )
 

@@ -373,7 +373,7 @@ def test_a_build_holds_the_lock_from_beginning_to_end(tmp_path: Path, tools: Too
             cache(tmp_path, tools).remove("1.5.1")
         refused.append(caught.value.code)
 
-    cache(tmp_path, tools).build(release(), progress=lambda step: None if step.startswith("making") else try_to_remove(step))
+    cache(tmp_path, tools).build(release(), progress=lambda step: None if step.startswith("creating") else try_to_remove(step))
     assert len(refused) >= 3
     assert set(refused) == {"busy"}
 

@@ -125,7 +125,7 @@ def test_a_writer_that_dies_as_its_golden_did_comes_to_no_end_either(world: Worl
     assert world.counted(NAME) == {"no-promise": 1}
 
 
-TOLD = ({"type": PREDICTED, "message": "the release dies here (SIGSEGV): because"},)
+TOLD = ({"type": PREDICTED, "message": "the release crashes here (SIGSEGV): because"},)
 DIES = {"outcome": "crashed", "stage": "load", "signal": "SIGSEGV"}
 
 
