@@ -73,7 +73,7 @@ class Encoder:
         if kind in {list, tuple, dict}:
             self._budget.take(len(value))
         if below > DEEPEST:
-            raise Raised(f"the program gives values that are nested too deeply: more than {DEEPEST} levels", code="too-deep")
+            raise Raised(f"the program returns values that are nested too deeply: more than {DEEPEST} levels", code="too-deep")
         if kind is list:
             return [self.encode(item, below) for item in value]
         if kind is tuple:
@@ -107,9 +107,7 @@ class Encoder:
 
     def _strided(self, array: np.ndarray[Any, Any], dtype: Dtype, *, requires_grad: bool) -> dict[str, Any]:
         if array.nbytes > MOST_SHOWN:
-            raise Raised(
-                f"the program gives a tensor of {array.nbytes} bytes; at most {MOST_SHOWN} are written down", code="too-large"
-            )
+            raise Raised(f"the program returns a tensor of {array.nbytes} bytes; the limit is {MOST_SHOWN}", code="too-large")
         body: dict[str, Any] = {
             "dtype": dtype.name,
             "shape": list(array.shape),

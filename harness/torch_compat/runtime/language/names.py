@@ -213,7 +213,7 @@ class Names:
                     return found
             if name.startswith("CONSTANTS.c") and name[11:].isdigit():
                 return self.host.constant(int(name[11:]))
-        raise self.fail(node, "is no constant")
+        raise self.fail(node, "is not a constant")
 
     def entry(self, key: tuple[str, Any], value: Any) -> str:
         """The name in the table for something; the same for the same."""
