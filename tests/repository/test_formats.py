@@ -105,6 +105,7 @@ NOT_CALLED = {
 """Operators that a recipe names by mistake; its text is pinned with what was written."""
 AS_BUILTINS = {"aten::sorted"}
 """Operators that the source of a program calls as functions of the language."""
+MANY = 400  # operators that any release since 1.4 has
 CALLS_NOTHING = {"attribute_named_nonetype", "sorted_lists"}
 
 
@@ -137,6 +138,8 @@ def test_every_archive_is_read_as_what_it_is(manifest: Path) -> None:
 
 
 def _operators(entry: Fixture, facts: Facts) -> list[str]:
+    if "*" in entry.operators:  # every operator of a release: a table of the classes says which
+        return [] if len(facts.operators) > MANY else [f"calls {len(facts.operators)} operators"]
     if entry.family not in PROGRAMS:
         return [] if not facts.calls or entry.family == "package" else [f"calls {facts.operators[:3]}"]
     used = {call.name for call in facts.calls} | set(facts.extra.get("instructions", ()))
@@ -154,7 +157,7 @@ def _operators(entry: Fixture, facts: Facts) -> list[str]:
 
 def _raising(entry: Fixture, facts: Facts) -> list[str]:
     """Operators of the program that change with a version of the format, beside those that the rule versions-lowest takes it to hold."""
-    if entry.release == SYNTHETIC or entry.family not in {"torchscript", "mobile", "package"}:
+    if entry.release == SYNTHETIC or "*" in entry.operators or entry.family not in {"torchscript", "mobile", "package"}:
         return []
     changed = {operator for one in POLICY.formats if one.kind == "file-format" for operator in one.operators or ()}
     taken = {operator.partition(".")[0] for operator in entry.operators}

@@ -147,3 +147,10 @@ def forward(self, x: Tensor) -> Tuple[List[int], int, int, int, int, bool, bool]
 def test_a_nested_tensor_has_no_sizes() -> None:
     with pytest.raises(Unsupported, match="nested tensor"):
         opaque.sizes_of(OpaqueTensor("torch.nested", dtypes.FLOAT32, (2,), {"tensors": []}))
+
+
+def test_up_to_1_11_releases_cannot_look_into_complex_halves() -> None:
+    made = pickled("complex32", (1,), (1,), np.zeros(2, np.uint16))
+    assert Encoder(complex_halves=False).encode(made) == {
+        "object": {"type": "torch.Tensor", "state": "<raises builtins.RuntimeError when looked at>"}
+    }

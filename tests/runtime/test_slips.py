@@ -255,6 +255,8 @@ def test_a_tensor_written_in_place_keeps_linear_where_it_is() -> None:
         ("torch-1.0.1/traced.pt", "1.1.0", ""),
         ("torch-1.11.0/mobile_containers.pt", "1.11.0", "dictionaries-of-mobile-modules"),
         ("torch-1.11.0/mobile_containers.pt", "1.12.1", ""),
+        ("torch-1.8.1/dtypes_mobile.pt", "1.11.0", "dictionaries-of-mobile-modules"),
+        ("torch-1.5.0/dtypes_mobile.pt", "1.11.0", ""),
     ],
 )
 def test_what_stands_in_code_is_counted_where_a_program_comes_to_it(fixture: str, horizon: str, slip: str) -> None:
@@ -263,6 +265,31 @@ def test_what_stands_in_code_is_counted_where_a_program_comes_to_it(fixture: str
     met: dict[str, Behavior] = {}
     perform(path, one.family, one.calls, f"reference@{horizon}", met)
     assert [*met] == [slip] * bool(slip)
+
+
+@pytest.mark.parametrize(
+    ("body", "raises"),
+    [
+        ("return ([(1, {'a': 1})])", True),
+        ("return ((1, {'a': 1}), 2)", True),
+        ("return {'b': (1, {'a': 1})}", True),
+        ("return (1, d)", False),
+        ("return (1, [{'a': 1}])", False),
+        ("return {'a': 1}", False),
+        ("return [{'a': 1}]", False),
+        ("t = (1, {'a': 2})\n  return (t)[0]", False),
+    ],
+)
+def test_1_11_cannot_give_a_dict_in_a_tuple_to_python(body: str, raises: bool) -> None:
+    """As the lite interpreter of 1.11.0 did with each of these."""
+    module = program(f"def forward(self, d: Dict[str, int]):\n  {body}\n", "reference@1.11.0")
+    module.program.mobile, module.program.bytecode = True, 4
+    if raises:
+        with pytest.raises(Raised, match="Cannot create dict for key type"):
+            module.run("forward", ({"a": 1},))
+    else:
+        module.run("forward", ({"a": 1},))
+    assert ("dictionaries-of-mobile-modules" in module.program.slips.met) is raises
 
 
 def test_upgraders_that_run_out_of_arguments_come_to_no_one_end() -> None:

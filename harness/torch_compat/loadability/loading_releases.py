@@ -211,7 +211,7 @@ class Judge:
                 yield Item(takers, f"operator {shape.name}", record, shape, self._of_extension(shape.name))
         if facts.family in PROGRAMS:
             for dtype, record in _dtypes(facts).items():
-                takers = self._by_global("torch", dtype)
+                takers = _without_gaps(self._by_global("torch", dtype))
                 if takers != everyone:
                     yield Item(
                         takers,
@@ -509,3 +509,8 @@ def of(facts: Facts, rules: Rules | None = None) -> Needs:
     if judge is None:
         judge = _judges[id(rules)] = Judge(rules)  # which keeps the rules, so that their id stays theirs
     return judge(facts)
+
+
+def _without_gaps(takers: int) -> int:
+    """The releases from the first to the last that have a name: the module ``torch`` of 1.11 lacks ``complex32``, its loader does not."""
+    return (1 << takers.bit_length()) - (takers & -takers)

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from torch_compat.runtime.module import Module
 
 MOST_SHOWN = 1 << 28  # bytes of a tensor that is written down
+COMPLEX32, COMPLEX_HALVES = dtypes.DTYPES["complex32"], Release("1.12.0")  # the first release that shows storages of this dtype
 LITE_INTERPRETER = Release("1.6.0")  # the first release whose Python reaches it
 
 __all__ = ["Decoder", "Encoder", "death", "module_state", "perform"]
@@ -44,11 +45,15 @@ class Encoder:
 
     Parameters:
         enumerations: whether members of enumerations are shown. Releases refuse to give them to a Python that has not imported their class.
+        complex_halves: whether tensors of complex32 are shown. Up to 1.11 ``Tensor.storage()`` raises for them.
     """
 
-    def __init__(self, *, named_tuples: str = "torch._jit_internal", enumerations: bool = True) -> None:
+    def __init__(
+        self, *, named_tuples: str = "torch._jit_internal", enumerations: bool = True, complex_halves: bool = True
+    ) -> None:
         self.storages: dict[int, int] = {}
         self.named_tuples = named_tuples
+        self._complex_halves = complex_halves
         self.enumerations = enumerations
         self._kept: list[Any] = []
         self._budget = Budget()
@@ -126,6 +131,8 @@ class Encoder:
     def _opaque(self, value: OpaqueTensor) -> dict[str, Any]:
         """A quantized tensor by its parts; one of a dtype that NumPy lacks by its bytes."""
         parts = value.parts
+        if value.dtype is COMPLEX32 and not self._complex_halves:
+            return {"object": {"type": "torch.Tensor", "state": "<raises builtins.RuntimeError when looked at>"}}
         if "bytes" in parts:
             return self._strided(parts["bytes"], value.dtype, requires_grad=value.requires_grad)
         if "elements" not in parts:
@@ -356,7 +363,9 @@ def perform(
         module.program.slips.met = met
     names = "torch.jit" if module.program.horizon.release < Release("1.7.0") else "torch._jit_internal"
     names_state = family != "mobile"  # the module that the lite interpreter gives Python has no names of parameters and buffers
-    result: dict[str, Any] = {"state": module_state(Encoder(), module) if names_state else None, "calls": []}
+    halves = known.release >= COMPLEX_HALVES
+    state = module_state(Encoder(complex_halves=halves), module) if names_state else None
+    result: dict[str, Any] = {"state": state, "calls": []}
     for call in calls:
         said: dict[str, Any] = {"method": call["method"]}
         for turn in ("first", "second"):
@@ -364,12 +373,12 @@ def perform(
                 args = Decoder(known.release).decode({"tuple": call["args"]})
                 _reached(family, call["method"], args)
                 value = module.run(call["method"], args)
-                together = Encoder(named_tuples=names, enumerations=False)
+                together = Encoder(named_tuples=names, enumerations=False, complex_halves=halves)
                 said[turn] = {"value": together.encode(value), "inputs": [together.encode(arg) for arg in args]}
             except DiesCalled as error:
                 return _death("call", error, met)
             except Raised as error:
                 said[turn] = {"error": _error("call", error)}
         result["calls"].append(said)
-    result["state_after"] = module_state(Encoder(), module) if names_state else None
+    result["state_after"] = module_state(Encoder(complex_halves=halves), module) if names_state else None
     return result

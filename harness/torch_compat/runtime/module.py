@@ -29,6 +29,7 @@ __all__ = ["Module"]
 
 # From here on only what the source names is a buffer; before, every attribute that is declared as a tensor is, whatever the source names.
 BUFFERS_SAID = Release("1.9.0")
+WITH_TYPES = 3  # the first bytecode version that a mobile archive states; 1.11 keeps types of items only for these
 
 
 class Module:
@@ -78,6 +79,7 @@ class Module:
             with np.errstate(all="ignore"):  # torch knows no warnings of arithmetic
                 result = _hooked(self.object, info, given) if hooks else info.call(self.object, *given)
             program.slips.end(method)
+            self._hand_out(result, given)
             return release_value(result)
         except HarnessError as error:
             before = program.slips.broken()
@@ -109,15 +111,18 @@ class Module:
 
         return call
 
+    def _hand_out(self, result: Any, given: list[Any]) -> None:
+        """Raise what a release raises where it cannot convert a result to Python."""
+        program = self.program
+        if not (program.mobile and program.bytecode >= WITH_TYPES and program.slips.has(DICTIONARY)):
+            return
+        if _in_tuple(result, {id(value) for value in given}):
+            program.slips.meet(DICTIONARY)
+            said = "Cannot create dict for key type 'Dynamic<64>': 1.11 cannot convert a dict in a tuple to Python"
+            raise Raised(said, code="RuntimeError")
+
     def _bind(self, info: FunctionInfo, args: tuple[Any, ...], keywords: dict[str, Any]) -> list[Any]:
         parameters, types = info.parameters[1:], info.types()[1:]
-        slips = self.program.slips
-        if self.program.mobile and slips.has(DICTIONARY) and any(one.kind == "Dict" for one in types):
-            slips.meet(DICTIONARY)
-            raise Raised(
-                "Cannot create dict for key type 'Dynamic<64>': 1.11 does not know the types of its own archives",
-                code="RuntimeError",
-            )
         if len(args) > len(parameters):
             raise Raised(
                 f"{info.name}() expected at most {len(parameters)} argument(s) but received {len(args)}", code="RuntimeError"
@@ -184,6 +189,15 @@ def _modules(object_: ScriptObject, prefix: str) -> Iterator[tuple[str, ScriptOb
             if isinstance(value, ScriptObject) and value.info.kind == "module"
         ]
         stack += [(f"{at}{name}.", value) for name, value in reversed(children)]
+
+
+def _in_tuple(value: Any, given: set[int]) -> bool:
+    """Whether a tuple somewhere in a result has an item that is a dict, other than the arguments: their types are known to Python."""
+    if value.__class__ is dict:
+        return any(_in_tuple(item, given) for item in value.values())
+    if value.__class__ is tuple:
+        return any((item.__class__ is dict and id(item) not in given) or _in_tuple(item, given) for item in value)
+    return value.__class__ is list and any(_in_tuple(item, given) for item in value)
 
 
 def _names(object_: ScriptObject, kind: str, said_only: bool) -> list[str]:

@@ -10,7 +10,7 @@
     upgrader-without-arguments  bytecode leaves out arguments which an upgrader takes
     equal-calls-in-tuple        a tuple holds the result of one call twice
     forgotten-gradient          a product of tensors requires no gradient, though a factor does (``registry.py`` decides it)
-    dictionary-argument         a method is called that takes a dictionary
+    dictionary-in-tuple         a method of a mobile module returns a tuple that holds a dictionary which it was not given
     bfloat16-convolution        a convolution of bfloat16
     list-slice-backwards        a list is sliced with a step below one
     neutral-operand             nothing is added to a tensor, or it is multiplied by one, in so many words
@@ -66,7 +66,7 @@ JOINED_NORM = "joined-batch-norm"
 UPGRADER = "upgrader-without-arguments"
 EQUAL_CALLS = "equal-calls-in-tuple"
 FORGOTTEN = "forgotten-gradient"
-DICTIONARY = "dictionary-argument"
+DICTIONARY = "dictionary-in-tuple"
 CONVOLUTION = "bfloat16-convolution"
 BOOLS = "boolean-list-argument"
 SOURCE = "/pytorch/torch/csrc/jit/register_special_ops.cpp:86"
