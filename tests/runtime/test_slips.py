@@ -283,7 +283,7 @@ def test_what_stands_in_code_is_counted_where_a_program_comes_to_it(fixture: str
 def test_1_11_cannot_give_a_dict_in_a_tuple_to_python(body: str, raises: bool) -> None:
     """As the lite interpreter of 1.11.0 did with each of these."""
     module = program(f"def forward(self, d: Dict[str, int]):\n  {body}\n", "reference@1.11.0")
-    module.program.mobile, module.program.bytecode = True, 4
+    module.program.mobile = True
     if raises:
         with pytest.raises(Raised, match="Cannot create dict for key type"):
             module.run("forward", ({"a": 1},))

@@ -29,7 +29,7 @@ __all__ = ["Module"]
 
 # From here on only what the source names is a buffer; before, every attribute that is declared as a tensor is, whatever the source names.
 BUFFERS_SAID = Release("1.9.0")
-WITH_TYPES = 3  # the first bytecode version that a mobile archive states; 1.11 keeps types of items only for these
+TAGGED = 3  # the first file format version whose pickled dicts carry their types
 
 
 class Module:
@@ -114,9 +114,12 @@ class Module:
     def _hand_out(self, result: Any, given: list[Any]) -> None:
         """Raise what a release raises where it cannot convert a result to Python."""
         program = self.program
-        if not (program.mobile and program.bytecode >= WITH_TYPES and program.slips.has(DICTIONARY)):
+        if not (program.mobile and program.slips.has(DICTIONARY)):
             return
-        if _in_tuple(result, {id(value) for value in given}):
+        known = {id(value) for value in given}
+        if program.version < TAGGED:
+            known |= {id(value) for _, one in _modules(self.object, "") for value in one.__dict__.values()}
+        if _in_tuple(result, known):
             program.slips.meet(DICTIONARY)
             said = "Cannot create dict for key type 'Dynamic<64>': 1.11 cannot convert a dict in a tuple to Python"
             raise Raised(said, code="RuntimeError")
@@ -192,7 +195,11 @@ def _modules(object_: ScriptObject, prefix: str) -> Iterator[tuple[str, ScriptOb
 
 
 def _in_tuple(value: Any, given: set[int]) -> bool:
-    """Whether a tuple somewhere in a result has an item that is a dict, other than the arguments: their types are known to Python."""
+    """Whether a tuple somewhere in a result has an item that is a dict, other than those given.
+
+    Parameters:
+        given: identities of the dicts whose types are not those of the lite interpreter: arguments, and attributes without a type.
+    """
     if value.__class__ is dict:
         return any(_in_tuple(item, given) for item in value.values())
     if value.__class__ is tuple:
