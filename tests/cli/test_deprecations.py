@@ -473,7 +473,7 @@ def test_outside_a_tree_the_packaged_policy_is_compared_with_the_calendar(
     assert row(ended, "floor-divide")["states"] == {}
     assert {one["verdict"] for one in ended.json["findings"]} == {"waived"}
     text = ask("deprecations", "floor-divide")
-    assert (text.status, "is in none" in text.out) == (4, True)
+    assert (text.status, "is not in a checkout" in text.out) == (4, True)
     earlier = row(ask("deprecations", "--as-of", "1.10.0", "--format", "json"), "floor-divide")
     assert earlier["state"] == "warned"
     for option in (("--states",), ("--sweep", "1.10.0..1.11.0")):

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.miniatures import miniature
-from torch_compat.errors import ReaderError
+from torch_compat.errors import CorpusError, ReaderError
 from torch_compat.readers.environments import Environments
 from torch_compat.readers.torch_release import WORKER, TorchRelease
 
@@ -132,7 +132,6 @@ def test_what_cannot_be_carried_out_is_a_fault_of_the_harness(tmp_path: Path, wo
                 {"path": str(tmp_path / "gone.pt"), "family": "torchscript", "calls": [], "options": {}},
                 "there is no file",
             ),
-            ("observe", {"path": str(tmp_path), "family": "torchscript", "calls": [], "options": {}}, "there is no file"),
             ("observe", {}, "KeyError: 'path'"),
             ("probe", {"probe": str(tmp_path / "gone.py"), "name": "gone"}, "FileNotFoundError"),
         ):
@@ -142,6 +141,8 @@ def test_what_cannot_be_carried_out_is_a_fault_of_the_harness(tmp_path: Path, wo
             with pytest.raises(ReaderError, match=words) as caught:
                 worker.request(do, **arguments)
             assert caught.value.code == "request-failed"
+        with pytest.raises(CorpusError, match="not a regular file"):  # a directory of directories is no archive
+            worker.request("observe", path=str(tmp_path), family="torchscript", calls=[], options={})
         assert works(worker)
 
 

@@ -145,7 +145,7 @@ def test_a_text_that_is_no_schema_is_unknown(make: Make) -> None:
     history = make("aten::x(Tensor x) -> Tensor\t1.5.1..", 'aten::x(Tensor x) -> Tensor") FAILED\t1.5.1')
     (change,) = changes(history, "1.5.1", "2.0.0")
     assert change.kind == "unknown"
-    assert "is no schema" in str(change.why)
+    assert "is not an operator schema" in str(change.why)
 
 
 def test_a_release_that_was_not_asked_is_refused(make: Make) -> None:

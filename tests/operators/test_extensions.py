@@ -209,7 +209,7 @@ def test_every_mistake_of_a_list_at_once(recorded: RecordedReleases) -> None:
         "list.txt:5: ",
         "list.txt:7: aten::relu is listed twice",
         "list.txt:8: expected backend KEY",
-        "list.txt: registers aten::add.Tensor at no key",
+        "list.txt: registers aten::add.Tensor without a dispatch key",
     ]
     found = [one for one in found if "aten::add'" not in one]
     assert len(found) == len(expected)
@@ -260,7 +260,8 @@ def test_an_extension_that_registers_nothing(recorded: RecordedReleases) -> None
 
 
 @pytest.mark.parametrize(
-    ("name", "hint"), [("2.13.9", "2.13.0"), ("torch-2.4.2", "2.4.1"), ("1.5.9", "1.5.1 or 1.5.0"), ("zzz", "recorded are 1.0.0")]
+    ("name", "hint"),
+    [("2.13.9", "2.13.0"), ("torch-2.4.2", "2.4.1"), ("1.5.9", "1.5.1 or 1.5.0"), ("zzz", "recorded releases: 1.0.0")],
 )
 def test_releases_that_are_not_recorded(name: str, hint: str, recorded: RecordedReleases) -> None:
     with pytest.raises(UsageError, match="there are no records") as caught:

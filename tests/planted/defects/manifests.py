@@ -79,7 +79,7 @@ def inability_removed_with_its_pin(tree: Tree, random: Random) -> str:
     recipe = random.choice(read_manifest(folder / MANIFEST).not_writable).recipe
     tree.entries(folder / MANIFEST, lambda entries: without_recipe(entries, recipe))
     tree.unpin(f"{folder.name}/{recipe}")
-    return f"{folder.name}/{recipe}: the manifest says neither"
+    return f"{folder.name}/{recipe}: the manifest lists neither"
 
 
 def change_golden(tree: Tree, random: Random) -> tuple[Path, str]:

@@ -76,7 +76,7 @@ def operator_waiver_names_one_more(tree: Tree, random: Random) -> str:
     more = f"{name_of(line)}_too"
     tree.edit(path, line, f'{line}    "{more}",\n')
     relock(tree.policy, {key_of(path.stem, more): "0123456789abcdef"})
-    return f"waiver {path.stem} names what did not change so"
+    return f"waiver {path.stem} lists operators that did not change in this way"
 
 
 @defect(seeds=4)
