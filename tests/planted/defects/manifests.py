@@ -61,7 +61,7 @@ def manifest_entry_and_pin_removed(tree: Tree, random: Random) -> str:
     folder, recipe = any_fixture(tree, random)
     tree.entries(folder / MANIFEST, lambda entries: without_recipe(entries, recipe))
     tree.unpin(f"{folder.name}/{recipe}")
-    return f"{folder.name}/{recipe}.pt"
+    return f"{folder.name}/{recipe}."
 
 
 @defect()
@@ -69,7 +69,8 @@ def fixture_removed_with_its_entry_and_pin(tree: Tree, random: Random) -> str:
     folder, recipe = any_fixture(tree, random)
     tree.entries(folder / MANIFEST, lambda entries: without_recipe(entries, recipe))
     tree.unpin(f"{folder.name}/{recipe}")
-    next(folder.glob(f"{recipe}.pt*")).unlink()
+    (archive,) = folder.glob(f"{recipe}.*")
+    shutil.rmtree(archive) if archive.is_dir() else archive.unlink()
     return f"{folder.name}/{recipe}: the manifest lists neither an archive nor a reason for its absence"
 
 
