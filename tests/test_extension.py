@@ -139,7 +139,7 @@ def test_kernels(was: str, now: str, kernel: dict[str, Any], cause: str | None) 
 def test_an_operator_of_its_own_that_torch_now_has() -> None:
     own = entry("mine::f(Tensor x) -> Tensor", "defines")
     assert quiet(manifest(own), fake_torch("mine::f(Tensor x) -> Tensor")).fits is True, "its own, loaded already"
-    with pytest.warns(OperatorApiWarning, match="is defined already"):
+    with pytest.warns(OperatorApiWarning, match="is already defined"):
         verify(manifest(own), fake_torch("mine::f(Tensor x, int y) -> Tensor"))
 
 
@@ -153,7 +153,7 @@ def test_decomposition_is_asked_of_the_dispatcher() -> None:
     )
     assert quiet(relying, served).fits is True
     alone = fake_torch(ADD, _dispatch_has_computed_kernel_for_dispatch_key=lambda *_: False)
-    with pytest.warns(OperatorApiWarning, match=r"aten::add\.Tensor now needs a kernel of the backend's own"):
+    with pytest.warns(OperatorApiWarning, match=r"aten::add\.Tensor now needs a kernel for the backend"):
         assert verify(relying, alone).faults[0].cause == "dispatch"
     assert quiet({**relying, "fallback": True}, alone).fits is True
 
@@ -209,7 +209,7 @@ def test_files_that_are_no_manifest(tmp_path: Path) -> None:
 
 def test_a_torch_that_tells_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     for torch in (SimpleNamespace(__version__="9.0"), SimpleNamespace(__version__="9.0", _C=SimpleNamespace())):
-        with pytest.warns(OperatorApiWarning, match=r"whether it fits torch 9\.0 could not be checked"):
+        with pytest.warns(OperatorApiWarning, match=r"its compatibility with torch 9\.0 could not be checked"):
             assert verify(manifest(entry(ADD)), torch).fits is None
     monkeypatch.delitem(sys.modules, "torch", raising=False)
     with pytest.warns(OperatorApiWarning, match="torch is not imported"):
@@ -290,7 +290,7 @@ def test_a_torch_whose_version_cannot_be_told_is_still_asked() -> None:
     torch = fake_torch(ADD)
     torch.__version__ = MuteVersion()
     with pytest.warns(
-        OperatorApiWarning, match="1 of its 2 operators is not .*aten::mul.Tensor is gone.* 1 could not be checked"
+        OperatorApiWarning, match="1 of its 2 operators is incompatible .*aten::mul.Tensor is gone.* 1 could not be checked"
     ):
         found = verify(manifest(entry(ADD), entry(MUL)), torch)
     assert found.unchecked == ("the version of torch: Mute",)
@@ -353,10 +353,10 @@ def test_python_faults() -> None:
     out = Parameter("out", has_default=False, kwarg_only=True)
     assert python_fault([x, y], [x]) is None, "an argument at its default is not handed over"
     assert python_fault([x._replace(name="z")], [x]) is None, "by position"
-    assert python_fault([x, out], [x]) == "hands over out, which the kernel does not take"
-    assert python_fault([x, x], [x]) == "hands over x, which the kernel does not take"
-    assert python_fault([], [x, y]) == "no longer hands over x"
-    assert python_fault([x], [x, out]) == "no longer hands over out"
+    assert python_fault([x, out], [x]) == "passes out, which the kernel does not accept"
+    assert python_fault([x, x], [x]) == "passes x, which the kernel does not accept"
+    assert python_fault([], [x, y]) == "no longer passes x"
+    assert python_fault([x], [x, out]) == "no longer passes out"
 
 
 def test_spellings() -> None:

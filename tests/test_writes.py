@@ -326,7 +326,7 @@ def test_a_second_run_waits_and_says_for_whom(root: Path, tmp_path: Path) -> Non
     one, two = first.end(), second.end()
     assert (one.status, two.status, one.err) == (0, 0, "")
     assert two.err.startswith(f"waiting for process {first.pid} (")
-    assert two.err.endswith(f", since {said['since']}), which is writing into this tree\n")
+    assert two.err.endswith(f", since {said['since']}), which is writing to this tree\n")
     assert (root / "count").read_text() == "2"
 
 
@@ -401,9 +401,9 @@ def test_many_at_once_lose_nothing(root: Path) -> None:
     ("number", "words"),
     [
         (errno.ENOSPC, "the disk is full (free some space; nothing was changed"),
-        (errno.EDQUOT, "the quota of disk space is used up (free some space"),
+        (errno.EDQUOT, "the disk quota is exceeded (free some space"),
         (errno.EROFS, "the file system is read-only (work on a copy"),
-        (errno.EACCES, "the permission is missing (give yourself"),
+        (errno.EACCES, "permission denied (change the permissions"),
         (errno.EIO, "Input/output error (mend that"),
     ],
 )

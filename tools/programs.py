@@ -200,7 +200,11 @@ def interpreted(
                 ended = ROUNDED
             else:
                 ended = WRONG
-            said = "" if ended is RIGHT else f"{reader.cells[place].result} is told as {told.cells[place].result}, {what}: {text}"
+            said = (
+                ""
+                if ended is RIGHT
+                else f"{reader.cells[place].result} is predicted as {told.cells[place].result}, {what}: {text}"
+            )
             yield Cell("reference", task.fixture.recipe, task.fixture.release, version, ended, said)
 
 

@@ -91,7 +91,7 @@ def verify(manifest: str | os.PathLike[str] | Mapping[str, Any], torch: Any = No
     faults: list[Fault] = []
     unchecked: list[str] = []
     _attempt(unchecked, "", _compare, manifest, torch, about, faults, unchecked)
-    text: str | None = "what an extension needs of torch could not be checked"
+    text: str | None = "the torch operators that an extension needs could not be checked"
     try:
         text = _text(about.name, about.built, about.loaded, about.count, faults, unchecked)
         _log(about, faults, unchecked, 1000 * (time.perf_counter() - started))
@@ -139,7 +139,7 @@ def _compare(manifest: Any, torch: Any, about: _About, faults: list[Fault], unch
     about.built = "torch " + str(document.get("built_against", "?"))
     version = document.get("schema_version")
     if type(version) is not int or not 1 <= version <= SCHEMA_VERSION:
-        unchecked.append(f"its manifest has schema_version {version!r}, and {SCHEMA_VERSION} is the newest that is read here")
+        unchecked.append(f"its manifest has schema_version {version!r}, and {SCHEMA_VERSION} is the newest supported version")
         return
     if torch is None:
         unchecked.append("torch is not imported")
@@ -206,13 +206,13 @@ def _text(name: str, built: str, loaded: str, count: int, faults: Sequence[Fault
         rest = f" {len(unchecked)} could not be checked." if unchecked else ""
         return _shown(
             f"{name} was built for {built}, and torch {loaded} is loaded: {len(faults)} of its {count} operators "
-            f"{'is' if len(faults) == 1 else 'are'} not what it was built for ({named}{more}).{rest} Loading it or calling them may "
+            f"{'is' if len(faults) == 1 else 'are'} incompatible ({named}{more}).{rest} Loading it or calling them may "
             f"fail. Install {built}, or a build of {name} for torch {loaded}."
         )
     if unchecked:
         more = f" (and {len(unchecked) - 1} more)" if len(unchecked) > 1 else ""
         return _shown(
-            f"{name} was built for {built}, and whether it fits torch {loaded} could not be checked: {unchecked[0]}{more}. It may "
+            f"{name} was built for {built}, and its compatibility with torch {loaded} could not be checked: {unchecked[0]}{more}. It may "
             f"work; with {built} it does."
         )
     return None
@@ -231,7 +231,7 @@ def _look_at(
     base, _, overload = operator.partition(".")
     found = torch._C._jit_get_schemas_for_operator(base)  # noqa: SLF001 - there is no public way
     if found and not hasattr(found[0], "overload_name"):
-        unchecked.append(f"{operator}: this torch does not tell the overloads of its operators")
+        unchecked.append(f"{operator}: this torch does not report the overloads of its operators")
         return
     known = [one for one in found if one.overload_name == overload]
     if not known:
@@ -242,7 +242,7 @@ def _look_at(
     if use == "defines":
         parse = getattr(torch._C, "parse_schema", None)  # noqa: SLF001 - it may have been loaded already, and be printed otherwise here
         if entry["schema"] not in texts and (parse is None or plain(str(parse(entry["schema"]))) not in texts):
-            faults.append(Fault(operator, "taken", f"is defined already, as {texts[0]}"))
+            faults.append(Fault(operator, "taken", f"is already defined, as {texts[0]}"))
         return
     if entry["schema"] not in texts:
         LOG.debug("%s: was %s", operator, entry["schema"])
@@ -255,9 +255,9 @@ def _look_at(
     if entry.get("relies_on_decomposition") and not document.get("fallback"):
         served = _served(operator, document["backend"], torch)
         if served is None:
-            unchecked.append(f"{operator}: this torch does not tell which operators decompose")
+            unchecked.append(f"{operator}: this torch does not report which operators decompose")
         elif not served:
-            faults.append(Fault(operator, "dispatch", "now needs a kernel of the backend's own"))
+            faults.append(Fault(operator, "dispatch", "now needs a kernel for the backend"))
 
 
 def _has(name: str) -> bool:
@@ -276,10 +276,10 @@ def _differs(entry: Mapping[str, Any], text: str, torch: Any) -> str | None:
     """
     parse = getattr(torch._C, "parse_schema", None)  # noqa: SLF001 - the one parser that the loaded torch has
     if parse is None or "<default>" in text or "<default>" in entry["schema"]:
-        return "has another schema, and this torch cannot compare them"
+        return "has a different schema, and this torch cannot compare schemas"
     now, was = parse(without_symbols(text)), parse(without_symbols(entry["schema"]))
     if entry["use"] != "registers":
-        return None if now.is_backward_compatible_with(was) else "can no longer be called as it was"
+        return None if now.is_backward_compatible_with(was) else "can no longer be called in the same way"
     for kernel in entry.get("kernels") or [{}]:
         if kernel.get("language") == "python":
             reason = python_fault([_parameter(one) for one in now.arguments], [_parameter(one) for one in was.arguments])
@@ -351,8 +351,8 @@ def python_fault(now: Sequence[Parameter], was: Sequence[Parameter]) -> str | No
         known = new.name in names if new.kwarg_only else place < len(positions)
         place += not new.kwarg_only
         if not known and not new.has_default:
-            return f"hands over {new.name}, which the kernel does not take"
+            return f"passes {new.name}, which the kernel does not accept"
     missing = [one.name for one in positions[place:] if not one.has_default]
     given = {one.name for one in now if one.kwarg_only}
     missing += [one.name for one in was if one.kwarg_only and not one.has_default and one.name not in given]
-    return f"no longer hands over {', '.join(missing)}" if missing else None
+    return f"no longer passes {', '.join(missing)}" if missing else None

@@ -127,7 +127,7 @@ def _allowance(size: int, *, complete: bool) -> Allowance:
 
 def _no_digest(who: str, size: int, *, complete: bool) -> str:
     """Why there is no digest."""
-    return f"{who} {size} bytes; up to {HASHED} bytes are read for a digest" if complete else "no digest was asked for"
+    return f"{who} {size} bytes; up to {HASHED} bytes are read for a digest" if complete else "no digest was requested"
 
 
 SUFFIXES = (".pt", ".pth", ".bin", ".ckpt", ".pkl", ".pickle", ".pt2", ".ptl", ".th", ".t7", ".tar", ".model", ".mar")
@@ -155,7 +155,7 @@ def look_inside(found: Inspected, archive: ZipArchive | TarArchive) -> None:
             _look(inner, bytes(view), named=False, allowance=allowance)
         except Unsafe as error:
             found.omitted["members"] = (
-                f"{len(candidates) - at} files from {cut(name)} on were not looked at: the file {error.message}"
+                f"{len(candidates) - at} files starting with {cut(name)} were not checked: the file {error.message}"
             )
             break
         except ArchiveError as error:
@@ -216,7 +216,7 @@ def _checkpoint(found: Inspected, *, complete: bool) -> Inspected:
     facts.size = found.size or 0
     for file in sizes.keys() - {distributed.METADATA} - {one.record for one in facts.storages if checkpoint}:
         if checkpoint:
-            found.damage.append(Damage("unlisted-file", file, "is named by no entry of .metadata", None))
+            found.damage.append(Damage("unlisted-file", file, "is not referenced by any entry of .metadata", None))
     found.omitted.update(allowance.omitted)
     if found.error is None:
         found.needs = needs_of(facts)

@@ -191,7 +191,7 @@ def _apply(root: Path, plan: dict[str, Any]) -> None:
     targets = [inside(root, name) for name in plan["put"]]
     gone = [inside(root, name) for name in plan["remove"]]
     for target in targets:
-        with _in_words(target, "the next command that writes into this tree completes it"):
+        with _in_words(target, "the next command that writes to this tree completes it"):
             try:
                 os.replace(_partial(target), target)  # noqa: PTH105 - the functions of os are what tests count
             except FileNotFoundError:
@@ -314,7 +314,12 @@ def _stage(path: Path, content: Content, partial: Path) -> None:
 def _stage_directory(path: Path, content: Path, partial: Path) -> None:
     """The same for an archive that is a directory."""
     if os.path.lexists(path):
-        raise WriteError("already exists", where=str(path), hint="a directory replaces nothing: remove it first", code="exists")
+        raise WriteError(
+            "already exists",
+            where=str(path),
+            hint="a directory cannot replace an existing path: remove that path first",
+            code="exists",
+        )
     _unlink(partial)  # of a run that was killed before its journal was written
     with _in_words(partial):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -384,11 +389,11 @@ def _in_words(path: Path, then: str = "nothing was changed; run the same command
 _FULL = ("the disk is full", "free some space")
 WORDS: Final = {
     errno.ENOSPC: _FULL,
-    errno.EDQUOT: ("the quota of disk space is used up", "free some space"),
+    errno.EDQUOT: ("the disk quota is exceeded", "free some space"),
     errno.EFBIG: ("the file would be larger than this process may write", "raise the limit (ulimit -f)"),
     errno.EROFS: ("the file system is read-only", "work on a copy that can be written"),
-    errno.EACCES: ("the permission is missing", "give yourself the permission to write there"),
-    errno.EPERM: ("the permission is missing", "give yourself the permission to write there"),
+    errno.EACCES: ("permission denied", "change the permissions of the directory"),
+    errno.EPERM: ("permission denied", "change the permissions of the directory"),
 }
 
 
@@ -438,13 +443,13 @@ def _acquired(path: Path) -> int:
             if time.monotonic() - began >= limit:
                 os.close(descriptor)
                 raise WriteError(
-                    f"{holder} is writing into this tree, and this run waited {limit:g} seconds for it",
+                    f"{holder} is writing to this tree, and this run waited {limit:g} seconds for it",
                     where=str(path),
                     hint=f"run the same command again when it has finished, or wait longer: {TIMEOUT}=SECONDS",
                     code="locked",
                 ) from None
             if not told:
-                sys.stderr.write(f"waiting for {holder}, which is writing into this tree\n")
+                sys.stderr.write(f"waiting for {holder}, which is writing to this tree\n")
                 told = True
             os.close(descriptor)
             time.sleep(POLL)

@@ -233,7 +233,7 @@ def test_an_operator_is_shown_in_words_before_it_is_accepted(
             1,
             [
                 f"operator_waiver op-can-cast aten::can_cast: {what}",
-                "    backward, since 2.4.1: an argument has another name (argument-renamed)",
+                "    backward, since 2.4.1: an argument was renamed (argument-renamed)",
                 "    old  aten::can_cast(ScalarType from, ScalarType to) -> bool",
                 "    new  aten::can_cast(ScalarType from_, ScalarType to) -> bool",
                 "    see  torch-compat operators history aten::can_cast",
@@ -250,7 +250,9 @@ def test_an_operator_is_shown_in_words_before_it_is_accepted(
     waiver.write_text(waiver.read_text().replace('"argument-renamed"', '"removed"'))
     status, out = run("--write")
     assert status == 1
-    assert "operator_waiver op-can-cast aten::can_cast: did not change this way: remove it from the policy, or correct it" in out
+    assert (
+        "operator_waiver op-can-cast aten::can_cast: did not change in this way: remove it from the policy, or correct it" in out
+    )
     assert (policies / LOCK).read_bytes() == right  # as before: judging says what is wrong
 
 

@@ -79,7 +79,7 @@ def test_a_build_that_does_the_same_has_nothing_new(candidate: Callable[..., Any
     lines = ended.out.splitlines()
     assert lines[0] == "torch 1.7.0.dev20200901+cpu, which is or becomes 1.7; cpu, of 2020-09-01 (by its version)"
     assert lines[1].startswith("against torch-1.6.0, recorded 2026-07-01")
-    assert "asked now: 7 of 7 cells (seed 0), 3 recipes, 0 deprecations, 1 probe, " in lines[2]
+    assert "observed now: 7 of 7 cells (seed 0), 3 recipes, 0 deprecations, 1 probe, " in lines[2]
     assert {"New: nothing", "Mended: nothing", "exit status 0: nothing is new"} <= {*lines}
     assert len(lines) < 24
     assert tree.everything() == before  # nothing of a build enters the corpus

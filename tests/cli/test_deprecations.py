@@ -142,7 +142,7 @@ def test_where_evidence_and_file_disagree_nothing_can_be_told(ask: Ask, root: Pa
     ended = ask("deprecations", "--format", "json")
     found = row(ended, "keyword")
     assert (ended.status, found["verdict"]) == (1, "cannot-tell")
-    assert found["why"] == ["keyword: in 1.5.0 it must be warned by its events, but it is error"]
+    assert found["why"] == ["keyword: in 1.5.0 it must be warned according to its events, but it is error"]
     assert found["states"]["1.5.0"] == "error"
 
 
@@ -289,7 +289,7 @@ def test_a_plan_for_a_file_format_deprecates_nothing(ask: Ask) -> None:
 def test_where_the_calendar_ends_a_plan_says_so(ask: Ask) -> None:
     ended = ask("plan", "removal", "torch.foo", "--from", "1.13.0")
     assert ended.status == 4
-    assert "the release is unknown, because the calendar lacks 1 more release" in ended.out
+    assert "the release is unknown, because the calendar does not have 1 more release" in ended.out
     assert "the calendar, including planned releases, ends with 1.14.0" in ended.out
     assert ask("plan", "removal", "torch.foo", "--from", "2099-01-01").status == 4
 
@@ -347,7 +347,7 @@ def test_a_new_deprecation_is_refused_until_it_is_finished_line_by_line(ask: Ask
     probe.write_text(re.sub(r"<replace this: ([^>]*)>", r"my own, \1", probe.read_text(encoding="utf-8")), encoding="utf-8")
     asked = ask("deprecations", "--format", "json")
     assert asked.status == 4
-    assert "my-own in torch-1.0.0: the release was not asked" in asked.out
+    assert "my-own in torch-1.0.0: the release has not run the current probe" in asked.out
 
 
 def test_a_new_deprecation_from_nothing_to_a_verdict(ask: Ask, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -445,7 +445,7 @@ def test_a_new_release_is_asked_for_from_its_day_on(ask: Ask, root: Path) -> Non
         "deprecations-overdue:too-long:pending@1.12.0"
     ]
     assert {one["reason"].partition(":")[2] for one in found[1].json["not_checked"]} == {
-        ' the release was asked with no probe of a deprecation; run nox -s "observe(torch-1.12.0)" -- --record'
+        ' the release has not run any deprecation probe; run nox -s "observe(torch-1.12.0)" -- --record'
     }
 
 

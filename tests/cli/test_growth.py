@@ -201,7 +201,7 @@ def test_a_recipe_that_one_writer_did_not_run_is_named_alone(growing: Callable[.
     assert growing("produce", "torch-1.5.1").status == 0
     failed, unchecked = holes(growing("judge", "--format", "json").json)
     assert failed == {
-        'torch-1.6.0/another: the manifest says neither what was written nor why not; run nox -s "produce(torch-1.6.0)"'
+        'torch-1.6.0/another: the manifest lists neither an archive nor a reason for its absence; run nox -s "produce(torch-1.6.0)"'
     }
     assert unchecked == {  # readers that have met the writer miss a fixture of it: each has its own session
         f'torch-{version}: not observed; run nox -s "observe(torch-{version})" -- --record' for version in ("1.5.1", "1.6.0")

@@ -82,7 +82,7 @@ def test_mistakes_end_with_2_and_say_what_is_expected(
         ("old = ", "older = ", None),
         ('old = "1.11.0"', 'old = "soon"', "old is not a release"),
         ("return torch", "return (torch", "not TorchScript"),
-        ('-> Tensor"', '"', "is not the schema of an operator"),
+        ('-> Tensor"', '"', "is not an operator schema"),
     ],
 )
 def test_a_table_with_a_mistake_ends_with_2(

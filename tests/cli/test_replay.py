@@ -94,7 +94,7 @@ def test_the_next_run_starts_no_reader_for_what_it_knows(command: Callable[..., 
 def test_a_reader_that_is_asked_for_and_not_built_ends_with_4_and_is_named(command: Callable[..., Any]) -> None:
     ended = command("replay", "--reader", "torch-2.13.0", "--reader", "torch-1.5.1", "--format", "json")
     assert ended.status == 4
-    assert not_checked(ended.json) == {"torch-2.13.0 was asked for: torch-2.13.0 is not built here": 1}
+    assert not_checked(ended.json) == {"torch-2.13.0 was required: torch-2.13.0 is not built here": 1}
     assert "torch-2.13.0" in command("replay", "--reader", "torch-2.13.0").out
 
 
@@ -256,7 +256,7 @@ def test_the_reference_reader_reads_where_it_is_asked_to(command: Callable[..., 
         policy.write('[[rule]]\nid = "reference-agrees"\nasks = "It holds."\nsource = "here"\n')
     ended = command("replay", "--recorded", "--format", "json")
     assert (ended.status, len(ended.json["notes"])) == (0, 1)
-    assert "reference-agrees was not asked" in ended.json["notes"][0]
+    assert "reference-agrees was not checked" in ended.json["notes"][0]
     ended = command("replay", "--reader", "reference", "--format", "json")
     programs = ended.json["modelled"]
     assert sum(programs.values()) > 0
@@ -301,7 +301,7 @@ def test_what_is_required_and_was_not_observed_is_incomplete(command: Callable[.
     assert command("replay", "--require", "any").status == 0
     ended = command("replay", "--require", "torch-1.6.0", "--format", "json")
     assert ended.status == 4
-    why = "torch-1.6.0 was asked for: it is required and not built here (torch-compat readers build torch-1.6.0)"
+    why = "torch-1.6.0 was required: it is required, but not built here (torch-compat readers build torch-1.6.0)"
     assert why in not_checked(ended.json)
     shutil.rmtree(tree.cache)
     ended = command("replay", "--require", "any", "--format", "json")

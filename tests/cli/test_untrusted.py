@@ -86,7 +86,7 @@ def test_without_a_fence_trust_runs_it_and_says_so(command: Command, tree: Tree,
     document = checked(ended, "run")
     assert (ended.status, document["value"]) == (0, 7)
     (note,) = document["notes"]
-    assert note.startswith("the release is not isolated: the network can be reached")
+    assert note.startswith("the release is not isolated: the network can be accessed")
 
 
 @pytest.mark.parametrize("fenced", [False, True])
@@ -142,7 +142,7 @@ def test_without_a_fence_produce_runs_ones_own_recipe_and_says_so(command: Comma
     write_recipe(tree.root, "mine", source)
     ended = command("produce", "torch-1.5.1", "--recipe", "mine")
     assert ended.status == 0
-    assert "releases are not isolated on this machine: the network can be reached (no seccomp)" in ended.err
+    assert "releases are not isolated on this machine: the network can be accessed (no seccomp)" in ended.err
     assert frozen_in(tree.root / "fixtures")(tree.root / "fixtures/torch-1.5.1/mine.pt")
 
 

@@ -108,10 +108,10 @@ def test_the_own_result_is_the_golden_with_the_departures() -> None:
         ("refused", {"digest": DIGEST}, "is 'refused', but has a value for 'digest'"),
         ("differs", {"count": 2}, "counts 2 differences, but their extent says otherwise"),
         ("differs", {"departures": []}, "is 'differs', but has no 'departures'"),
-        ("differs", {"extent": [extent("relaxed")]}, "is 'differs', but no value, shape or type is said to differ"),
-        ("differs", {"result": "relaxed"}, "is 'relaxed', though values are said to differ"),
+        ("differs", {"extent": [extent("relaxed")]}, "is 'differs', but no value, shape or type differs"),
+        ("differs", {"result": "relaxed"}, "is 'relaxed', but values differ"),
         ("relaxed", {"result": "raised", "errors": []}, "is 'raised', but has no 'errors'"),
-        ("raised", {"extent": [extent("relaxed")]}, "is 'raised', but no call is said to have raised"),
+        ("raised", {"extent": [extent("relaxed")]}, "is 'raised', but no call raised"),
         ("raised", {"differences": [{"kind": "raised", "where": "x"}] * 2}, "shows 2 differences, but counts 1"),
         ("unstable", {"both": []}, "is 'unstable', but has no 'both'"),
         ("same", {"said": [["x", []]]}, "does not say that they were compared"),
@@ -126,7 +126,7 @@ def test_the_own_result_is_the_golden_with_the_departures() -> None:
         ("same", {"result": ...}, "result"),
         ("same", {"outcome": 1}, "has unknown keys: outcome"),
         ("refused", {"errors": 7}, "not iterable"),
-        ("unstable", {"both": [{"result": "timed-out", "stage": "call"}] * 2}, "not for two different observations"),
+        ("unstable", {"both": [{"result": "timed-out", "stage": "call"}] * 2}, "does not have two different observations"),
     ],
 )
 def test_what_contradicts_itself_is_refused(result: str, change: dict[str, Any], said: str) -> None:
@@ -184,7 +184,7 @@ def test_a_difference_of_errors_without_its_errors_is_refused(wrong: Any) -> Non
 
 
 def test_errors_that_are_not_in_the_extent_are_refused_when_they_are_read() -> None:
-    with pytest.raises(ValueError, match="with the place of errors in the extent"):
+    with pytest.raises(ValueError, match="with the position of the errors in the extent"):
         parse_body(body_entry(replace(of_other_errors(), extent=(VALUE,))))
 
 

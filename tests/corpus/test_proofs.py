@@ -57,7 +57,7 @@ def changed(change: Callable[[dict[str, Any]], object]) -> Callable[[Path], None
     [
         (lambda path: path.write_text(path.read_text().replace('"same":9', '"same":8')), "was changed after it was recorded"),
         (lambda path: path.write_text(path.read_text()[:-20]), "is not JSON"),
-        (changed(lambda facts: facts.update(upgrader="g_0_3")), "is of the upgrader 'g_0_3'"),
+        (changed(lambda facts: facts.update(upgrader="g_0_3")), "is for the upgrader 'g_0_3'"),
         (changed(lambda facts: facts.update(confirmed=-1)), "counts of calls must be non-negative integers"),
         (changed(lambda facts: facts.update(old=[1])), "readers must be strings"),
         (changed(lambda facts: facts.update(seed=0)), "expected a line of kind"),

@@ -461,7 +461,7 @@ EDITS: dict[str, tuple[str, int, str, str]] = {
     "a protocol of a text": (
         "reader", 2, '{"identity":{"torch":"1.5.1+cpu"},"observed":"2026-11-20","protocol":"1"}', "has the protocol '1', expected a number",
     ),
-    "another seal": ("shown", 2, f"torch-1.5.0+cpu:{'0' * 16}", "was shown to another torch-1.5.0+cpu than the one whose identity is recorded"),
+    "another seal": ("shown", 2, f"torch-1.5.0+cpu:{'0' * 16}", "was recorded by a different torch-1.5.0+cpu than the one whose identity is recorded"),
     "a newer one that was shown something": ("shown", 2, "torch-2.13.0+cpu:0", "lists torch-2.13.0+cpu as a reader, which is not an older release"),
     "one that is no release that was shown something": ("shown", 2, "torch-x:0", "expected a version of torch such as '2.13.0'"),
     "one that was shown something twice": ("shown", 2, "torch-1.5.0:0 torch-1.5.0:0", "duplicate entry 'torch-1.5.0'"),
@@ -474,7 +474,7 @@ EDITS: dict[str, tuple[str, int, str, str]] = {
     "a day that is none": ("shown", 1, "soon", "was observed on 'soon', which is not a date"),
     "an answer of another name": ("answer", 1, "0" * 12, "answer 000000000000 was edited: its id does not match the digest of its contents"),
     "an outcome of another name": ("outcome", 1, "0" * 12, "outcome 000000000000 was edited: its id does not match the digest of its contents"),
-    "a probe of another reader": ("probe", 1, "torch-1.6.0", "is of 'torch-1.6.0', a reader that no earlier line declares"),
+    "a probe of another reader": ("probe", 1, "torch-1.6.0", "is for 'torch-1.6.0', a reader that no earlier line declares"),
     "an answer that nothing tells": ("probe", 2, f"one:{'1' * 20}:{'0' * 12}", "refer to records that no readable file contains, such as the answer 000000000000"),
     "a probe without a key": ("probe", 2, f"one:{ANSWER}", "has a probe '' with the key 'one', expected PROBE:KEY:ID"),
     "a probe without an answer": ("probe", 2, "one", "has 'one', expected PROBE:KEY:ID"),
@@ -498,7 +498,7 @@ EDITS: dict[str, tuple[str, int, str, str]] = {
     "a span backwards": ("read", 3, f"{SAME_CELLS} 1.5.1..1.5.0", "the span '1.5.1..1.5.0' runs backwards"),
     "a set with a name twice": ("read", 3, f"{SAME_CELLS} 1.5.0..,1.5.1", "contains a duplicate"),
     "a set of very many spans": ("read", 3, f"{SAME_CELLS} {'1.5.0..,' * 200_000}1.5.0", "contains a duplicate"),
-    "cells of load options that no line states": ("read", 3, "mmap same 1.5.0", "has cells of 'mmap', load options that no earlier line declares"),
+    "cells of load options that no line states": ("read", 3, "mmap same 1.5.0", "has cells with 'mmap', load options that no earlier line declares"),
     "cells without an outcome": ("read", 3, "default 1.5.0", "has the cells 'default 1.5.0', expected OPTIONS"),
     "cells of nobody": ("read", 3, "default", "has the cells 'default', expected OPTIONS"),
     "cells with too much": ("read", 3, "a:b:c:d same 1.5.0", "has the cells 'a:b:c:d same 1.5.0', expected OPTIONS"),
@@ -537,7 +537,7 @@ def test_a_line_that_is_not_right_is_refused_with_file_and_line(case: str, tmp_p
     assert time.process_time() - started < 20
     assert said in why
     assert len(why) < 2000
-    if not any(one in why for one in ("refer to records", "was shown to another")):
+    if not any(one in why for one in ("refer to records", "was recorded by a different")):
         assert why.startswith(f"{path}:{index + 1}: ")
 
 
@@ -625,7 +625,7 @@ def test_what_contradicts_itself_names_the_line_of_the_outcome(tmp_path: Path) -
 def test_no_release_lacks_what_it_does_not_support(tmp_path: Path) -> None:
     write_recorded(tmp_path, [made("torch-1.5.1", [cell("torch-1.5.0/add", "unsupported")])])
     (why,) = read_recorded(tmp_path).unreadable.values()
-    assert "says that torch-1.5.1 does not support torch-1.5.0/add: a release does or refuses" in why
+    assert "says that torch-1.5.1 does not support torch-1.5.0/add: a release either loads a fixture or refuses it" in why
 
 
 def test_a_cell_may_stand_once(tmp_path: Path) -> None:
@@ -703,7 +703,7 @@ def test_pairs_of_fixtures_and_options_have_a_limit(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(recorded, "MOST_LINES", 5_000)
     path = claiming(tmp_path, 10)
     found = read_recorded(tmp_path)
-    assert "makes more than 5,000 pairs of a fixture and options" in found.unreadable[path.name]
+    assert "expands to more than 5,000 pairs of a fixture and options" in found.unreadable[path.name]
     assert len(found.lines) == 5_000
 
 

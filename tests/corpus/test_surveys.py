@@ -126,15 +126,15 @@ def test_a_release_that_is_surveyed_anew_is_replaced_whole(tmp_path: Path) -> No
         (lambda tree: tree["schemas"].update(complete=False), "section 'schemas': why_incomplete contradicts complete"),
         (lambda tree: tree["kernels"].update(complete=True), "section 'kernels': why_incomplete contradicts complete"),
         (lambda tree: tree["schemas"].update(entries="aten::a"), "neither a list nor an object"),
-        (lambda tree: tree["schemas"].update(entries=["a\tb"]), "cannot stand at the beginning of a line"),
-        (lambda tree: tree["schemas"].update(entries=["# a"]), "cannot stand at the beginning of a line"),
-        (lambda tree: tree["schemas"].update(entries=["b", "a"]), "would not be read back"),
+        (lambda tree: tree["schemas"].update(entries=["a\tb"]), "cannot be the beginning of a line"),
+        (lambda tree: tree["schemas"].update(entries=["# a"]), "cannot be the beginning of a line"),
+        (lambda tree: tree["schemas"].update(entries=["b", "a"]), "cannot be read back"),
         (lambda tree: tree["schemas"].update(entries=[7]), "section 'schemas'"),
         (lambda tree: tree["kernels"].update(entries=["aten::a"]), "do not have the format of that section"),
         (lambda tree: tree["native_functions"]["entries"].pop("path"), "do not have the format of that section"),
-        (lambda tree: tree["native_functions"]["entries"].update(more=1), "would not be read back"),
+        (lambda tree: tree["native_functions"]["entries"].update(more=1), "cannot be read back"),
         (lambda tree: tree["global_names"]["entries"].pop("left_out"), "do not have the format of that section"),
-        (lambda tree: tree["accepts"]["entries"].update({"a > b": 1}), "would not be read back"),
+        (lambda tree: tree["accepts"]["entries"].update({"a > b": 1}), "cannot be read back"),
     ],
 )
 def test_what_is_no_survey_is_refused(change: Callable[[dict[str, Any]], None], message: str) -> None:
@@ -237,7 +237,7 @@ def test_differences() -> None:
     assert changed(kernels={"why_incomplete": "Other."}) == [
         "kernels: incomplete for another reason: was 'It crashes.', is 'Other.'"
     ]
-    assert changed(schemas={"obtained": "Guessed."}) == ["schemas: obtained in another way: was 'Asked.', is 'Guessed.'"]
+    assert changed(schemas={"obtained": "Guessed."}) == ["schemas: obtained differently: was 'Asked.', is 'Guessed.'"]
     assert changed(schemas={"entries": [*SCHEMAS[2:], "z"]}) == [
         f"schemas: 2 gone, first {SCHEMAS[0]!r}",
         "schemas: 1 new, first 'z'",

@@ -230,7 +230,7 @@ def test_what_this_process_registered_is_out_of_reach(opcode: bytes, trap: Path,
     try:
         assert pickle.loads(b"\x80\x02" + opcode + b".") is exec
         code = text(b"import trap_module")
-        with pytest.raises(Unsafe, match="asks for extension 240"):
+        with pytest.raises(Unsafe, match="uses the extension code 240"):
             content_digest(in_zip(tmp_path, b"\x80\x02" + opcode + code + b"\x85R."))
     finally:
         copyreg.remove_extension("builtins", "exec", 0xF0)
@@ -298,10 +298,10 @@ def test_a_persistent_id_that_begins_with_a_list_names_no_storage(tmp_path: Path
     ("rest", "said"),
     [
         (b"", "ends before its STOP"),
-        (pickle.dumps(7, 2), "lists storages that its object does not name"),
-        (pickle.dumps([7], 2), "lists storages that its object does not name"),
-        (pickle.dumps(["8"], 2), "lists storages that its object does not name"),
-        (pickle.dumps([[]], 2), "lists storages that its object does not name"),
+        (pickle.dumps(7, 2), "lists storages that its object does not reference"),
+        (pickle.dumps([7], 2), "lists storages that its object does not reference"),
+        (pickle.dumps(["8"], 2), "lists storages that its object does not reference"),
+        (pickle.dumps([[]], 2), "lists storages that its object does not reference"),
         (pickle.dumps(["7"], 2), "ends within storage '7'"),
         (pickle.dumps(["7"], 2) + struct.pack("<Q", 2) + b"\0" * 7, "ends within storage '7': only 7 of 8 bytes are present"),
         (pickle.dumps(["7"], 2) + struct.pack("<Q", 2**64 - 1), "ends within storage '7'"),

@@ -109,7 +109,7 @@ def test_a_class_in_a_text_is_none() -> None:
 def test_a_class_of_an_extension_needs_the_extension() -> None:
     found = program("class M(Module):\n  stack : __torch__.torch.classes.mine.Stack\n")
     assert found.readable_by == ()
-    assert found.reasons[0].because == "record code/a.py: no release of torch has such a class: an extension brings it"
+    assert found.reasons[0].because == "record code/a.py: no release of torch has such a class: it comes from an extension"
     assert [one.module for one in found.beside] == ["mine::"]
     assert found.how_to_load, "with the extension it loads"
 

@@ -148,7 +148,7 @@ def test_modules_are_named_with_their_packages() -> None:
     found = of(facts_of(b"\x80\x02comegaconf.listconfig\nListConfig\n)\x81c__main__\nNet\n)\x81cmine.sub\nThing\n)\x81\x87."))
     told = {one.module: (one.package, one.because) for one in found.beside}
     assert told["omegaconf.listconfig"] == ("omegaconf", "a version that has ListConfig")
-    assert told["mine.sub"] == (None, "code of its author")
+    assert told["mine.sub"] == (None, "code from its author")
     assert "define" in told["__main__"][1]
     assert found.readable_by == ()  # no release brings them
     assert codes(found, NEWEST)[-1] == "torch.load(PATH, weights_only=False)"

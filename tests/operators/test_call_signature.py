@@ -53,7 +53,7 @@ def test_the_dots_of_a_class_are_no_overload() -> None:
 
 @pytest.mark.parametrize("text", ["", "aten::add", "aten::add(Tensor x", "aten::add(Tensor x)", "(Tensor x) -> y", "a b() -> ()"])
 def test_what_is_no_schema_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="is not the schema of an operator"):
+    with pytest.raises(UsageError, match="is not an operator schema"):
         signature_of(text)
 
 

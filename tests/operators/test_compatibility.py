@@ -108,24 +108,24 @@ def test_reasons_say_what_it_was_and_what_it_is() -> None:
     assert schemas("Tensor(a!)[] x", "Tensor x")[0].reason == "'x' is annotated (a!)[] instead of nothing"
     assert schemas("int x", "int x, int y=1")[0].reason == "it no longer has 'y'"
     assert schemas("*, Tensor(a!) a, Tensor(b!) b", "*, Tensor(a!) a")[1].reason == (
-        "from the first out argument on it has 2 arguments instead of 1 argument"
+        "starting with the first out argument, it has 2 arguments instead of 1 argument"
     )
 
 
 def test_what_a_check_does_not_see_is_said() -> None:
     back, ahead = schemas("SymInt[2] x", "int[2] x")
     assert back.compatible
-    assert back.blind == ahead.blind == ("argument 'x' is SymInt[] instead of int[], which this check holds to be the same",)
+    assert back.blind == ahead.blind == ("argument 'x' is SymInt[] instead of int[], which this check treats as equal",)
     back, ahead = schemas("int x", "int x, int y, int z")
-    assert ahead.blind == ("'y', 'z' went, which this check does not notice",)
+    assert ahead.blind == ("'y', 'z' removed, which this check does not detect",)
     assert back.blind == ()
     _, ahead = schemas("a::b() -> Scalar", "a::b() -> int")
     assert ahead.blind == ("return 1 is Scalar instead of int, and this check only counts returns",)
     back, _ = schemas("*, Tensor(a!) a, int x", "*, Tensor(a!) a")
-    assert back.blind == ("'x' came behind the out arguments, where this check looks at nothing",)
+    assert back.blind == ("'x' added after the out arguments, which this check ignores",)
     new = parse("a::b(int[2] x=1) -> ()", recorded=True)
     assert (
-        "does not say what the default of argument 'x' is"
+        "does not record the default of argument 'x'"
         in backward(new, parse("a::b(int[2] x=<default>) -> ()", recorded=True)).blind[0]
     )
 

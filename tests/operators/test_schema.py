@@ -115,7 +115,7 @@ def test_spellings_of_old_releases_are_taken_when_asked_for() -> None:
         ("aten::add(Tensor x) ->", 23, "a type"),
         ("aten::add(Tensor x) -> Tensor)", 30, "nothing more"),
         ("aten::add(Tensor?(a) x) -> Tensor", 18, "the name of the argument"),
-        ("aten::add(Tensor(a x) -> Tensor", 20, "')' behind the alias sets"),
+        ("aten::add(Tensor(a x) -> Tensor", 20, "')' after the alias sets"),
         ("aten::add(int[x] y) -> Tensor", 15, "']', or the size of the list"),
         ("aten::add(int x=) -> Tensor", 17, "a default"),
         ("aten::add(int[] x=1) -> Tensor", 19, "'['"),

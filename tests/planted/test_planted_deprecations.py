@@ -164,7 +164,7 @@ def event_said_to_be_later(tree: Tree, random: Random) -> str:
 def warning_said_to_be_earlier(tree: Tree, random: Random) -> str:
     name = random.choice(["keyword", "behaviour"])
     tree.move(name, "warned", EVENTS[name]["warned"] - 1)
-    return f"{name}: in 1.{EVENTS[name]['warned'] - 1}.0 it must be warned by its events, but it is silent"
+    return f"{name}: in 1.{EVENTS[name]['warned'] - 1}.0 it must be warned according to its events, but it is silent"
 
 
 @defect()
@@ -188,7 +188,7 @@ def event_invented(tree: Tree, random: Random) -> str:
         path.read_text(encoding="utf-8") + f'\n[[deprecation.events]]\nwhat = "removed"\nrelease = "1.{line}.0"\n',
         encoding="utf-8",
     )
-    return f"pending: in 1.{line}.0 it must be error or removed by its events, but it is warned"
+    return f"pending: in 1.{line}.0 it must be error or removed according to its events, but it is warned"
 
 
 @defect(2)
@@ -238,7 +238,7 @@ def loud_phase_declared_needless(tree: Tree, random: Random) -> str:
 def warning_text_misquoted(tree: Tree, random: Random) -> str:
     name = random.choice(sorted(EVENTS))
     tree.edit(tree.deprecation(name), f"{name} is deprecated", f"{name} was deprecated")
-    return f"{name}: in 1.{EVENTS[name]['warned']}.0 it must be warned by its events, but it is silent"
+    return f"{name}: in 1.{EVENTS[name]['warned']}.0 it must be warned according to its events, but it is silent"
 
 
 @defect(2)
@@ -275,7 +275,7 @@ def documentation_said_to_be_later(tree: Tree, random: Random) -> str:
     path = tree.deprecation(name)
     head, docs, tail = path.read_text(encoding="utf-8").partition("[[deprecation.docs]]")
     path.write_text(head + docs + tail.replace(f"1.{line}.0", f"1.{line + 1}.0", 1), encoding="utf-8")
-    return f"{name}: in 1.{line}.0 the documentation already holds"
+    return f"{name}: in 1.{line}.0 the documentation already contains"
 
 
 @defect()
@@ -318,14 +318,14 @@ def file_copied_under_another_name(tree: Tree, random: Random) -> str:
     name = random.choice(sorted(EVENTS))
     text = tree.deprecation(name).read_text(encoding="utf-8").replace(f'id = "{name}"', 'id = "copy"')
     tree.deprecation("copy").write_text(text, encoding="utf-8")
-    return "is that of another deprecation as well"
+    return "also belongs to another deprecation"
 
 
 @defect()
 def excuse_that_is_none(tree: Tree, random: Random) -> str:
     line = random.randrange(2, 8)
     tree.edit(tree.deprecation("unclear"), '..1.1.0"', f'..1.{line}.0"')
-    return f"is said to be unclear (the probe crashes there), but the probe tells that it is {'silent' if line < 3 else ''}"
+    return f"is listed as unclear (the probe crashes there), but the probe shows that it is {'silent' if line < 3 else ''}"
 
 
 @defect(4)
@@ -416,7 +416,7 @@ def new_release_that_was_not_asked(tree: Tree, random: Random) -> str:
     text = f'\n[[release]]\nversion = "1.11.1"\ndate = {day}\npythons = ["3.8"]\ninstall = "whole"\nnumpy = "<2"\n'
     path = tree.policy / "releases.toml"
     path.write_text(path.read_text(encoding="utf-8") + text, encoding="utf-8")
-    return 'the release was asked with no probe of a deprecation; run nox -s "observe(torch-1.11.1)"'
+    return 'the release has not run any deprecation probe; run nox -s "observe(torch-1.11.1)"'
 
 
 @defect(2)
@@ -535,7 +535,7 @@ def waiver_for_a_finding_more(tree: Tree, random: Random) -> str:
     path.write_text(
         text.replace('findings = ["', 'findings = ["deprecations-overdue:too-long:nobody@1.4.0", "'), encoding="utf-8"
     )
-    return f"waiver {path.stem} names 'deprecations-overdue:too-long:nobody@1.4.0', but nothing that fails has this id"
+    return f"waiver {path.stem} names 'deprecations-overdue:too-long:nobody@1.4.0', but no failing finding has this id"
 
 
 @defect()
@@ -580,14 +580,14 @@ def release_did_not_warn(tree: Tree, random: Random) -> str:
     name = random.choice(["keyword", "default", "pending"])
     line = {"keyword": 3, "default": 2, "pending": 9}[name] + random.randrange(2)
     tree.observe(line, name, lambda found: use(found, warnings=()))
-    return f"{name}: in 1.{line}.0 it must be warned by its events, but it is silent"
+    return f"{name}: in 1.{line}.0 it must be warned according to its events, but it is silent"
 
 
 @defect()
 def release_warned_already(tree: Tree, random: Random) -> str:
     name, line = random.choice([("keyword", 2), ("behaviour", 4), ("pending", 8)])
     tree.observe(line, name, lambda found: use(found, warnings=(("UserWarning", f"{name} is deprecated"),)))
-    return f"{name}: in 1.{line}.0 it must be absent or silent by its events, but it is warned"
+    return f"{name}: in 1.{line}.0 it must be absent or silent according to its events, but it is warned"
 
 
 @defect()
@@ -595,21 +595,21 @@ def release_removed_it_already(tree: Tree, random: Random) -> str:
     name, line = random.choice([("keyword", 4), ("pending", 10), ("behaviour", 7)])
     lacks = {"type": "lacks", "message": f"torch.{name}"}
     tree.observe(line, name, lambda found: use(found, outcome="lacks", warnings=(), behaves=None, error=lacks))
-    return f"{name}: in 1.{line}.0 it must be warned by its events, but it is removed"
+    return f"{name}: in 1.{line}.0 it must be warned according to its events, but it is removed"
 
 
 @defect()
 def release_behaved_as_new_already(tree: Tree, random: Random) -> str:
     name, line = random.choice([("mode", 3), ("default", 3), ("behaviour", 7)])
     tree.observe(line, name, lambda found: use(found, behaves="new"))
-    return f"{name}: in 1.{line}.0 it must be warned by its events, but it is new"
+    return f"{name}: in 1.{line}.0 it must be warned according to its events, but it is new"
 
 
 @defect()
 def release_behaved_as_of_old(tree: Tree, random: Random) -> str:
     name, line = random.choice([("mode", 7), ("default", 9), ("behaviour", 8)])
     tree.observe(line, name, lambda found: use(found, behaves="old"))
-    return f"{name}: in 1.{line}.0 it must be new by its events, but it is silent"
+    return f"{name}: in 1.{line}.0 it must be new according to its events, but it is silent"
 
 
 @defect()
@@ -736,7 +736,7 @@ def alternative_said_to_be_deprecated(tree: Tree, random: Random) -> str:
     tree.edit(
         tree.deprecation("pending"), 'alternative = "torch.other"', f'alternative = "it"\nalternative_deprecation = "{other}"'
     )
-    return f"by the file of {other}, but it is silent"
+    return f"according to the file of {other}, but it is silent"
 
 
 @defect(2)
@@ -789,7 +789,7 @@ def announcement_that_is_none(tree: Tree, random: Random) -> str:
 def documentation_was_silent(tree: Tree, random: Random) -> str:
     name, line = random.choice([("keyword", 4), ("default", 3), ("pending", 10)])
     tree.observe(line, name, lambda found: replace(found, docs=()))
-    return f"{name}: in 1.{line}.0 the documentation must hold"
+    return f"{name}: in 1.{line}.0 the documentation must contain"
 
 
 @defect()
@@ -797,28 +797,28 @@ def documentation_of_what_is_gone_does_not_say_so(tree: Tree, random: Random) ->
     """A thing that is gone need not have a docstring; one that it has must tell of it."""
     line = random.randrange(4, LINES)
     tree.observe(line, "name", lambda found: replace(found, docs=("It is a name.",)))
-    return f"name: in 1.{line}.0 the documentation must hold 'deprecated'"
+    return f"name: in 1.{line}.0 the documentation must contain 'deprecated'"
 
 
 @defect(4)
 def release_not_asked(tree: Tree, random: Random) -> str:
     line, name = random.randrange(LINES), random.choice(sorted(EVENTS))
     tree.observe(line, name, lambda _: None)
-    return f"{name} in torch-1.{line}.0: the release was not asked"
+    return f"{name} in torch-1.{line}.0: the release has not run the current probe"
 
 
 @defect(4)
 def reader_deleted(tree: Tree, random: Random) -> str:
     line = random.randrange(LINES)
     tree.readers[line].unlink()
-    return f"torch-1.{line}.0: the release was asked with no probe of a deprecation"
+    return f"torch-1.{line}.0: the release has not run any deprecation probe"
 
 
 @defect(1, 4)
 def probe_changed(tree: Tree, random: Random) -> str:
     path = random.choice(tree.probes)
     path.write_text(path.read_text(encoding="utf-8").replace("return 1", "return 2"), encoding="utf-8")
-    return "the release was not asked with the probe as it is"
+    return "the release has not run the current probe"
 
 
 @defect(1, 4)

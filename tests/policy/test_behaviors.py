@@ -96,7 +96,7 @@ def test_behaviors_keep_their_order_and_count_in_the_digest(added: str, tmp_path
         (SLIP, '"1.5.0..', '"1.5.9..', "release '1.5.9' is not in the calendar"),
         (SLIP, '"1.5.0..', '"1.8.0..', "must run from an older release to a newer one; found '1.8.0..1.7.1'"),
         (SLIP, '"1.5.0..1.7.1"', '"none"', "readers: must name at least one"),
-        (SLIP, 'readers = "1.5.0..1.7.1"\n', "", "needs 'readers' where the outcome is 'crashed'"),
+        (SLIP, 'readers = "1.5.0..1.7.1"\n', "", "needs 'readers' if the outcome is 'crashed'"),
         (SLIP, 'all = ["family:torchscript", "unmet:operator"]\n', "", "needs 'all' or 'any'"),
         (SLIP, '"unmet:operator"', '"recipe:div"', "'recipe:div' is not a sign for this outcome"),
         (SLIP, '"unmet:operator"', '"record:x"', "'record:x' is not a sign for this outcome"),
@@ -105,7 +105,7 @@ def test_behaviors_keep_their_order_and_count_in_the_digest(added: str, tmp_path
         (SLIP, 'outcome = "crashed"', 'outcome = "value"', "while loading it can be 'crashed' or 'timed-out'"),
         (SLIP, 'signal = "SIGABRT"\n', "", "needs 'signal'"),
         (SLIP, 'outcome = "crashed"', 'outcome = "timed-out"', "does not apply to the outcome 'timed-out'"),
-        (SLIP, 'stage = "load"\n', "", "needs 'stage' where the outcome is 'crashed'"),
+        (SLIP, 'stage = "load"\n', "", "needs 'stage' if the outcome is 'crashed'"),
         (
             SLIP,
             'stage = "load"',
@@ -137,7 +137,7 @@ def test_behaviors_keep_their_order_and_count_in_the_digest(added: str, tmp_path
         (UNPICKLES, "adds = true", "add = true", "unknown key 'add'"),
         (OFFER, '(Tensor self) -> Tensor"', '"', "a schema such as"),
         (OFFER, '"1.5.0.."', '"1.5.9.."', "release '1.5.9' is not in the calendar"),
-        (OFFER, 'readers = "1.5.0.."\n', "", "needs 'readers' where the outcome is 'offers'"),
+        (OFFER, 'readers = "1.5.0.."\n', "", "needs 'readers' if the outcome is 'offers'"),
         (OFFER, "readers =", 'all = ["given:int"]\nreaders =', "all: does not apply to a behavior whose outcome is 'offers'"),
     ],
 )

@@ -180,7 +180,7 @@ def test_a_built_environment_is_described(tmp_path: Path, tools: Tools) -> None:
         "cuda": "none",
         "stubs": [],
     }
-    assert steps[:2] == ["making an environment of Python 3.11.7", "downloading torch 1.5.1"]
+    assert steps[:2] == ["creating an environment with Python 3.11.7", "downloading torch 1.5.1"]
     assert not (built.prefix / "scratch").exists()
 
 
@@ -278,7 +278,7 @@ def test_a_torch_that_miscalculates_is_refused(tmp_path: Path, tools: Tools) -> 
 @pytest.mark.parametrize("wheels", [[], ["torch-1.5.1.tar.gz"], ["a.whl", "b.whl"]])
 def test_anything_but_one_wheel_is_refused(tmp_path: Path, tools: Tools, wheels: list[str]) -> None:
     tools.wheels = wheels
-    with pytest.raises(EnvironmentUnavailable, match="not one wheel"):
+    with pytest.raises(EnvironmentUnavailable, match="expected one wheel"):
         cache(tmp_path, tools).build(release())
     assert list((tmp_path / "readers").glob("*")) == []
 
@@ -373,7 +373,7 @@ def test_a_build_holds_the_lock_from_beginning_to_end(tmp_path: Path, tools: Too
             cache(tmp_path, tools).remove("1.5.1")
         refused.append(caught.value.code)
 
-    cache(tmp_path, tools).build(release(), progress=lambda step: None if step.startswith("making") else try_to_remove(step))
+    cache(tmp_path, tools).build(release(), progress=lambda step: None if step.startswith("creating") else try_to_remove(step))
     assert len(refused) >= 3
     assert set(refused) == {"busy"}
 

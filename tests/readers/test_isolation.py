@@ -246,7 +246,9 @@ def test_without_isolation_a_strangers_archive_is_refused(tmp_path: Path) -> Non
     environment = miniature(tmp_path / "cache", "1.5.1")
     with TorchRelease(environment, trust=trust_nothing) as worker:
         assert worker.isolation.as_json() == {"network": False, "home": False}
-        with pytest.raises(Untrusted, match=r"the network can be reached \(no seccomp\) and the home can be read") as caught:
+        with pytest.raises(
+            Untrusted, match=r"the network can be accessed \(no seccomp\) and the home directory can be read"
+        ) as caught:
             load(worker, path)
         with pytest.raises(Untrusted):
             worker.request_many("observe", [{"path": str(path), "family": "torch-save", "calls": [], "options": {}}])
@@ -283,7 +285,7 @@ def test_a_fence_that_does_not_hold_is_no_start(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(module, "_homes", lambda: ["/usr"])  # readable for every release
     monkeypatch.setattr(torch_release, "isolation", lambda: Isolation(network=True, home=True, reasons={}))
     with (
-        pytest.raises(ReaderError, match="home: the home can still be read") as caught,
+        pytest.raises(ReaderError, match="home: the home directory can still be read") as caught,
         TorchRelease(miniature(tmp_path, "1.5.1")),
     ):
         pass

@@ -157,7 +157,7 @@ def test_the_death_of_the_release_is_an_answer(process: Reference) -> None:
         reply = process.request(do, path=str(path), horizon="reference@1.8.1", **more)
         assert reply["slips"] == ["newer-debug-records"]
         assert (reply["crashed"]["stage"], reply["crashed"]["signal"]) == ("load", "SIGABRT")
-        assert "dies here" in reply["crashed"]["predicted"]
+        assert "crashes here" in reply["crashed"]["predicted"]
 
 
 def test_what_it_lacks_is_named(process: Reference, tmp_path: Path) -> None:

@@ -128,7 +128,7 @@ def test_a_changed_recipe_and_a_lost_ability_are_differences(tree: Tree) -> None
     recipe(tree, "later")
     before = tree.everything()
     produced = run(tree, miniature(tree.cache, "1.5.1"), "add", "later")
-    assert produced.differing == (("torch-1.5.1/add", ("not writable any more",)), ("torch-1.5.1/later", ("writable",)))
+    assert produced.differing == (("torch-1.5.1/add", ("no longer writable",)), ("torch-1.5.1/later", ("writable",)))
     assert tree.everything() == before
     recipe(tree, "later", build='return torch.Program(forward="lambda: 1")', args="()")
     ((_, fields),) = run(tree, miniature(tree.cache, "1.6.0"), "later").differing

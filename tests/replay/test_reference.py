@@ -145,7 +145,7 @@ def test_a_lie_is_seen(
         assert (report.exit_status, finding.what, finding.modelled, finding.verdict) == (1, what, True, Verdict.FAIL)
 
 
-DIES = {"stage": "load", "signal": "SIGABRT", "said": "", "predicted": "the release dies here (SIGABRT): because"}
+DIES = {"stage": "load", "signal": "SIGABRT", "said": "", "predicted": "the release crashes here (SIGABRT): because"}
 
 
 def test_a_death_that_is_told_of_is_no_death_of_the_reader_and_can_be_kept(tasks: list[Task], tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ def report() -> Report:
             "synthetic": by_verdict(0, 0),
         },
         asked={Asks.VALUES: by_verdict(12, 1), Asks.LOADING: by_verdict(0, 0), Asks.OTHER: by_verdict(0, 2), Asks.BOOKKEEPING: by_verdict(99, 0)},
-        no_promise=(("newer-computes", "", 3), ("probes-hold", "options: it is not there yet; 2.0.0 can be asked", 1)),
+        no_promise=(("newer-computes", "", 3), ("probes-hold", "options: it is not available yet; 2.0.0 can be run", 1)),
         outcomes={
             key("1.10.0", "2.0.0+cpu"): Counter(dict.fromkeys(Outcome, 1)),
             key("1.9.0", "2.0.0+cpu"): Counter({Outcome.SAME: 5}),

@@ -37,7 +37,7 @@ def test_new_gone_and_changed(report: Report) -> None:
     assert (list(found.new), list(found.gone), list(found.changed)) == (["new:one@3.0.0"], [first.id], [second.id])
     assert found.exit_status == 1
     lines = list(beside_lines(found))
-    assert lines[0].startswith("Beside the baseline: 1 new, 1 gone, 1 changed, ")
+    assert lines[0].startswith("Compared with the baseline: 1 new, 1 gone, 1 changed, ")
     assert f"  gone: {first.id}: 3 fail" in lines
     assert f"  changed: {second.id}: 3 fail; now 99 fail" in lines
     assert json.loads(report_json(later, found))["baseline"] == beside_json(found)

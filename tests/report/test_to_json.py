@@ -48,7 +48,7 @@ def test_it_says_everything(report: Report) -> None:
     assert document["asked"]["bookkeeping"]["pass"] == 99
     assert document["no_promise"] == [
         {"what": "newer-computes", "reason": None, "count": 3},
-        {"what": "probes-hold", "reason": "options: it is not there yet; 2.0.0 can be asked", "count": 1},
+        {"what": "probes-hold", "reason": "options: it is not available yet; 2.0.0 can be run", "count": 1},
     ]
 
 

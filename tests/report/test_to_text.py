@@ -254,9 +254,9 @@ def test_bookkeeping_is_counted_apart(report: Report) -> None:
 
 def test_why_nothing_was_promised_is_said_in_full(report: Report) -> None:
     full = shown(report, full=True)
-    assert "  1 × options: it is not there yet; 2.0.0 can be asked  [probes-hold]\n" in full
+    assert "  1 × options: it is not available yet; 2.0.0 can be run  [probes-hold]\n" in full
     assert "  3 × the rule itself says so  [newer-computes]\n" in full
-    assert "it is not there yet" not in shown(report)
+    assert "it is not available yet" not in shown(report)
 
 
 def test_what_continues_is_one_line(report: Report) -> None:

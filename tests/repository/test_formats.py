@@ -93,8 +93,8 @@ NOT_TORCH = "torch's writer did not lay out this archive"
 # Why a storage has no calculated offset, by (family, container, release or kind): all there are.
 NOT_CALCULATED = {
     ("export", "zip", NOT_TORCH),  # 2.1 to 2.7 keep archives of torch.save in one of Python's zipfile
-    ("mobile", "flatbuffer", "a flatbuffer states the place of every storage"),
-    ("torch-save", "tar", "a pickle of unknown length stands before each storage"),
+    ("mobile", "flatbuffer", "a flatbuffer contains the offset of every storage"),
+    ("torch-save", "tar", "a pickle of unknown length precedes each storage"),
 }
 BY_ZIPFILE = {"big_endian", "bytecode_3", *PACKED_AGAIN}  # without the end that torch's writer makes: synthetic, or packed again
 NOT_CALLED = {

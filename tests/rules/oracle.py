@@ -382,7 +382,7 @@ class _Oracle:
         if _like_its_golden(cell.fixture, cell.observation):
             return Said(name, Verdict.PASS, "", None, cell, cell.release)
         subject = f"{cell.fixture.id} read by {cell.reader}" + ("" if cell.options.id == "default" else f" ({cell.options.id})")
-        text = f"{subject}: is said to be the same as the golden, but did not end as it did"
+        text = f"{subject}: is recorded as equal to the golden, but had a different outcome"
         return Said(name, Verdict.FAIL, subject, Cause("contradicts itself", recipe, text), None, cell.release)
 
     def _again(self) -> Iterator[Said]:
@@ -492,7 +492,7 @@ class _Oracle:
         empty = [(name, "the rule selects nothing", 1) for name in self._selecting_nothing()]
         if self.policy.wordings:
             empty.append(
-                ("wordings-exact", "it has wordings, and the policy lacks the rule that judges it", len(self.policy.wordings))
+                ("wordings-exact", "it has wordings, but the policy has no rule that judges this", len(self.policy.wordings))
             )
         counts["not-checked"] += sum(count for _, _, count in empty)
         order = [Verdict.FAIL, Verdict.WAIVED, Verdict.CONTINUES, Verdict.EXPECTED]

@@ -157,7 +157,7 @@ def test_a_cause_without_a_message_is_the_recipe(world: World) -> None:
         ((Difference("dtype", "value", "float32", {"expected": "float32", "got": "int64"}),), "dtype int64 instead of float32 in value"),
         ((Difference("keys", "state", "", {"expected": ["a", "b"], "got": ["b", "c"]}),), "add: state lost a and gained c"),
         ((Difference("keys", "state", "", {"expected": ["a"], "got": []}),), "add: state lost a"),
-        ((Difference("keys", "state", "", {"expected": ["a", "b"], "got": ["b", "a"]}),), "add: state is in another order"),
+        ((Difference("keys", "state", "", {"expected": ["a", "b"], "got": ["b", "a"]}),), "add: state is in a different order"),
         ((Difference("keys", "value", "", {"expected": 2, "got": 3}),), "add: keys 3 instead of 2 in value"),
         (
             (Difference("strides", "value"), Difference("raised", "x"), Difference("shape", "value", "", {"expected": [1], "got": [2]})),

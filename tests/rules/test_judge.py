@@ -349,7 +349,7 @@ def test_what_is_measured_is_what_waivers_cover_whatever_is_stated(refused: Worl
 def test_what_could_not_be_checked_is_said_of_what_is_measured(refused: World) -> None:
     refused.unreadable["reports/observations/x.jsonl"] = "cut off"
     (said,) = measure(refused.evidence()).not_checked
-    assert said == "pairs-observed: recorded observations cannot be read, and the policy lacks the rule that judges it"
+    assert said == "pairs-observed: recorded observations cannot be read, but the policy has no rule that judges this"
 
 
 def test_two_waivers_may_share_a_cause_for_different_readers(refused: World) -> None:

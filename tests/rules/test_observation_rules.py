@@ -296,7 +296,7 @@ def probed(world: World, **answers: str) -> tuple[dict[str, str], list[str]]:
 def test_what_a_release_had_a_newer_one_has(world: World) -> None:
     verdicts, texts = probed(world, v1_0_0="a+", v1_1_0="a?", v2_0_0="a?")
     assert verdicts == {"1.0.0: a": "pass", "1.1.0: a": "fail: lost", "2.0.0: a": "fail: lost"}
-    assert texts == [f"options: a cannot be asked of 1.1.0 ({LACK}), though 1.0.0 answered it"] * 2
+    assert texts == [f"options: a cannot be run in 1.1.0 ({LACK}), but 1.0.0 ran it"] * 2
 
 
 def test_what_was_lost_and_came_back_was_lost_once(world: World) -> None:
@@ -312,7 +312,7 @@ def test_a_loss_begins_with_one_release(world: World) -> None:
 def test_a_release_that_lacks_a_thing_says_so_and_who_has_it(world: World) -> None:
     verdicts, texts = probed(world, v1_0_0="a?", v1_1_0="a+", v2_0_0="a+")
     assert verdicts == {"1.0.0: a": "no-promise: lacks", "1.1.0: a": "pass", "2.0.0: a": "pass"}
-    assert texts == ["options: the thing is not there yet; 1.1.0 to 2.0.0 can be asked"]
+    assert texts == ["options: the thing is not available yet; 1.1.0 to 2.0.0 can be run"]
     world.ask("probes-hold")
     assert world.judge().no_promise == (("probes-hold", texts[0], 1),)
 
@@ -320,7 +320,7 @@ def test_a_release_that_lacks_a_thing_says_so_and_who_has_it(world: World) -> No
 def test_a_check_that_was_not_asked_for_no_reason_was_not_checked(world: World) -> None:
     verdicts, texts = probed(world, v1_0_0="a!", v1_1_0="a?", v2_0_0="a+")
     assert verdicts == {"1.0.0: a": "not-checked: no reason", "1.1.0: a": "no-promise: lacks", "2.0.0: a": "pass"}
-    assert texts[0] == "options in torch-1.0.0: a was not asked, and does not say what the release lacks: no reason"
+    assert texts[0] == "options in torch-1.0.0: a was not run, and does not say what the release lacks: no reason"
 
 
 def test_a_check_that_no_release_answers_was_not_checked(world: World) -> None:
@@ -328,13 +328,13 @@ def test_a_check_that_no_release_answers_was_not_checked(world: World) -> None:
     assert {key: verdict for key, verdict in verdicts.items() if key.endswith("a")} == {
         f"{version}: a": "not-checked: asked nowhere" for version in ("1.0.0", "1.1.0", "2.0.0")
     }
-    assert texts[0] == "options: no release that was asked answers a: each lacks something, such as the thing"
+    assert texts[0] == "options: no release runs a: each lacks something, such as the thing"
 
 
 def test_a_release_does_not_lack_what_it_was_asked_about(world: World) -> None:
     verdicts, texts = probed(world, v1_0_0="a? b?", v1_1_0="a? b+", v2_0_0="a+ b+")
     assert verdicts["1.1.0: a"] == "fail: contradiction"
-    assert f"options in torch-1.1.0: a: {LACK}, but b, which needs it, was answered" in texts
+    assert f"options in torch-1.1.0: a: {LACK}, but b, which needs it, was run" in texts
 
 
 def test_every_release_is_asked_all_checks(world: World) -> None:

@@ -288,7 +288,7 @@ def test_what_no_waiver_names_fails(world: World, record: Write) -> None:
     accept(world, waiver("aten::f"))
     assert world.verdicts(EXACT) == {"waiver known": "pass"}
     assert sorted(text for verdict, _, text in causes(world, BREAKS) if verdict == "fail") == [
-        f"{name}: there is no such operator any more" for name in ("aten::f.out", "aten::g")
+        f"{name}: the operator no longer exists" for name in ("aten::f.out", "aten::g")
     ]
 
 

@@ -125,7 +125,7 @@ def test_a_writer_that_dies_as_its_golden_did_comes_to_no_end_either(world: Worl
     assert world.counted(NAME) == {"no-promise": 1}
 
 
-TOLD = ({"type": PREDICTED, "message": "the release dies here (SIGSEGV): because"},)
+TOLD = ({"type": PREDICTED, "message": "the release crashes here (SIGSEGV): because"},)
 DIES = {"outcome": "crashed", "stage": "load", "signal": "SIGSEGV"}
 
 
@@ -191,7 +191,7 @@ def test_where_it_was_not_let_read_the_rule_says_so(world: World) -> None:
     assert report.exit_status == 0
     assert set(report.modelled.values()) == {0}
     assert report.notes == (
-        "reference-agrees was not asked, since the reference reader did not read: `torch-compat replay --reader reference`",
+        "reference-agrees was not checked, because the reference reader was not run: `torch-compat replay --reader reference`",
     )
 
 
@@ -220,7 +220,7 @@ def test_what_it_read_is_not_green_where_the_policy_lacks_the_rule(world: World)
     world.ask("reads-back")
     report = world.judge()
     assert (report.exit_status, report.not_checked[0][:1]) == (4, (NAME,))
-    assert report.not_checked[0][1] == "the reference reader read, and the policy lacks the rule that judges it"
+    assert report.not_checked[0][1] == "the reference reader was run, but the policy has no rule that judges this"
     assert world.evidence().modelled[0][:2] == (fixture, "default")
 
 

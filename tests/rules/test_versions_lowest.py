@@ -84,7 +84,7 @@ def test_the_reason_names_what_is_needed(world: World) -> None:
     texts = [found.cause.text for found in world.judgements(NAME) if found.cause is not None]
     where = "torchscript archives of torch 1.1.0 state file format"
     assert texts == [
-        f"{where} 10 where 3 is enough: older readers refuse them without need",
+        f"{where} 10, but 3 is enough: older readers refuse them unnecessarily",
         f"{where} 3, and aten::gelu needs 10: older readers do not refuse them",
         f"{where} 2, and all archives of the family have 3: older readers do not refuse them",
     ]

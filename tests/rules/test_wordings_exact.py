@@ -65,7 +65,7 @@ def test_the_note_counts_the_cells_that_pass_by_it(world: World) -> None:
     observe(world, raised(OLD), raised(NEW))
     observe(world, raised(OLD), raised(NEW), writer="1.1.0")
     (note,) = wordings_exact.notes(world.evidence(), rule(RULE))
-    assert note == (f"{RULE}: 2 cells pass since a wording says that what the reader raises is what the writer raised: check 2")
+    assert note == (f"{RULE}: 2 cells pass because a wording treats the errors of reader and writer as equal: check 2")
     world.promise(messages=())
     assert not list(wordings_exact.notes(world.evidence(), rule(RULE)))
 

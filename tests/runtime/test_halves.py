@@ -152,3 +152,29 @@ def test_a_mask_in_front_does_not_hide_floats_of_16_bits(horizon: str, computes:
     else:
         with pytest.raises(Raised, match="not implemented for 'Half'"):
             where(mask, one, one)
+
+
+def test_dropout_that_draws_nothing_takes_every_type() -> None:
+    """As 1.6.0, 1.12.1 and 2.6.0 gave it."""
+    for release in ("1.6.0", "1.12.1", "2.15.0"):
+        for p, train, expected in ((0.5, False, [3, 7]), (0.0, True, [3, 7]), (1.0, True, [0, 0])):
+            for name in ("alpha_dropout", "alpha_dropout_", "feature_dropout"):
+                given = Tensor(np.array([[3, 7]], np.int8))
+                assert resolve(f"aten::{name}", Release(release))(given, p, train).array.tolist() == [expected]
+
+
+def test_one_tensor_bounds_every_type_since_1_12() -> None:
+    half = Tensor(np.array([1.0, 3.0], np.float16))
+    bound = Tensor(np.array([2.0, 2.0], np.float16))
+    assert resolve("aten::clamp_", Release("1.13.1"))(half, None, bound).array.tolist() == [1.0, 2.0]
+    truths, bounds = Tensor(np.array([True, False])), Tensor(np.array([False, False]))
+    assert resolve("aten::clamp_min_", Release("2.15.0"))(truths, bounds).array.tolist() == [True, False]
+    with pytest.raises(Raised, match="can't be cast"):
+        resolve("aten::clamp_", Release("2.15.0"))(truths, 0, 2)
+
+
+def test_the_only_element_is_copied_whichever_type_it_has() -> None:
+    """As 1.8.1 gave it; two elements are refused."""
+    assert resolve("aten::mode", Release("1.8.1"))(Tensor(np.array(True)), -1, True)[0].array.tolist() is True
+    with pytest.raises(Raised, match="not supported on CPUType for Bool"):
+        resolve("aten::mode", Release("1.8.1"))(Tensor(np.array([True, True])), -1)

@@ -174,7 +174,7 @@ class Mapped(mmap.mmap):
         while start < stop:
             part = os.pread(self.descriptor, stop - start, self.start + start)
             if not part:
-                said = f"was cut shorter while it was read: it had {self.start + len(self)} bytes, and ends at {self.start + start} now"
+                said = f"was truncated while it was read: it had {self.start + len(self)} bytes, and now ends at {self.start + start}"
                 raise Corrupt(
                     said, where=self.path or None, hint="try again when no other process is writing to it", code=CHANGED
                 )

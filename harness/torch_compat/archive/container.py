@@ -108,7 +108,7 @@ def _open(path: str, raw: Raw, allowance: Allowance) -> Archive:
         else:
             archive = Archive(path, raw, container, allowance=allowance)
         if ends_like_zip(raw):
-            said = f"is a {container} at its start and a zip archive at its end: readers may take it for either"
+            said = f"begins as a {container} and ends as a zip archive: readers may treat it as either"
             archive.damage.append(Damage("polyglot", None, said, len(raw)))
         return archive
     if ends_like_zip(raw):
@@ -144,7 +144,7 @@ def _zip(path: str, raw: Raw, allowance: Allowance) -> ZipArchive:
     archive = ZipArchive(path, raw, allowance)
     names = archive.names
     if names and archive.folder == "" and all(name.endswith(".npy") for name in names):
-        raise NoArchive("an archive of NumPy (.npz)", where=path, hint="use numpy.load to read it", code="npz")
+        raise NoArchive("a NumPy archive (.npz)", where=path, hint="use numpy.load to read it", code="npz")
     if looks_like_tar(raw[:HEAD]):
-        archive.damage.append(Damage("polyglot", None, "is a zip archive, and a tar archive, too", 0))
+        archive.damage.append(Damage("polyglot", None, "is both a zip archive and a tar archive", 0))
     return archive

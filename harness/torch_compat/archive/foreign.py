@@ -20,14 +20,14 @@ class Foreign(NamedTuple):
 
 
 PULL = "this is a pointer, not the file: fetch it with `git lfs pull`"
-AGAIN = "if this was meant to be an archive, download it again and check the response of the server"
+AGAIN = "if this was meant to be an archive, download it again and check the server's response"
 UNPACK = "unpack it first"
-OTHERS = "it is read by its own library, not by PyTorch"
+OTHERS = "read it with its own library, not with PyTorch"
 
 STARTS: tuple[tuple[bytes, Foreign], ...] = (
     (b"version https://git-lfs.github.com/spec/", Foreign("git-lfs-pointer", "a Git LFS pointer", PULL)),
     (b"PYTORCH1", Foreign("preview-release", "an archive of the preview release of PyTorch 1.0, which no release reads", None)),
-    (b"\x89HDF\r\n\x1a\n", Foreign("hdf5", "an HDF5 file", "it is read by h5py or Keras")),
+    (b"\x89HDF\r\n\x1a\n", Foreign("hdf5", "an HDF5 file", "use h5py or Keras to read it")),
     (b"\x1f\x8b", Foreign("gzip", "compressed with gzip", UNPACK)),
     (b"BZh", Foreign("bzip2", "compressed with bzip2", UNPACK)),
     (b"\xfd7zXZ\0", Foreign("xz", "compressed with xz", UNPACK)),
@@ -35,8 +35,8 @@ STARTS: tuple[tuple[bytes, Foreign], ...] = (
     (b"\x04\x22\x4d\x18", Foreign("lz4", "compressed with lz4", UNPACK)),
     (b"7z\xbc\xaf\x27\x1c", Foreign("7z", "a 7z archive", UNPACK)),
     (b"Rar!\x1a\x07", Foreign("rar", "a RAR archive", UNPACK)),
-    (b"\x93NUMPY", Foreign("npy", "an array of NumPy (.npy)", "it is read by numpy.load")),
-    (b"GGUF", Foreign("gguf", "a GGUF file", "it is read by llama.cpp and gguf")),
+    (b"\x93NUMPY", Foreign("npy", "a NumPy array (.npy)", "use numpy.load to read it")),
+    (b"GGUF", Foreign("gguf", "a GGUF file", "use llama.cpp or the gguf package to read it")),
     (b"\x7fELF", Foreign("elf", "a compiled library or program", "a model compiled by AOTInductor is loaded by its own runtime")),
     (b"PAR1", Foreign("parquet", "a Parquet file", OTHERS)),
 )
@@ -44,10 +44,10 @@ IDENTIFIERS = {  # of flatbuffers, at byte 4
     b"TFL3": Foreign("tflite", "a TensorFlow Lite model", OTHERS),
 }
 EXECUTORCH = re.compile(rb"ET\d\d", re.DOTALL)
-EXECUTORCH_MODEL = Foreign("executorch", "a program of ExecuTorch (.pte)", "it is read by the ExecuTorch runtime")
-SAFETENSORS = Foreign("safetensors", "a safetensors file", "it is read by the library safetensors")
+EXECUTORCH_MODEL = Foreign("executorch", "an ExecuTorch program (.pte)", "use the ExecuTorch runtime to read it")
+SAFETENSORS = Foreign("safetensors", "a safetensors file", "use the safetensors library to read it")
 ONNX = re.compile(rb"\x08[\x01-\x1f]\x12[\x01-\x7f][\x20-\x7e]{2}")  # ir_version, then producer_name
-ONNX_MODEL = Foreign("onnx", "an ONNX model", "it is read by onnx and onnxruntime")
+ONNX_MODEL = Foreign("onnx", "an ONNX model", "use onnx or onnxruntime to read it")
 HTML = re.compile(rb"(?:<!--.*?-->\s*)?<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
 XML = re.compile(rb"<(?:\?xml\b|[A-Za-z][\w:.-]*[\s/>])")
 JSON = re.compile(rb'(?:\{\s*["}]|\[\s*["{\[\d\]-])')
@@ -76,7 +76,11 @@ def recognise(head: bytes, size: int) -> Foreign | None:
     if ONNX.match(head):
         return ONNX_MODEL
     if not head.strip(b"\0"):
-        return Foreign("only-zeros", "a file of zeros at its start", "it was reserved, but not written: write or fetch it again")
+        return Foreign(
+            "only-zeros",
+            "a file that begins with zeros",
+            "space was reserved, but the data was not written: write or download the file again",
+        )
     return _text(head, size)
 
 
@@ -87,12 +91,16 @@ def _text(head: bytes, size: int) -> Foreign | None:
     if not _is_text(head, size):
         return None
     if XML.match(text):
-        return Foreign("xml", "an XML document", "servers answer errors in XML: look into it, and fetch the file again")
+        return Foreign(
+            "xml",
+            "an XML document",
+            "a server may have returned an error as XML: open the file to check, then download the archive again",
+        )
     if JSON.match(text):
         if b'"weight_map"' in text:
-            hint = "the tensors are in the files that it names: read those"
+            hint = "the tensors are in the files that it lists: read those files"
             return Foreign("shard-index", "the index (JSON) of a checkpoint in several files", hint)
-        return Foreign("json", "a JSON document", "servers answer errors in JSON: look into it")
+        return Foreign("json", "a JSON document", "a server may have returned an error as JSON: open the file to check")
     return Foreign("text", "a text file", AGAIN)
 
 

@@ -73,7 +73,7 @@ class TarArchive(Archive):
             raise NoArchive(f"a tar archive of other files ({held})", where=str(path), hint="unpack it first", code="tar-archive")
         for record in RECORDS:
             if record not in self._index and record not in self._lost:
-                self._note("missing-record", record, "is missing; all four members belong to the format", self.size)
+                self._note("missing-record", record, "is missing; the format requires all four members", self.size)
 
     def _note(self, code: str, record: str | None, detail: str, offset: int) -> None:
         self.damage.append(Damage(code, record, detail, offset))
@@ -88,7 +88,7 @@ class TarArchive(Archive):
             position = self._member(header, position)
             if position < 0:
                 return
-        self._note("cut-off", None, "has no block of zeros at its end: it is cut off", position)
+        self._note("cut-off", None, "does not end with a block of zeros: the file is truncated", position)
 
     def _member(self, header: bytes, position: int) -> int:
         """Take one member in; give where the next header stands, or -1 where nothing can be read on."""
@@ -154,7 +154,7 @@ class TarArchive(Archive):
             line = data[at : at + count]
             key, equals, value = line[len(length) + 1 : -1].partition(b"=")
             if not equals or len(line) != count or not line.endswith(b"\n"):
-                self._note("bad-pax", name, f"its line at {at} is none: expected LENGTH KEY=VALUE", start + at)
+                self._note("bad-pax", name, f"its line at {at} is invalid: expected LENGTH KEY=VALUE", start + at)
                 break
             if key in {b"path", b"size"}:
                 self._stated[key.decode()] = value.decode("utf-8", "backslashreplace")
@@ -167,12 +167,12 @@ class TarArchive(Archive):
             stop = min(stop, position + SEEN_AFTER)
             if stop < self.size:
                 self.allowance.omit(
-                    "end", f"the {self.size - stop} bytes from {stop} on, behind the end of the tar, were not looked at"
+                    "end", f"the {self.size - stop} bytes after the end of the tar archive at {stop} were not checked"
                 )
         start = position
         for part in windows(self.raw, position, stop):
             if part.nbytes != bytes(part).count(0):
-                self._note("junk-after", None, "bytes other than zero follow the end of the archive", start)
+                self._note("junk-after", None, "non-zero bytes follow the end of the archive", start)
                 return
             start += part.nbytes
         if self.size < position + 2 * BLOCK:

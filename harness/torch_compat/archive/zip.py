@@ -43,7 +43,7 @@ WITHOUT_FOLDER = "serialized_exported_program.json"
 KEPT = 1 << 20  # inflated records up to this size are kept, as far as all of them together do not exceed KEPT_ALL
 KEPT_ALL = 16 << 20
 LONGEST_UNLISTED = 200  # bytes of the name of a record without an entry: each may claim that its name is all that follows
-UNCHECKED = "the file was not read as a whole: the checksums of records that nothing else reads were not compared"
+UNCHECKED = "the file was not read in full: the checksums of records that were not otherwise needed were not verified"
 
 
 class ZipArchive(Archive):
@@ -127,7 +127,9 @@ class ZipArchive(Archive):
         if counts and 2 * counts[best] > len(names):
             return best
         if names:
-            self._shared.note("no-folder", None, "its members have no common folder; PyTorch puts every record into one")
+            self._shared.note(
+                "no-folder", None, "its members have no common folder; PyTorch puts all records into the same folder"
+            )
         return ""
 
     def member(self, record: str) -> Member:
@@ -184,7 +186,7 @@ class ZipArchive(Archive):
             self._check()
             self._account()
         except (Corrupt, Unsafe) as error:  # the file was cut shorter, or what all members together may cost is spent
-            self._shared.note(error.code, None, f"{error.message}; the rest of it was not looked at")
+            self._shared.note(error.code, None, f"{error.message}; the rest was not checked")
 
     def _check(self) -> None:
         raw, allowance, looked = self.raw, self.allowance, 0
@@ -239,7 +241,7 @@ class ZipArchive(Archive):
         elif start == 0:
             note("junk-before", None, f"{end} bytes precede the first record", 0)
         else:
-            said = f"{end - start} bytes that belong to nothing follow the record {after!r}"
+            said = f"{end - start} unused bytes follow the record {after!r}"
             note("junk-between", after, said, start)
 
     def _unlisted(self, start: int, end: int) -> None:

@@ -169,7 +169,12 @@ class Directory:
             length = found[-1]
             behind = len(raw) - end - END_SIZE
             if length > behind:
-                note("end-record-disagrees", None, f"the end record states a comment of {length} bytes, {behind} follow it", end)
+                note(
+                    "end-record-disagrees",
+                    None,
+                    f"the end record states a comment of {length} bytes, but {behind} bytes follow it",
+                    end,
+                )
             elif behind > length:
                 note("junk-after", None, f"{behind - length} bytes follow the end of the archive", end + END_SIZE + length)
 
@@ -208,7 +213,7 @@ class Directory:
             real = stop - length
             if 0 <= start < real and raw[real : real + 4] == CENTRAL_SIGNATURE and raw[:4] != LOCAL_SIGNATURE:
                 self.shift = real - start
-                self._add("junk-before", None, f"{self.shift} bytes precede the archive, and its offsets do not count them", 0)
+                self._add("junk-before", None, f"{self.shift} bytes precede the archive, and its offsets do not include them", 0)
                 self._read(real, stop)
                 return
         for count, length, start in statements:
@@ -224,7 +229,7 @@ class Directory:
                 if real > start and not self._lists_first(real, stop):
                     continue
                 self.shared.slip = real - start
-                said = "were put in" if real > start else "are missing"
+                said = "were inserted" if real > start else "are missing"
                 said = (
                     f"the directory is at {real}, but the end record states {start}: {abs(real - start)} bytes {said} before it"
                 )
@@ -260,9 +265,7 @@ class Directory:
         previous = -1
         while position < end:
             if position == stated and raw[position : position + 4] != CENTRAL_SIGNATURE:
-                self._add(
-                    "junk-between", None, f"{end - position} bytes that belong to nothing follow the central directory", position
-                )
+                self._add("junk-between", None, f"{end - position} unused bytes follow the central directory", position)
                 return
             if position + CENTRAL_SIZE > end:
                 position = self._torn(previous, position, end)
@@ -320,7 +323,7 @@ class Directory:
         after = self._seek(CENTRAL_SIGNATURE, position + 1 if previous < 0 else previous + CENTRAL_SIZE, end)
         after = end if after < 0 else after
         if previous < 0:
-            self._add("bad-directory", None, f"{after - position} bytes of the directory are no entry of it", position)
+            self._add("bad-directory", None, f"{after - position} bytes of the directory do not belong to any entry", position)
             return after
         old = self.members.pop()
         raw_name = raw[previous + CENTRAL_SIZE : after]
@@ -331,7 +334,9 @@ class Directory:
             old.stored_size, old.size, old.header_offset, old.zip64,
         )  # fmt: skip
         self.members.append(new)
-        self._add("directory-disagrees", new, "its entry in the directory states lengths that lead to no other entry", previous)
+        self._add(
+            "directory-disagrees", new, "its entry in the directory states lengths that do not lead to the next entry", previous
+        )
         return after
 
     # ------------------------------------------------------------------------------------------------------- without it
@@ -366,7 +371,7 @@ class Directory:
                 after = self._seek(LOCAL_SIGNATURE, position + 1, size)
                 after = size if after < 0 else after
                 last = self.members[-1] if self.members else None
-                self._add("junk-between", last, f"{after - position} bytes that belong to nothing follow it", position)
+                self._add("junk-between", last, f"{after - position} unused bytes follow it", position)
                 position = after
                 continue
             found = walk.member(shared, position)

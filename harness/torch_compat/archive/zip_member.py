@@ -205,7 +205,7 @@ class Member:
             self._slip(shared.slip)
         start = self.header_offset
         if start < 0:
-            self._spoil("cut-off", "stood among the bytes that are missing at the start of the file", 0)
+            self._spoil("cut-off", "was in the part that is missing at the start of the file", 0)
             return
         named = start + LOCAL_SIZE
         if named > shared.directory:

@@ -212,10 +212,10 @@ def _schema(stated: str) -> str:
     """A schema version of exported programs: the releases that write it, and those that read its major number."""
     major, rules = stated.partition(".")[0], packaged_rules()
     written = next((one.releases for one in packaged_log() if one.label == stated), ())
-    writers = f"written by torch {', '.join(written)}" if written else "written by no release that is recorded"
+    writers = f"written by torch {', '.join(written)}" if written else "not written by any recorded release"
     takers, _ = rules.formats.get(("export-schema", int(major)), (0, ""))
     return (
-        f"schema {stated}, {writers}; loaders compare {major} alone, which is read by {_named(tuple(rules.known.spans(takers)))}"
+        f"schema {stated}, {writers}; loaders compare only {major}, which is read by {_named(tuple(rules.known.spans(takers)))}"
     )
 
 
@@ -235,7 +235,7 @@ def _named(spans: Sequence[tuple[str, str]]) -> str:
 def _ways(needs: Needs) -> Iterator[str]:
     """The calls that load it, each with its releases on one line; more than one statement below it. A call that runs code says so there."""
     for way in needs.how_to_load:
-        runs = ", runs code that the file chooses" if way.runs_code else ""
+        runs = ", runs code that is chosen by the file" if way.runs_code else ""
         other = [one.package for one in way.needs if one.package and one not in needs.beside]
         beside = f", with {' and '.join(dict.fromkeys(other))}" if other else ""
         where, statements = f"{_named(way.releases)}{beside}{runs}", way.statements
@@ -245,7 +245,7 @@ def _ways(needs: Needs) -> Iterator[str]:
             yield f"{where}:"
             yield from (f"  {statement}" for statement in statements)
     if not needs.how_to_load:
-        yield "no call of any release is known to load it"
+        yield "no known call in any release loads it"
 
 
 def _changes(found: Inspected) -> Iterator[str]:
@@ -258,8 +258,8 @@ def _changes(found: Inspected) -> Iterator[str]:
         return
     met = [one for one in changes if one.written != "after"]
     first = min((one.since for one in met), key=Release, default=None)
-    since = f"; since {first} perhaps not, because" if first else ""
-    yield f"loads in {_spans(found.needs)}; computes the same in {_named(alike(found.needs, changes))}{since}"
+    since = f"; since {first} may fail, because" if first else ""
+    yield f"loads in {_spans(found.needs)}; gives the same results in {_named(alike(found.needs, changes))}{since}"
     by_id: dict[str, list[ChangeOfMeaning]] = {}
     for one in sorted(met, key=lambda change: change.kind == "accepted"):
         by_id.setdefault(one.id, []).append(one)

@@ -22,11 +22,11 @@ Mark = tuple[str, str, str, str]
 LOOKED_AT: Final = "looked-at"
 """The rule of the mark that every file has; its text is the SHA-256 of the file, and no entry is made of it."""
 RULES: Final = {
-    "inspect-error": "Every file can be read to its end.",
-    "inspect-damage": "No archive contradicts itself.",
-    "inspect-danger": "No archive names code that is known to do harm when it is called.",
-    "inspect-changes": "No operator of a program computes something else in a release since the archive was written.",
-    "inspect-release": "The releases that --fail-on names load every archive with default arguments.",
+    "inspect-error": "Every file can be read in full.",
+    "inspect-damage": "No archive is inconsistent.",
+    "inspect-danger": "No archive references code that is known to be harmful when called.",
+    "inspect-changes": "No operator of a program gives different results in a newer release than the writer of the archive.",
+    "inspect-release": "The releases named by --fail-on load every archive with default arguments.",
 }
 
 

@@ -19,7 +19,7 @@ COMMANDS = {
     "admit": "Add a new release: calendar, environment, fixtures, observations, documents.",
     "operators": "Show operator schemas and their changes, and check changes for breakage.",
     "extension": "Record the operators that an extension uses, and check which releases it is compatible with.",
-    "prove": "Prove that an upgrader preserves what old programs computed.",
+    "prove": "Prove that an upgrader preserves the results of old programs.",
     "readers": "List, build and remove environments of releases; look for new releases.",
     "deprecations": "Show the state of each deprecation: too early, overdue, or due next.",
     "plan": "Plan a change: print the schedule that keeps every promise.",

@@ -34,7 +34,7 @@ __all__ = ["accept"]
     "--show",
     is_flag=True,
     help="Also show everything that waivers already cover, to check against their reasons, and errors that no [[message]] "
-    "explains, with a draft of one.",
+    "explains, each with a draft [[message]].",
 )
 @root_option
 @format_option
@@ -102,7 +102,7 @@ def _show(counted: Counted, console: Console) -> None:
     evidence = counted.evidence
     for draft in drafts(evidence):
         told = ", ".join(few(sorted(draft.recipes)))
-        paragraph(console, f"worded differently, or another error, in {told}", "bold")
+        paragraph(console, f"worded differently, or a different error, in {told}", "bold")
         paragraph(console, f"  {phrase(evidence, draft.error, draft.writers)}")
         for error, (readers, cells) in sorted(draft.instead.items()):
             paragraph(console, f"    {phrase(evidence, error, readers)}  # {cells} cells")

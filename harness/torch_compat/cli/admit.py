@@ -168,7 +168,7 @@ def _bounds(admission: Admission, environments: dict[str, Any]) -> list[str]:
     if not names:
         return ["every environment that is needed is already built"]
     largest = environments["largest_here_bytes"]
-    each = f"the largest one here takes {largest / 1e9:.2f} GB" if largest else "there is none here to compare with"
+    each = f"the largest one here takes {largest / 1e9:.2f} GB" if largest else "there is no environment here to compare with"
     after = (
         "all of them are kept"
         if admission.keep

@@ -39,7 +39,7 @@ _NEXT = re.compile(r"(\d{1,6})(?:-days)?")
 @root_option
 @as_of_option
 @profile_option
-@click.option("--next", "ahead", metavar="N-days", help="Of the upcoming events, list only those in the next N days.")
+@click.option("--next", "ahead", metavar="N-days", help="List only upcoming events in the next N days.")
 @click.option("--sweep", metavar="FROM..TO", help="Judge every day from FROM to TO (dates or releases), instead of one date.")
 @click.option(
     "--states", is_flag=True, help="Print one line per deprecation instead, with one character per release (text format only)."
@@ -57,7 +57,7 @@ def deprecations(
     full: bool,
     format_: str,
 ) -> int:
-    """Show the state of each deprecation: what was removed too early, what is overdue, and what may happen next and when.
+    """Show the state of each deprecation: removed too early, overdue, or the next step and its date.
 
     With IDs, such as floor-divide, only these are shown; the exit status still covers all deprecations.
 

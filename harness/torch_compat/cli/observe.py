@@ -80,7 +80,7 @@ def _share(_context: click.Context, _parameter: click.Parameter, value: str | No
 @click.option("--missing", is_flag=True, help="Only cells without an up-to-date recorded observation by this release.")
 @click.option("--sample", callback=_share, metavar="SHARE", help="Only a random sample of the cells, such as 10%.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Random seed of --sample.")
-@click.option("--again", is_flag=True, help="Observe everything again, including what the last run observed.")
+@click.option("--again", is_flag=True, help="Observe everything again, even if the last run already observed it.")
 @click.option("--record", is_flag=True, help="Replace the recorded observations with the new ones.")
 @click.option(
     "--survey",
@@ -122,7 +122,7 @@ def observe(
 ) -> int:
     """Load each fixture twice with real releases, and compare the results with the recorded results.
 
-    Results of the reference reader are compared with what the writer of each fixture recorded when it read the fixture back.
+    Results of the reference reader are compared with the results that the writer recorded when it loaded its own fixture.
 
     A release can execute code from archives, and it runs probes. It runs without access to the network, your environment variables and
     your files. If this machine cannot isolate it, it loads only fixtures that are pinned in FROZEN. If the run needs any other fixture,

@@ -339,7 +339,7 @@ def _print(proof: Proof) -> None:
     if proof.later:
         count = proof.verdicts["changed-later"]
         say_wrapped(
-            f"  {count} calls differ by later changes of the operator, which the upgrader does not answer: {', '.join(proof.later)}"
+            f"  {count} calls differ because of later changes to the operator, which the upgrader does not cover: {', '.join(proof.later)}"
         )
     for name, count in proof.branches.items():
         if not count:

@@ -58,7 +58,7 @@ ANY = "any"
     help="Exit with status 4 unless this run observed this release or build (`any`: at least one release or build). Can be repeated.",
 )
 @click.option("--recorded", is_flag=True, help="Do not observe; judge only the recorded observations.")
-@click.option("--again", is_flag=True, help="Observe everything again, including what the last run observed.")
+@click.option("--again", is_flag=True, help="Observe everything again, even if the last run already observed it.")
 @trust_option
 @root_option
 @as_of_option
@@ -129,10 +129,10 @@ def _absent(policy: Policy, required: tuple[str, ...], fresh: dict[str, Observed
         if name == ANY:
             if not fresh:
                 absent["any release"] = (
-                    "--require any, and none of the readers is built here (torch-compat readers build torch-X.Y.Z)"
+                    "--require any: none of the readers is built here (torch-compat readers build torch-X.Y.Z)"
                 )
         elif not is_build_name(name) and (release := policy.calendar.resolve(name)).version not in seen:
-            absent[release.name] = f"it is required and not built here (torch-compat readers build {release.name})"
+            absent[release.name] = f"it is required, but not built here (torch-compat readers build {release.name})"
     return absent
 
 

@@ -74,7 +74,7 @@ class Goldens:
         if known is not None:
             return known
         if name not in self._told:
-            what = f"refers to the {field} {name[:40]!r}, which is in no readable {GOLDENS}"
+            what = f"refers to the {field} {name[:40]!r}, which is not in any readable {GOLDENS}"
             raise CorpusError(what, where=where, hint="restore it from version control", code="missing-value")
         value, told = self._told[name]
         try:
@@ -85,7 +85,7 @@ class Goldens:
             if field == "golden":
                 value = _full_form(value)
         except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
-            what = f"is not a complete entry: {recipe!r:.80}: {error}, as {told} tells it"
+            what = f"is not a complete entry: {recipe!r:.80}: {error}, according to {told}"
             raise CorpusError(what, where=where, code="bad-line") from error
         self._full[field, name] = value
         return value

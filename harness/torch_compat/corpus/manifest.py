@@ -272,9 +272,7 @@ def read_manifest(path: Path, goldens: Goldens | None = None) -> Manifest:
             for name in VALUES & entry.keys():
                 entry[name] = goldens.value(name, entry[name], where, entry.get("recipe"))
             if (kind == SYNTHETIC) is not (release == SYNTHETIC):
-                said = (
-                    f"is of kind {kind!r} in the manifest of {release_folder(release)}; only what no release wrote is synthetic"
-                )
+                said = f"is of kind {kind!r} in the manifest of {release_folder(release)}; only archives that no release wrote are synthetic"
                 raise CorpusError(said, where=where, code="bad-line")
             if kind == SYNTHETIC:
                 fixtures.append(Synthetic(release=release, **entry))
@@ -396,6 +394,6 @@ def same_but_for_varying(old: Fixture | NotWritable, new: Fixture | NotWritable)
     Errors count without tracebacks of programs, which older entries quote.
     """
     if type(old) is not type(new):
-        return ["writable" if isinstance(new, Fixture) else "not writable any more"]
+        return ["writable" if isinstance(new, Fixture) else "no longer writable"]
     a, b = _facts(old), _facts(new)
     return [name for name in a if name not in VARYING and dump(brief_result(a[name])) != dump(brief_result(b[name]))]

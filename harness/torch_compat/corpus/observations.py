@@ -264,7 +264,9 @@ def _parse_difference(entry: dict[str, Any], pairs: list[list[str]]) -> Differen
         return Difference.from_json(entry)
     at = entry["pair"]
     if entry.keys() != {"kind", "where", "pair"} or at.__class__ is not int or not 0 <= at < len(pairs):
-        raise ValueError(f"the difference {entry!r:.80} is not {{kind, where, pair}} with the place of errors in the extent")
+        raise ValueError(
+            f"the difference {entry!r:.80} is not {{kind, where, pair}} with the position of the errors in the extent"
+        )
     kind, message, other_kind, other_message = pairs[at]
     facts = {"expected": {"type": kind, "message": message}, "got": {"type": other_kind, "message": other_message}}
     return Difference(OTHER_ERROR, entry["where"], facts=facts)
@@ -379,15 +381,15 @@ def _contradiction(cell: Body | Observation) -> str:
     if cell.extent and sum(extent["count"] for extent in cell.extent) != cell.count:
         return f"counts {cell.count} differences, but their extent says otherwise"
     if cell.result == "differs" and not kinds - {"raised", "relaxed"}:
-        return "is 'differs', but no value, shape or type is said to differ"
+        return "is 'differs', but no value, shape or type differs"
     if cell.result in {"raised", "relaxed"} and kinds - {"raised", "relaxed"}:
-        return f"is {cell.result!r}, though values are said to differ"
+        return f"is {cell.result!r}, but values differ"
     if cell.result == "raised" and "raised" not in kinds:
-        return "is 'raised', but no call is said to have raised"
+        return "is 'raised', but no call raised"
     if not cell.heard and (cell.said or OTHER_ERROR in kinds):
-        return "tells of errors or warnings of calls, but does not say that they were compared"
+        return "lists errors or warnings of calls, but does not say that they were compared"
     if cell.both and (len(cell.both) != 2 or cell.both[0] == cell.both[1]):
-        return "is 'unstable', but not for two different observations"
+        return "is 'unstable', but does not have two different observations"
     return ""
 
 

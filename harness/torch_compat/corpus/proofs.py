@@ -211,7 +211,7 @@ def _check(facts: dict[str, Any], path: Path) -> None:
             "readers must be strings, and counts of calls must be non-negative integers", where=str(path), code="bad-line"
         )
     if facts["upgrader"] + SUFFIX != path.name:
-        said = f"is of the upgrader {facts['upgrader'][:80]!a}, expected the one that the file is named after"
+        said = f"is for the upgrader {facts['upgrader'][:80]!a}, expected the one that the file is named after"
         raise CorpusError(said, where=str(path), code="bad-line")
 
 

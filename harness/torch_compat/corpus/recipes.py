@@ -151,7 +151,7 @@ def _grid(constants: dict[str, Any], path: Path) -> tuple[bool, tuple[str, ...]]
         raise CorpusError(f"BESIDES is {besides!r}, expected a list of releases", where=str(path))
     if besides and writers is None:
         raise CorpusError(
-            f"has BESIDES, but no WRITERS = {REDUCED!r}", where=str(path), hint="without it, every release writes it"
+            f"has BESIDES, but no WRITERS = {REDUCED!r}", where=str(path), hint="without WRITERS, every release runs the recipe"
         )
     return writers is not None, tuple(besides)
 

@@ -132,13 +132,13 @@ def parse_survey(release: str, identity: Mapping[str, Any], recorded: dt.date, s
         try:
             facts = list(_facts(name, section["entries"]))
             odd = next((key for key, _ in facts if not _one_line(key) or key.startswith("# ")), None)
-            need(odd is None, f"{at}: {odd!r} cannot stand at the beginning of a line")
+            need(odd is None, f"{at}: {odd!r} cannot be the beginning of a line")
             again = _entries(name, facts)
         except (TypeError, KeyError, AttributeError, ValueError) as error:
             raise CorpusError(
                 f"{at}: entries do not have the format of that section: {error!r}", where=where, code="survey"
             ) from error
-        need(again == section["entries"], f"{at}: its entries would not be read back as they are")
+        need(again == section["entries"], f"{at}: its entries cannot be read back unchanged")
     return Survey(release, dict(identity), recorded, {name: SurveySection(**survey[name]) for name in FILES})
 
 
@@ -462,7 +462,7 @@ def survey_differences(old: Survey, new: Survey) -> list[str]:
 
 def _section_differences(old: SurveySection, new: SurveySection) -> Iterator[str]:
     if old.obtained != new.obtained:
-        yield f"obtained in another way: was {old.obtained!r}, is {new.obtained!r}"
+        yield f"obtained differently: was {old.obtained!r}, is {new.obtained!r}"
     if old.complete != new.complete:
         yield "now complete" if new.complete else f"no longer complete: {new.why_incomplete}"
     elif old.why_incomplete != new.why_incomplete:

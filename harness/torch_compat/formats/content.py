@@ -103,7 +103,7 @@ def _checkpoint_parts(folder: Path) -> list[Part]:
     by_file: dict[str, list[Shard]] = {}
     for entry in found.entries:
         if entry.missing:
-            raise Corrupt(f"a part of {shown(entry.name)} is stored nowhere", where=str(folder), code="missing-shard")
+            raise Corrupt(f"a part of {shown(entry.name)} is not stored anywhere", where=str(folder), code="missing-shard")
         for shard in entry.shards:
             by_file.setdefault(shard.file, []).append(shard)
     for file in held.keys() ^ {METADATA, *by_file}:
@@ -175,7 +175,7 @@ def _stream_parts(archive: Archive) -> list[Part]:
     listed = keys.read(data, end, where=f"{path}, keys")
     end = listed.end
     if not isinstance(listed.value, list) or any(not isinstance(key, str) or key not in keys.order for key in listed.value):
-        raise Corrupt("lists storages that its object does not name", where=path)
+        raise Corrupt("lists storages that its object does not reference", where=path)
     for key in listed.value:
         start = end + 8
         size = int.from_bytes(data[end:start], "little") * ELEMENT_SIZES[keys.dtypes[key]]

@@ -290,9 +290,9 @@ def read(folder: str, facts: Facts, allowance: Allowance, *, verify: bool = True
     for entry in found.entries:
         for start in entry.missing:
             said = (
-                f"the part at {start} of {shown(entry.name)} is stored nowhere"
+                f"the part at {start} of {shown(entry.name)} is not stored anywhere"
                 if start
-                else f"{shown(entry.name)} is stored nowhere"
+                else f"{shown(entry.name)} is not stored anywhere"
             )
             facts.damage.append(Damage("missing-shard", METADATA, said, None))
         for shard in entry.shards:
@@ -306,7 +306,7 @@ def read(folder: str, facts: Facts, allowance: Allowance, *, verify: bool = True
     return found
 
 
-WHY = "its place is stated in .metadata"
+WHY = "its location is in .metadata"
 
 
 def shown(name: str) -> str:
@@ -337,7 +337,7 @@ def _read_file(
     try:
         raw = read_raw(os.path.join(folder, file))  # noqa: PTH118
     except UsageError as error:
-        facts.damage.append(Damage("missing-file", file, f"{error.message}; {len(parts)} entries are in it", None))
+        facts.damage.append(Damage("missing-file", file, f"{error.message}; {len(parts)} entries are stored in it", None))
         return
     try:
         for entry, shard in parts:
@@ -345,7 +345,7 @@ def _read_file(
                 said = f"ends within {shown(entry.name)}: it has {len(raw)} bytes, expected {shard.offset + shard.length}"
                 facts.damage.append(Damage("cut-off", file, said, shard.offset))
             elif verify and allowance.work < RESERVE:
-                allowance.omit("checksums", "the checkpoint has more entries than are worth opening: some were not looked at")
+                allowance.omit("checksums", "the checkpoint has too many entries: some were not checked")
             elif verify and not shard.transforms:
                 _look_into(raw, folder, shard, facts, allowance)
     finally:

@@ -112,7 +112,7 @@ def identify(path: Path) -> Identity:
     if distributed.is_checkpoint(str(path)):
         return Identity(distributed.FAMILY, distributed.CONTAINER, {})
     if path.is_dir():
-        raise NoArchive("a directory that is no distributed checkpoint", where=str(path), code="no-format")
+        raise NoArchive("a directory that is not a distributed checkpoint", where=str(path), code="no-format")
     with open_archive(path, inspecting=True) as archive:
         facts, module = recognised(archive)
         add_versions(facts, module, archive)

@@ -42,7 +42,7 @@ LAYOUT, FAMILY = "mobile_flatbuffer", "mobile"
 BYTECODE_VERSION, EXTRA_FILES, IVALUES, STORAGE_DATA, JIT_SOURCES, OPERATOR_VERSION = 0, 1, 4, 6, 8, 10  # Module
 TENSOR, FUNCTION = 5, 16  # members of the union of an IValue
 OPERATORS = 2  # Function
-WHY = "a flatbuffer states the place of every storage"
+WHY = "a flatbuffer contains the offset of every storage"
 # What the library raises where offsets lead out of the file or backwards.
 ERRORS = (struct.error, IndexError, TypeError, ValueError, OverflowError)
 

@@ -71,7 +71,7 @@ def read(archive: Archive, facts: Facts) -> None:
     storages = {storage.key: storage for storage in facts.pickles["object"].storages}
     keys = facts.pickles["keys"].value
     if not isinstance(keys, list) or any(not isinstance(key, str) or key not in storages for key in keys):
-        said = "does not list storages that the object names"
+        said = "does not list storages that the object references"
         raise Corrupt(said, where=f"{archive.path}, keys", code="bad-keys")
     place = end
     for key in keys:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["FAMILY", "LAYOUT", "read", "versions"]
 
 LAYOUT, FAMILY = "torch_save_tar", "torch-save"
-WHY = "a pickle of unknown length stands before each storage"
+WHY = "a pickle of unknown length precedes each storage"
 MOST_DIMENSIONS = 64
 LONGEST_KEY = 64  # bits of a number, bytes of a text of Python 2
 VIEW = 20  # units of work for one

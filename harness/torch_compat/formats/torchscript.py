@@ -8,7 +8,7 @@ Records:
                           objects of ``torch.classes`` as the state that ``__getstate__`` of their class gave (1.5 and newer)
 * ``data/N``              its storages (1.3: one for each tensor, though they share memory)
 * ``code/__torch__.py``, ``code/__torch__/...py``    source, compressed where it is longer than 200 bytes; ``.debug_pkl`` beside each: where the
-                          code came from (1.12 and newer: with a table of texts, marked ``FORMAT_WITH_STRING_TABLE``)
+                          code came from (1.12 and newer: with a table of strings, marked ``FORMAT_WITH_STRING_TABLE``)
 * ``constants.pkl``, ``constants/N``    tensors that the code calls ``CONSTANTS.c0``
 * ``traced_inputs.pkl``, ``traced_inputs/N``    inputs of traced modules (2.0 and newer); the records are empty, the data were left out
 * ``extra/FILE``          whatever the user put there
@@ -174,5 +174,5 @@ def producer(archive: ZipArchive, facts: Facts) -> Producer:
     elif debug is not None:
         last = "1.11"
     if debug is not None:
-        because.append(f"debug records {'with' if tabled else 'without'} a table of texts")
+        because.append(f"debug records {'with' if tabled else 'without'} a table of strings")
     return Producer(first=first, last=last, because=tuple(because))

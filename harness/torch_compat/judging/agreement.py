@@ -31,7 +31,7 @@ def agreement(evidence: Evidence, fixture: Fixture, before: Observation, now: Ob
         if _crashes(before) and (_crashes(now) or new in {"refused", "raised"}):
             return (
                 Verdict.EXPECTED,
-                f"{fixture.recipe}: {new} now, {old} when recorded: corrupted memory does not always end the same way",
+                f"{fixture.recipe}: {new} now, {old} when recorded: corrupted memory does not always have the same effect",
             )
         return Verdict.FAIL, f"{fixture.recipe}: {new} now, {old} when recorded"
     if before.digest != now.digest:
@@ -40,6 +40,6 @@ def agreement(evidence: Evidence, fixture: Fixture, before: Observation, now: Ob
             found = compare(*between)
             apart = replace(now, result=found.result, extent=found.extent)
             if evidence.outcome(fixture, apart, between) not in {"same", "close"}:
-                return Verdict.FAIL, f"{fixture.recipe}: the same outcome, but other values than recorded"
-        return Verdict.EXPECTED, f"{fixture.recipe}: the same outcome with other bits than recorded"
+                return Verdict.FAIL, f"{fixture.recipe}: the same outcome, but different values than recorded"
+        return Verdict.EXPECTED, f"{fixture.recipe}: the same outcome, but not bitwise equal to the record"
     return Verdict.PASS, ""

@@ -63,7 +63,7 @@ def _cause(cells: Cells) -> Cause:
         return Cause(what, subject, _difference(cells))
     if cells.outcome is Outcome.RELAXED:
         return Cause(
-            what, subject, f"{cells.fixture.recipe}: gives a value where the writer raised, and no stated change says so"
+            what, subject, f"{cells.fixture.recipe}: returns a value where the writer raised, and no stated change explains this"
         )
     return Cause(what, subject, cells.message or f"{cells.fixture.recipe}: {cells.outcome}")
 
@@ -105,6 +105,6 @@ def _difference(cells: Cells) -> str:
     if first.kind == "keys" and isinstance(expected, list) and isinstance(got, list):
         lost, new = [key for key in expected if key not in got], [key for key in got if key not in expected]
         changes = [f"lost {', '.join(map(str, lost))}" if lost else "", f"gained {', '.join(map(str, new))}" if new else ""]
-        return f"{cells.fixture.recipe}: {first.where} {' and '.join(change for change in changes if change) or 'is in another order'}"
+        return f"{cells.fixture.recipe}: {first.where} {' and '.join(change for change in changes if change) or 'is in a different order'}"
     dtype = f" ({first.dtype})" if first.dtype and first.kind == "value" else ""
     return f"{cells.fixture.recipe}: {first.kind} {got} instead of {expected}{dtype} in {first.where}"

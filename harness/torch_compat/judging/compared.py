@@ -182,14 +182,14 @@ def _cell(
     if (gone or new) and before.result == after.result:
         reworded = {one for one in new if any(_alike(one, other) for other in gone)}
         for category, text in sorted(reworded):
-            which = f"warns in other words: {category}: {text}"
+            which = f"gives a reworded warning: {category}: {text}"
             yield Moved(
                 "reworded", "warns", f"warns:words:{category}", fixture.id, options.id, "warns", "warns in other words", which
             )
         if reworded:
             new, gone = new - reworded, frozenset(one for one in gone if not any(_alike(one, other) for other in reworded))
         for category, text in sorted(new or gone):
-            which = f"warns: {category}: {text}" if new else f"does not warn any more: {text}"
+            which = f"warns: {category}: {text}" if new else f"no longer warns: {text}"
             about = QUOTED.sub("'…'", text)
             group = f"warns:{'+' if new else '-'}:{category}:{about}"
             pair = ("no such warning", "warns") if new else ("warns", "no such warning")
@@ -240,7 +240,7 @@ def _values(fixture: Fixture, options: OptionSet, apart: _Apart, texts: tuple[st
     state: State = "new" if apart.new else "mended" if apart.all else "reworded"
     found = apart.new or apart.all
     subject, cause = (
-        tell(fixture, found) if found else (f"words:{fixture.recipe}", f"{fixture.recipe}: raises the same in other words")
+        tell(fixture, found) if found else (f"words:{fixture.recipe}", f"{fixture.recipe}: raises the same error, reworded")
     )
     return Moved(state, "computes", f"computes:{subject}", fixture.id, options.id, *texts, cause)
 

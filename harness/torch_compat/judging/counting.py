@@ -265,5 +265,5 @@ def _unused(evidence: Evidence, measured: Measured) -> Iterator[tuple[Key, str]]
         if key in measured.expired:
             yield key, "has expired: remove it from the policy, or give it a later date"
         elif found == 0 and key not in waiting:
-            what = "did not change this way" if key[0] == "operator_waiver" else "covers nothing"
+            what = "did not change in this way" if key[0] == "operator_waiver" else "covers nothing"
             yield key, f"{what}: remove it from the policy, or correct it"

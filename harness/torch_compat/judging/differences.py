@@ -150,7 +150,7 @@ def _words(one: Difference) -> str:
     if one.kind == "raised":
         return f"raises {got['type']}: {headline(got['message'])}"
     if one.kind == "relaxed":
-        return f"no longer raises {expected['type']}: {headline(expected['message'])}" if expected else "does not raise any more"
+        return f"no longer raises {expected['type']}: {headline(expected['message'])}" if expected else "no longer raises"
     if one.kind == "value":
         shown = one.facts.get("expected", expected), one.facts.get("got", got)
         count = one.facts.get("count")

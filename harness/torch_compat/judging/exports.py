@@ -27,7 +27,7 @@ def not_recorded(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
     """That nothing is recorded, where the corpus has exported programs."""
     if any(fixture.family == "export" for fixture in evidence.corpus.fixtures.values()):
         command = RECORD.format(evidence.policy.corpus.readers[-1])
-        cause = Cause("not recorded", "exported programs", f"nothing is recorded of the loaders of exported programs: {command}")
+        cause = Cause("not recorded", "exported programs", f"there are no records of the loaders of exported programs: {command}")
         yield Judgement(rule.id, Verdict.NOT_CHECKED, "exported programs", cause)
 
 
@@ -37,6 +37,6 @@ def unasked(evidence: Evidence, rule: RuleEntry, exports: RecordedExports) -> It
     writing = {fixture.release for fixture in evidence.corpus.fixtures.values() if fixture.family == "export"}
     for release in evidence.policy.corpus.readers:
         if release in writing and release not in known:
-            text = f"torch {release} writes exported programs, and its loader was not asked: {RECORD.format(release)}"
+            text = f"torch {release} writes exported programs, but its loader was not surveyed: {RECORD.format(release)}"
             cause = Cause("not asked", release, text)
             yield Judgement(rule.id, Verdict.NOT_CHECKED, f"torch-{release}", cause, reader=release)

@@ -445,7 +445,7 @@ def _asked(
         reader = getattr(module, "READER", None)
         if reader is not None and evidence.reference is None:
             notes.append(
-                f"{entry.id} was not asked, since the {reader} reader did not read: `torch-compat replay --reader {reader}`"
+                f"{entry.id} was not checked, because the {reader} reader was not run: `torch-compat replay --reader {reader}`"
             )
             continue
         found = tally.take(module.judge(evidence, entry))
@@ -465,8 +465,8 @@ def _unasked(evidence: Evidence) -> Iterator[tuple[str, str, int]]:
     for rule, found, what in (
         ("fixtures-frozen", evidence.corpus.damage, "the corpus is damaged"),
         ("pairs-observed", evidence.unreadable, "recorded observations cannot be read"),
-        ("pairs-observed", evidence.unavailable, "readers that were asked for could not be had"),
-        ("reference-agrees", evidence.modelled, "the reference reader read"),
+        ("pairs-observed", evidence.unavailable, "required readers were not available"),
+        ("reference-agrees", evidence.modelled, "the reference reader was run"),
         ("wordings-exact", evidence.policy.wordings, "it has wordings"),
         (
             "operator-waivers-exact",
@@ -475,7 +475,7 @@ def _unasked(evidence: Evidence) -> Iterator[tuple[str, str, int]]:
         ),
     ):
         if found and rule not in rules:
-            yield rule, f"{what}, and the policy lacks the rule that judges it", len(found)
+            yield rule, f"{what}, but the policy has no rule that judges this", len(found)
 
 
 def _rule(entry: RuleEntry) -> Rule:

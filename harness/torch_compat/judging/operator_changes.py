@@ -43,7 +43,7 @@ __all__ = [
     "unknown_operators",
 ]
 
-NOT_RECORDED: Final = "nothing is recorded of operators: fixtures/operators/schemas.txt and operator_versions.txt are missing"
+NOT_RECORDED: Final = "there are no records of operators: fixtures/operators/schemas.txt and operator_versions.txt are missing"
 
 
 @dataclass(frozen=True)

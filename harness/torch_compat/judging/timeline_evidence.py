@@ -25,7 +25,7 @@ __all__ = ["RULES", "gather_deprecations", "judge_deprecations", "judge_timeline
 RULES = "deprecations-"
 OF_TIMELINES = frozenset({"deprecations-overdue", "deprecations-timeline"})
 """The rules that ask the policy and the calendar, and no release."""
-NO_EVIDENCE = "what releases did is recorded in a checkout of torch-compat, and this directory is in none"
+NO_EVIDENCE = "the behavior of releases is recorded in a checkout of torch-compat, but this directory is not in a checkout"
 WAIVERS_EXACT = "waivers-exact"
 
 

@@ -236,7 +236,7 @@ def _state(history: DeprecationHistory, release: str, found: Seen) -> str:
     allowed = expected(history, release)
     if found.state is State.CANNOT_TELL or found.state in allowed:
         return ""
-    return f"in {release} it must be {' or '.join(sorted(allowed))} by its events, but it is {found.state}"
+    return f"in {release} it must be {' or '.join(sorted(allowed))} according to its events, but it is {found.state}"
 
 
 def _hidden(deprecation: Deprecation, release: str, observed: Observed, found: Seen) -> str:
@@ -278,17 +278,19 @@ def _alternative(evidence: Evidence, history: DeprecationHistory, release: str, 
         return f"in {release} the alternative {use.outcome}, but it is said to be in {deprecation.alternative_package}"
     if not _there(history, release):
         return (
-            f"in {release} the alternative is there already, but it is said to come in {since}" if use.outcome == "worked" else ""
+            f"in {release} the alternative is already available, but the file says that it was added in {since}"
+            if use.outcome == "worked"
+            else ""
         )
     other = _of_alternative(evidence, deprecation)
     if other is not None:
         state = derive(other.deprecation, _Alone(use), exists=True)
         if state.state not in (allowed := expected(other, release)):
             texts = " or ".join(sorted(allowed))
-            return f"in {release} the alternative must be {texts} by the file of {other.deprecation.id}, but it is {state.state}"
+            return f"in {release} the alternative must be {texts} according to the file of {other.deprecation.id}, but it is {state.state}"
         return ""
     if since and use.outcome == "lacks":
-        return f"in {release} the alternative is lacking, but it is said to be there since {since}"
+        return f"in {release} the alternative is missing, but the file says that it is available since {since}"
     if use.outcome != "worked" and (since or found.state not in {State.ABSENT, State.SILENT, State.CANNOT_TELL}):
         return f"in {release} the alternative {_did(use)}{_error(use)}"
     return ""
@@ -308,7 +310,7 @@ class _Alone:
 
 
 def _did(use: Used) -> str:
-    return {"lacks": "is lacking", "timed-out": "came to no end"}.get(use.outcome, use.outcome)
+    return {"lacks": "is lacking", "timed-out": "did not finish"}.get(use.outcome, use.outcome)
 
 
 def _alternative_warning(evidence: Evidence, history: DeprecationHistory, release: str, observed: Observed) -> str:
@@ -337,11 +339,11 @@ def _documentation(history: DeprecationHistory, release: str, observed: Observed
         if found.state in {State.ABSENT, State.REMOVED, State.CANNOT_TELL} and docs is None:
             return ""
         if not any(said.holds in sentence for sentence in docs or ()):
-            return f"in {release} the documentation must hold {said.holds!r}, but it does not"
+            return f"in {release} the documentation must contain {said.holds!r}, but it does not"
     else:
         early = sorted(word for word in words if any(word in sentence for sentence in docs or ()))
         if early:
-            return f"in {release} the documentation already holds {early[0]!r}, which it is said not to"
+            return f"in {release} the documentation already contains {early[0]!r}, but the file says that it does not"
     return ""
 
 
@@ -401,7 +403,7 @@ def _row(evidence: Evidence, history: DeprecationHistory, as_of: dt.date) -> Tim
     wrong = list(dict.fromkeys(one.text for one in mismatches(evidence, history, states) if one.what == "state"))
     why = list(wrong)
     if not states:
-        why.append("no release was asked")
+        why.append("no release was checked")
     excused = set(_excused(evidence, history.deprecation))
     why += [
         f"{release}: {one.why}" for release, one in states.items() if one.state is State.CANNOT_TELL and release not in excused

@@ -380,7 +380,7 @@ class Waiving:
         for index, covers in enumerate(waiver.covers or ()):
             recipes, writers = place.touched.get(index, (set(), set()))
             if not recipes:
-                yield f"part {index + 1} of its covers has no cell"
+                yield f"part {index + 1} of its `covers` matches no cell"
                 continue
             for name in covers.recipes or ():
                 if name not in recipes:
@@ -396,7 +396,7 @@ class Waiving:
             yield from _ends("read by", covers.readers, readers, asked, asked)
         for name in waiver.findings or ():
             if name not in place.seen:
-                yield f"names {name!r}, but nothing that fails has this id"
+                yield f"names {name!r}, but no failing finding has this id"
 
 
 def _ends(what: str, stated: ReleaseSet, found: set[str], every: Iterable[str], able: Iterable[str]) -> Iterator[str]:

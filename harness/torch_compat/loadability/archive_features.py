@@ -183,7 +183,7 @@ def not_looked_at(facts: Facts) -> dict[str, str]:
     if not any(map(has_whole_constant, program.values())) or not too_large(program.values()):
         return {}
     size = sum(map(len, program.values()))
-    return {"whole floats": f"the source has {size} characters: whether an int stands where a float was is not looked at"}
+    return {"whole floats": f"the source has {size} characters: not checked for ints that were written for floats"}
 
 
 def _of_source(text: str, words: frozenset[tuple[str, str]]) -> tuple[tuple[str, ...], frozenset[CallShape]]:
@@ -214,6 +214,8 @@ def _scanned(text: str, words: frozenset[tuple[str, str]]) -> tuple[tuple[str, .
         signs.add("complex-constant")
     if WITH.search(source.code):
         signs.add("statement-with")
+    if source.empty_tuple:
+        signs.add("empty-tuple-type")
     if source.ill_formed:
         signs.add("ill-formed-octal")
     return tuple(sorted(signs)), source.shapes

@@ -290,7 +290,7 @@ def _module(name: str) -> RequiredModule:
     loading = packaged_loading()
     if name == "__main__":
         return RequiredModule(
-            name, None, "the classes that the script which wrote the file defined: define them where it is loaded"
+            name, None, "the classes that were defined in the script that wrote the file: define them in the script that loads it"
         )
     package, hint = loading.packages.get(name if name.endswith("::") else name.partition(".")[0], (None, ""))
     renamed = _renamed(name)
@@ -301,7 +301,7 @@ def _module(name: str) -> RequiredModule:
             return RequiredModule(name, package, f"now {renamed['to']}: {renamed['because']}")
         return RequiredModule(name, package, f"{renamed['to']} since {renamed['since']}: {renamed['because']}")
     if package is None and not hint:
-        hint = "operators of an extension that registers this namespace" if name.endswith("::") else "code of its author"
+        hint = "operators of an extension that registers this namespace" if name.endswith("::") else "code from its author"
     return RequiredModule(name, package, hint)
 
 

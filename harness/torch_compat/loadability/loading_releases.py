@@ -217,7 +217,7 @@ class Judge:
                         takers,
                         f"dtype {dtype}",
                         record,
-                        "other releases of torch have no such dtype, and their loader of TorchScript no such storage",
+                        "other releases of torch have no such dtype, and their TorchScript loader has no such storage",
                     )
         if facts.family in BY_OVERLOAD:
             for call in facts.calls:
@@ -256,14 +256,14 @@ class Judge:
             known = formats.get((kind, version))
             if known is None and kind not in NUMBERED:
                 continue
-            takers, meaning = known or (0, "no release is known that reads this version")
+            takers, meaning = known or (0, "no known release reads this version")
             if takers != self.rules.everyone:
                 where = next((record for record in STATED.get(kind, ()) if record in facts.records), "")
                 yield Item(takers, f"{kind} {version}", where, meaning)
         if facts.family == "distributed":
             yield from self._of_checkpoint(facts)
             return
-        takers, meaning = formats.get(("container", facts.container), (0, "no loader takes it as it is"))
+        takers, meaning = formats.get(("container", facts.container), (0, "no loader accepts it as it is"))
         if takers != self.rules.everyone:
             kind = "loader" if facts.container == "pickle" else ""
             yield Item(takers, f"container {facts.container}", "", meaning, kind)
@@ -285,7 +285,7 @@ class Judge:
             because = (
                 "other releases of torch have no such class"
                 if own
-                else "no release of torch has such a class: an extension brings it"
+                else "no release of torch has such a class: it comes from an extension"
             )
             yield Item(takers, f"class torch.classes.{name}", where, because, "" if own else "beside")
 
@@ -294,8 +294,8 @@ class Judge:
         name, _, parts = named.rpartition("/")
         takers = self.rules.taking_state(name, int(parts))
         if takers != self.rules.having_class(name):
-            told = "is no tuple" if int(parts) == NO_TUPLE else f"has {parts} parts"
-            because = f"the state that was saved {told}, and the class of other releases takes another one"
+            told = "is not a tuple" if int(parts) == NO_TUPLE else f"has {parts} parts"
+            because = f"the saved state {told}, but the class in other releases expects a different state"
             yield Item(takers, f"state of torch.classes.{name}", where, because)
 
     def _by_shape(self, shape: CallShape, version: int | None) -> int:
@@ -390,10 +390,10 @@ class Judge:
         have = beside.names.module_bits(_upper(module)) if name is None else beside.names.having_bits(_upper(module), name)
         recorded = ", ".join(beside.names.releases)
         if have:
-            return f"of {beside.what} {recorded}, which were asked, {beside.versions(have)} has it"
+            return f"of {beside.what} {recorded}, only {beside.versions(have)} has it"
         if beside.what == "Python" and not beside.names.module_bits(module.partition(".")[0]):
-            return "it is neither in torch nor in Python, so no release brings it"
-        return f"of {beside.what} {recorded}, which were asked, none has it"
+            return "it is neither in torch nor in Python, so no release provides it"
+        return f"none of {beside.what} {recorded} has it"
 
     def _refusals(self, facts: Facts) -> tuple[Refusal | None, ...]:
         """What ``torch.load(weights_only=True)`` of each release that has the argument says to an archive."""
@@ -416,7 +416,7 @@ class Judge:
                     self.rules.everyone & ~bits,
                     f"weights_only=False for {subject}",
                     "",
-                    f"torch.load has weights_only=True by default there, and refuses what {detail}",
+                    f"torch.load defaults to weights_only=True there, and refuses an archive that {detail}",
                     "default",
                 )
                 for (subject, detail), bits in found.items()

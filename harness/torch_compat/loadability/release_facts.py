@@ -130,7 +130,7 @@ class Rules(_Recorded):
 
     def offer(self, name: str) -> tuple[int, str]:
         """The releases that offer something, and why. A calendar that ends before the first of them has no such entry."""
-        return self.offers.get(name, (0, "no release of the calendar offers it"))
+        return self.offers.get(name, (0, "no release in the calendar provides it"))
 
     @cached_property
     def namespaces(self) -> frozenset[str]:

@@ -229,7 +229,7 @@ def _break(
     if not heirs and side == "forward":
         return None  # what the newer release does not have, it does not write
     if not heirs:
-        cause, reason = (REMOVED, "there is no such operator any more") if incomplete is None else (UNKNOWN, incomplete)
+        cause, reason = (REMOVED, "the operator no longer exists") if incomplete is None else (UNKNOWN, incomplete)
         found = [Break(operator, side, text, None, cause, reason)]
     else:
         found = []

@@ -109,7 +109,7 @@ def signature_of(schema: str) -> CallSignature:
             depth -= 1
     returns = rest[end + 1 :].lstrip()
     if end < 0 or not returns.startswith("->") or not head or " " in head:
-        raise UsageError(f"is not the schema of an operator: {schema!r}", hint="expected name.overload(arguments) -> returns")
+        raise UsageError(f"is not an operator schema: {schema!r}", hint="expected name.overload(arguments) -> returns")
     if parts or rest[:end].strip():
         parts.append(rest[start:end])
     if head.startswith("__torch__."):

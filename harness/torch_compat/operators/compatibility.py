@@ -115,11 +115,11 @@ def forward(new: Schema, old: Schema) -> CompatibilityResult:
 def _whole(new: Schema, old: Schema) -> None:
     """What both checks ask first."""
     if new.name != old.name or new.overload != old.overload:
-        raise _No("operator", f"it is another operator: {new.operator} instead of {old.operator}")
+        raise _No("operator", f"the operator is different: {new.operator} instead of {old.operator}")
     if new.is_vararg != old.is_vararg:
-        raise _No("vararg", "it takes any number of further arguments" + ("" if new.is_vararg else " no longer"))
+        raise _No("vararg", "it accepts any number of additional arguments" + ("" if new.is_vararg else " no longer"))
     if new.is_varret != old.is_varret:
-        raise _No("vararg", "it returns any number of further values" + ("" if new.is_varret else " no longer"))
+        raise _No("vararg", "it returns any number of additional values" + ("" if new.is_varret else " no longer"))
     if len(new.returns) != len(old.returns):
         raise _No("returns-count", f"it returns {_values(len(new.returns))} instead of {_values(len(old.returns))}")
 
@@ -146,7 +146,7 @@ def _backward(new: Schema, old: Schema) -> None:
             raise _No("no-default", f"the new argument {one.name!r} of type {one.type} has no default", one.name)
     for at, old_one in enumerate(old_arguments[old_out:]):
         if new_out + at >= len(new_arguments):
-            raise _No("out-missing", f"the out argument {old_one.name!r} has nothing in its place", old_one.name)
+            raise _No("out-missing", f"nothing replaces the out argument {old_one.name!r}", old_one.name)
         new_one = new_arguments[new_out + at]
         if new_one is not old_one:
             _pair(new_one, old_one)
@@ -159,7 +159,7 @@ def _forward(new: Schema, old: Schema) -> None:
     old_out, new_out = _first_out(old_arguments), _first_out(new_arguments)
     news, olds = len(new_arguments) - new_out, len(old_arguments) - old_out
     if news != olds:
-        raise _No("out-count", f"from the first out argument on it has {_arguments(news)} instead of {_arguments(olds)}")
+        raise _No("out-count", f"starting with the first out argument, it has {_arguments(news)} instead of {_arguments(olds)}")
     pairs = [*zip(new_arguments[:new_out], old_arguments[:old_out], strict=False)]
     for new_one, old_one in pairs:
         _forward_pair(new_one, old_one)
@@ -169,7 +169,7 @@ def _forward(new: Schema, old: Schema) -> None:
         if one.default.kind.startswith("list"):
             raise _No(
                 "container-default",
-                f"the default of the new argument {one.name!r} is a list, and a list that a call writes down is stated even where it is the default",
+                f"the default of the new argument {one.name!r} is a list, and programs always store a list argument, even if it is the default",
                 one.name,
             )
     for new_one, old_one in zip(new_arguments[new_out:], old_arguments[old_out:], strict=True):
@@ -181,7 +181,7 @@ def _forward_pair(new: Argument, old: Argument) -> None:
         return
     _pair(new, old)
     if not subtype(new.type.fake, old.type.fake):
-        raise _No("type", f"{old.name!r} takes {new.type} instead of {old.type}, which is more than it did", old.name)
+        raise _No("type", f"{old.name!r} takes {new.type} instead of {old.type}, which is more than before", old.name)
     if new.default is not None and old.default is None:
         raise _No("default-added", f"{old.name!r} has a default now", old.name)
 
@@ -189,13 +189,13 @@ def _forward_pair(new: Argument, old: Argument) -> None:
 def _pair(new: Argument, old: Argument) -> None:
     """What both checks ask of two arguments in the same place; types and new defaults apart."""
     if new.name != old.name:
-        raise _No("renamed", f"{new.name!r} stands where {old.name!r} stood", old.name)
+        raise _No("renamed", f"{new.name!r} replaces {old.name!r} at the same position", old.name)
     _shape(new, old, repr(old.name), old.name)
     if new.kwarg_only and not old.kwarg_only:
         raise _No("keyword-only", f"{old.name!r} can no longer be given by position", old.name)
     if old.default is not None and (new.default is None or not new.default.same(old.default)):
         if new.default is None:
-            raise _No("default-changed", f"{old.name!r} has no default any more", old.name)
+            raise _No("default-changed", f"{old.name!r} no longer has a default", old.name)
         values = f"{_stated(new.default)} instead of {_stated(old.default)}"
         raise _No("default-changed", f"the default of {old.name!r} is {values}", old.name)
 
@@ -218,12 +218,12 @@ def _returned(new: Argument, old: Argument, what: str) -> None:
     except _No as no:
         raise _No("return", no.verdict[1]) from None
     if not subtype(new.type.fake, old.type.fake):
-        raise _No("return", f"{what} is {new.type} instead of {old.type}, which is not among what it was")
+        raise _No("return", f"{what} is {new.type} instead of {old.type}, which is not a subtype")
 
 
 def _takes(new: SchemaType, old: SchemaType, name: str) -> None:
     if not subtype(old.fake, new.fake):
-        raise _No("type", f"{name!r} takes {new} instead of {old}, which is less than it did, or something else", name)
+        raise _No("type", f"{name!r} takes {new} instead of {old}, which is less than before, or different", name)
 
 
 def _first_out(arguments: Sequence[Argument]) -> int:
@@ -257,7 +257,7 @@ def _blind(new: Schema, old: Schema, *, is_forward: bool) -> tuple[str, ...]:
         now = {one.name for one in new.arguments}
         gone = [one.name for one in olds if one.name not in now]
         if gone:
-            notes.append(f"{', '.join(map(repr, gone))} went, which this check does not notice")
+            notes.append(f"{', '.join(map(repr, gone))} removed, which this check does not detect")
     for at, (one, other) in enumerate(zip(new.returns, old.returns, strict=False)):
         if one is not other:
             unseen = _unseen(one, other, f"return {at + 1}")
@@ -270,9 +270,9 @@ def _blind(new: Schema, old: Schema, *, is_forward: bool) -> tuple[str, ...]:
 def _unseen(one: Argument, other: Argument, what: str) -> list[str]:
     notes = []
     if one.type is not other.type and one.type.fake is other.type.fake:
-        notes.append(f"{what} is {one.type} instead of {other.type}, which this check holds to be the same")
+        notes.append(f"{what} is {one.type} instead of {other.type}, which this check treats as equal")
     if one.default is not None and other.default is not None and "unstated" in {one.default.kind, other.default.kind}:
-        notes.append(f"one of the two releases does not say what the default of {what} is")
+        notes.append(f"one of the two releases does not record the default of {what}")
     return notes
 
 
@@ -280,7 +280,7 @@ def _behind_out(new: Schema, old: Schema) -> list[str]:
     """New arguments behind the last that is compared."""
     added = new.arguments[_first_out(new.arguments) + len(old.arguments) - _first_out(old.arguments) :]
     names = ", ".join(repr(one.name) for one in added if one.default is None)
-    return [f"{names} came behind the out arguments, where this check looks at nothing"] if names else []
+    return [f"{names} added after the out arguments, which this check ignores"] if names else []
 
 
 # ---------------------------------------------------------------------------------------------------------------- one call as written
@@ -360,7 +360,7 @@ def forward_call(new: Schema, old: Schema, call: ProgramCall) -> CompatibilityRe
 
 def _call(new: Schema, old: Schema, call: ProgramCall) -> None:
     if new.name != old.name:
-        raise _No("operator", f"it is another operator: {new.name} instead of {old.name}")
+        raise _No("operator", f"the operator is different: {new.name} instead of {old.name}")
     given = _bound(new, call)
     said = serialized(new, call)
     mine = {one.name: one for one in new.arguments}
@@ -369,31 +369,31 @@ def _call(new: Schema, old: Schema, call: ProgramCall) -> None:
     if len(said.positional) > len(free) and not old.is_vararg:
         raise _No(
             "too-many",
-            f"it states {len(said.positional)} arguments by position, the older one takes {len(free)}",
+            f"it states {len(said.positional)} arguments by position, but the older schema accepts {len(free)}",
             said.positional[-1],
         )
     reached = set()
     for name, other in zip(said.positional, free, strict=False):
         if name != other.name and name in theirs:
-            raise _No("moved", f"{name!r} stands by position where the older one has {other.name!r}", name)
+            raise _No("moved", f"{name!r} is at the position where the older schema has {other.name!r}", name)
         _fits(mine.get(name), other, given.get(name, VARIABLE))
         reached.add(other.name)
     for name in said.keywords:
         if name not in theirs:
-            raise _No("unknown-keyword", f"it names {name!r}, which the older one does not have", name)
+            raise _No("unknown-keyword", f"it names {name!r}, which the older schema does not have", name)
         if name in reached:
-            raise _No("moved", f"it names {name!r}, which the older one takes by position before", name)
+            raise _No("moved", f"it names {name!r}, which the older schema has already received by position", name)
         _fits(mine.get(name), theirs[name], given.get(name, VARIABLE))
         reached.add(name)
     for other in old.arguments:
         if other.name in reached:
             continue
         if other.default is None:
-            raise _No("missing", f"it does not give {other.name!r}, which the older one needs", other.name)
+            raise _No("missing", f"it does not pass {other.name!r}, which the older schema requires", other.name)
         one = mine.get(other.name)
         if one is not None and one.default is not None and not one.default.same(other.default):
-            values = f"{_stated(one.default)}, and {_stated(other.default)} in the older one"
-            raise _No("default-changed", f"it leaves out {other.name!r}, since it is the default: {values}", other.name)
+            values = f"{_stated(one.default)}, and {_stated(other.default)} in the older schema"
+            raise _No("default-changed", f"it omits {other.name!r}, because the value is the default: {values}", other.name)
 
 
 def _bound(schema: Schema, call: ProgramCall) -> dict[str, object]:
@@ -450,7 +450,11 @@ def _fits(mine: Argument | None, other: Argument, value: object) -> None:
         return
     if mine is None or subtype(mine.type.fake, wanted):
         return
-    raise _No("type", f"{other.name!r} is given a value of {constant or mine.type}, the older one takes {other.type}", other.name)
+    raise _No(
+        "type",
+        f"{other.name!r} is given a value of {constant or mine.type}, but the older schema accepts {other.type}",
+        other.name,
+    )
 
 
 # --------------------------------------------------------------------------------------------------------------------------- wording

@@ -101,7 +101,7 @@ _SAID: Final = {
     Alteration.FIELD_OF_PROGRAM: "an unknown field of the program",
     Alteration.FIELD_OF_NODE: "an unknown field of a node",
     Alteration.FIELD_OF_ARGUMENT: "an unknown field of an argument of a node",
-    Alteration.FIELD_OF_TENSOR: "an unknown field of what describes a tensor",
+    Alteration.FIELD_OF_TENSOR: "an unknown field of the metadata of a tensor",
     Alteration.FIELD_OF_SIGNATURE: "an unknown field of the signature",
     Alteration.KIND_OF_VALUE: "an argument of an unknown kind",
     Alteration.KIND_OF_INPUT: "an input of an unknown kind",
@@ -112,13 +112,13 @@ _SAID: Final = {
     Alteration.MINOR_NEWER: "a minor schema version that is 100 higher",
     Alteration.MINOR_ZERO: "the minor schema version 0",
     Alteration.MAJOR_NEWER: "the next major schema version",
-    Alteration.MAJOR_OLDER: "the major schema version before",
+    Alteration.MAJOR_OLDER: "the previous major schema version",
     Alteration.OPSET_NEWER: "the next operator set version",
     Alteration.OPSET_OLDER: "the operator set version 1",
     Alteration.OPSET_OTHER: "a version of an unknown operator set beside aten",
     Alteration.OPSET_NONE: "no operator set version",
-    Alteration.GUARDS: "a guard in guards_code, a field that came with 8.14",
-    Alteration.NODE_NAME: "the name of a node, a field that came with 8.17",
+    Alteration.GUARDS: "a guard in guards_code, a field that was added in 8.14",
+    Alteration.NODE_NAME: "the name of a node, a field that was added in 8.17",
 }
 BASE: Final = Alteration.NOTHING
 

@@ -65,7 +65,7 @@ OWN_KEYS: Final = ("PrivateUse1", "PrivateUse2", "PrivateUse3")
 """Dispatch keys that PyTorch leaves to others: whoever has kernels there is a backend."""
 WHOLE: Final = (
     "names, defaults, aliases or symbolic integers differ: a kernel that is registered with its whole schema, or that takes SymInt "
-    "where the operator takes int, is refused"
+    "if the operator takes int, is refused"
 )
 _LISTED: Final = "From a list of operators; their schemas are those recorded of the release."
 _ASKED: Final = "Loaded in this torch, whose dispatcher was dumped before and after."
@@ -174,9 +174,7 @@ def _entry(
     if not known:
         missing = recorded.schemas.why_incomplete(release)
         if missing is not None:
-            yield finding(
-                NOT_KNOWN, "absent", f"is not among what is recorded of this release, which may be incomplete: {missing}"
-            )
+            yield finding(NOT_KNOWN, "absent", f"is not in the records of this release, which may be incomplete: {missing}")
         elif entry.use == "registers":
             yield finding(FAULT, "absent", "this release has no such operator, so the kernel is never called")
         else:
@@ -202,7 +200,7 @@ def _registers(entry: ExtensionOperator, now: Schema, was: Schema) -> Iterator[t
             else:
                 new = [one.name for one in now.arguments if one.name not in {old.name for old in was.arguments}]
                 if new:
-                    yield NOTE, "argument", f"the kernel does not take {', '.join(new)}: a call that gives it fails"
+                    yield NOTE, "argument", f"the kernel does not accept {', '.join(new)}: a call that passes it fails"
             continue
         own = parse(entry.operator + signature) if signature is not None else None
         takes, returns = (None, None) if own is None else (_types(own.arguments), _types(own.returns))
@@ -288,7 +286,7 @@ def known_release(release: str, known: Known) -> str:
     near = known.near(release)
     raise UsageError(
         f"there are no records of the release {release!r}",
-        hint=f"did you mean {' or '.join(near)}?" if near else f"recorded are {', '.join(known.releases)}",
+        hint=f"did you mean {' or '.join(near)}?" if near else f"recorded releases: {', '.join(known.releases)}",
         code="unknown-release",
     )
 
@@ -466,7 +464,9 @@ def _read_list(text: str, where: str, release: str, recorded: RecordedReleases, 
     for name in at_backend:
         if backend is None:
             problems.append(
-                Problem(where, 0, "", f"registers {name[0]} at no key: add one, or a line such as: backend PrivateUse1")
+                Problem(
+                    where, 0, "", f"registers {name[0]} without a dispatch key: add one, or a line such as: backend PrivateUse1"
+                )
             )
         else:
             entries[name] = entries[name]._replace(kernels=(Kernel(backend),))

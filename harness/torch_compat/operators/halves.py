@@ -161,10 +161,10 @@ def said(name: str, dtype: str, ranks: tuple[int, ...], count: int, horizon: Rel
 
 
 def nearest(asked: list[tuple[Question, str]], ranks: tuple[int, ...], count: int, *, tensors: bool = False) -> str | None:
-    """What was said to the questions that are nearest to a call; None where they disagree, or there are none.
+    """What was said to the questions that are nearest to a call; None where some compute and some raise, or there are none.
 
     Parameters:
-        tensors: whether none is near that has another number of tensors, and questions agree that all raise something.
+        tensors: whether none is near that has another number of tensors.
         asked: the questions of an operator, each with what was said.
         ranks: the numbers of dimensions of the tensors of the call.
         count: how many arguments it has.
@@ -173,12 +173,13 @@ def nearest(asked: list[tuple[Question, str]], ranks: tuple[int, ...], count: in
         [told for one, told in asked if one.ranks == ranks and one.given == count],
         [told for one, told in asked if one.ranks == ranks],
         [told for one, told in asked if len(one.ranks) == len(ranks) and one.ranks[:1] == ranks[:1]],
+        [told for one, told in asked if len(one.ranks) == len(ranks) and one.given == count],
         [told for one, told in asked if len(one.ranks) == len(ranks)],
         [told for one, told in asked if one.ranks[:1] == ranks[:1] and not tensors],
         [told for _, told in asked if not tensors],
     ):
         if near:
-            agreed = len(set(near)) == 1 or (tensors and COMPUTES not in near)
+            agreed = len(set(near)) == 1 or COMPUTES not in near
             return near[0] if agreed else None
     return None
 

@@ -135,7 +135,7 @@ class HistoryFile:
         try:
             return self.known.bit(release)
         except KeyError:
-            hint = f"recorded are {', '.join(self.releases)}"
+            hint = f"recorded releases: {', '.join(self.releases)}"
             raise UsageError(f"there are no records of the release {release!r}", where=str(self.path), hint=hint) from None
 
     def of(self, bits: int) -> tuple[str, ...]:

@@ -37,7 +37,7 @@ class SchemaError(UsageError):
     default_code = "schema"
 
     def __init__(self, text: str, column: int, expected: str, found: str) -> None:
-        super().__init__(f"is no schema of an operator: {text!r}: expected {expected}, found {found}", where=f"column {column}")
+        super().__init__(f"is not an operator schema: {text!r}: expected {expected}, found {found}", where=f"column {column}")
         self.text = text
         self.column = column
         self.expected = expected

@@ -352,7 +352,7 @@ class Parser:
         before = self._sets()
         write = self.take("!")
         after = self._sets() if self.take("->") else before
-        self.expect(")", "')' behind the alias sets")
+        self.expect(")", "')' after the alias sets")
         return Alias(before, after, write)
 
     def _sets(self) -> tuple[str, ...]:

@@ -106,4 +106,4 @@ class UnpicklingBudget:
 
 def _bounded(key: int) -> None:
     if key.bit_length() > MOST_KEY_BITS:
-        raise Unsafe(f"has an integer of {key.bit_length()} bits in a key; {MOST_KEY_BITS} are taken", code="too-large")
+        raise Unsafe(f"has an integer of {key.bit_length()} bits in a key; {MOST_KEY_BITS} is the limit", code="too-large")

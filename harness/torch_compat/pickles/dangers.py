@@ -19,7 +19,7 @@ SYSTEM = "runs commands, or changes files or the environment"
 FILES = "opens, changes or removes files"
 NETWORK = "reaches the network"
 IMPORTS = "imports modules, or reaches any attribute of them"
-PICKLES = "unpickles what it is given"
+PICKLES = "unpickles its argument"
 
 # Whole modules, with everything below them.
 _MODULES: dict[str, str] = {
@@ -55,11 +55,11 @@ _NAMES: dict[str, str] = {
 
 _OPERATORS: dict[str, str] = {
     "aten::from_file": "opens or creates a file that the program names, and maps its content",
-    "inductor::_reinterpret_tensor": "makes a view that may leave the memory of its tensor: nothing is checked",
+    "inductor::_reinterpret_tensor": "creates a view that may extend outside the memory of its tensor, without any check",
 }
 """Operators that programs may call, though they reach beyond the tensors that they are given. ``as_strided`` is not among them: every
 release refuses a view outside of the storage."""
-OUTSIDE = "lies outside of its storage; releases do not check it and read other memory"
+OUTSIDE = "is outside its storage; releases do not check this, and read other memory"
 """Of a tensor of a program whose shape, strides or offset leave its storage."""
 DEEPEST_MODULE = 1 + max(module.count(".") for module in _MODULES)
 

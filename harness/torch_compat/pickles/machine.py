@@ -639,7 +639,7 @@ def _run(
             elif op in {130, 131, 132}:  # EXT1, EXT2, EXT4
                 width = 1 << (op - 130)
                 n = int.from_bytes(data[i : i + width], "little")
-                raise Unsafe(f"asks for extension {n}, which only the reading process knows", code="extension")
+                raise Unsafe(f"uses the extension code {n}, which only the reading process defines", code="extension")
             else:  # NEXT_BUFFER, READONLY_BUFFER
                 raise Corrupt(f"uses {name}: its buffers were pickled out-of-band, and are not in the file", code="out-of-band")
     except HarnessError:
@@ -649,7 +649,7 @@ def _run(
         place[0] = base + at
         if at + 1 + WIDTHS.get(op, 0) > end or (op == 113 and i > at):  # or nothing comes behind a BINPUT
             raise _cut_off() from None
-        said = f"{OPCODES.get(op)} finds too little on the stack, or no mark"
+        said = f"{OPCODES.get(op)} needs more items than the stack has, or a mark"
         raise Corrupt(said, code="pickle-stack") from None
     except KeyError as error:
         place[0] = base + at
@@ -714,6 +714,6 @@ def _longer(view: bytes | memoryview, base: int, at: int, need: int, total: int)
     """The window again, from an opcode on that needs so much of it. Then the opcode runs once more."""
     base += at
     if need > total - base:
-        raise _cut_off(f"states something of {need} bytes where {total - base} are left")
+        raise _cut_off(f"states a length of {need} bytes, but {total - base} are left")
     data = bytes(view[base : base + max(need, WINDOW)])
     return data, base, 0, len(data), 0

@@ -335,7 +335,7 @@ def _refusal(
         said = "is a TorchScript archive, which weights_only does not accept here"
         return None if rules.torchscript else Refusal("torchscript", "", said)
     if container == "tar" and not rules.tar:
-        return Refusal("tar", "", "is a tar of torch 0.1, which weights_only does not take here")
+        return Refusal("tar", "", "is a tar of torch 0.1, which weights_only does not accept here")
     if safe is None:
         safe = (_safe if rules.nested else {flat: None for flat, _ in _safe.values()}) if rules.adds else {}
     subclasses: set[str] = set()
@@ -351,7 +351,7 @@ def _refusal(
         elif kind == "persistent":
             if container == "tar" and subject == "str":  # a number in digits, which nobody looks at before it is used
                 continue
-            found = Refusal("persistent-id", subject, f"has a persistent id that is no storage, but a {subject}")
+            found = Refusal("persistent-id", subject, f"has a persistent id that is not a storage, but a {subject}")
         else:
             found = _done_to(kind, subject, rules, safe, subclasses)
         if found is not None:

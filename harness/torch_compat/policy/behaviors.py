@@ -150,7 +150,7 @@ def behavior_keys(entries: list[Entry]) -> Iterator[Problem]:
             yield entry.problem("needs 'all' or 'any': otherwise it applies to every archive")
         for key in needed:
             if key not in entry.raw:
-                yield entry.problem(f"needs {key!r} where the outcome is {found(outcome)}")
+                yield entry.problem(f"needs {key!r} if the outcome is {found(outcome)}")
         for key in entry.raw.keys() - {"id", "outcome", "because", *needed, *allowed}:
             if key in BehaviorEntry.model_fields and (key not in Condition._fields or not kinds):
                 yield entry.problem(f"does not apply to a behavior whose outcome is {found(outcome)}", key)

@@ -219,7 +219,7 @@ def messages_said(entries: list[Entry]) -> Iterator[Problem]:
         if len(often) > 1:
             yield entry.problem(f"has both {found(often[0])} and {found(often[1])}; only one can be true", often[1])
         if "operators" in entry.raw and entry.get("during") != "running":
-            yield entry.problem("only what is said while 'running' has 'operators'", "operators")
+            yield entry.problem("'operators' applies only to texts while 'running'", "operators")
         texts = [(one.get("type"), one.get("text")) for one in phrases]
         for at, phrase in enumerate(phrases):
             if entry.get("kind") == "error" and texts[at] in texts[:at]:

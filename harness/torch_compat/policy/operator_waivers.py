@@ -192,11 +192,14 @@ def wrong(waiver: OperatorWaiver, applied: Applied, became: Became | None, *, as
     others = {operator: other for operator in absent if (other := applied.otherwise.get((waiver.id, operator)))}
     if others:
         said = (f"{name} shows {', '.join(one.change)}, not {', '.join(waiver.operators[name])}" for name, one in others.items())
-        return "another change", f"is for another change: {_some(said, len(others))}"
+        return "another change", f"is for a different change: {_some(said, len(others))}"
     if len(absent) == len(covered):
-        return "unused", f"covers nothing: of what it names nothing changed so with {waiver.since}"
+        return "unused", f"covers nothing: no operator that it lists changed in this way with {waiver.since}"
     if absent:
-        return "did not change", f"names what did not change so with {waiver.since}: {_some(absent, len(absent))}"
+        return (
+            "did not change",
+            f"lists operators that did not change in this way with {waiver.since}: {_some(absent, len(absent))}",
+        )
     if became is not None:
         new = [changes[0] for name, changes in covered.items() if became.get((waiver.id, name)) != digest_of(changes)]
         if new:

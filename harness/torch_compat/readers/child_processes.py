@@ -36,18 +36,18 @@ STOP_SECONDS = 5
 TIME = struct.Struct("@ll")  # of the kernel: seconds and microseconds
 PARTS = ("network", "home")
 ENDS = {
-    "SIGXCPU": "it took more processor time than it may (RLIMIT_CPU)",
+    "SIGXCPU": "it exceeded the limit on CPU time (RLIMIT_CPU)",
     "SIGXFSZ": "it tried to write a file (RLIMIT_FSIZE)",
-    "SIGKILL": "it was killed, as a system does that runs out of memory",
-    "SIGBUS": "it read behind the end of a file: the archive became shorter meanwhile",
-    "SIGSEGV": "it touched memory that is not its own",
-    "SIGSYS": "it made a system call that it may not make",
+    "SIGKILL": "it was killed, possibly because the system ran out of memory",
+    "SIGBUS": "it read past the end of a file: the archive was truncated meanwhile",
+    "SIGSEGV": "it accessed invalid memory",
+    "SIGSYS": "it made a forbidden system call",
 }
 
 
 def supported() -> str | None:
     """Why programs cannot have processes of their own on this system; None where they can."""
-    return None if sys.platform.startswith("linux") else f"processes of their own need Linux, this is {sys.platform}"
+    return None if sys.platform.startswith("linux") else f"separate processes need Linux; this is {sys.platform}"
 
 
 class Spec(NamedTuple):
@@ -307,7 +307,7 @@ class ChildProcess:
     def death(self) -> ReaderError:
         """The error of a child that closed its connection."""
         end = self.end()
-        how = "nobody knows how" if end["exit"] is None else end.get("signal", f"exit status {end['exit']}")
+        how = "for an unknown reason" if end["exit"] is None else end.get("signal", f"exit status {end['exit']}")
         why = f": {end['said']}" if end["said"] else ""
         return ReaderError(
             f"the process that runs the program died while trying to {self.stage}: {how}{why}",

@@ -324,19 +324,19 @@ class EnvironmentBuild:
     def whole(self, cuda: Cuda) -> None:
         """Build it all; the state file is written at the very end."""
         began = time.monotonic()
-        self.progress(f"making an environment of Python {self.interpreter.version}")
+        self.progress(f"creating an environment with Python {self.interpreter.version}")
         self.scratch.mkdir(parents=True)
         self.command([self.interpreter.path, "-m", "venv", self.prefix], purpose="python -m venv")
         wheel, sha256 = self.install_torch()
         target = json.loads(
-            self.command([self.python, "-I", "-c", ASK_TARGET], purpose="asking the new Python", environ=plain_environ())
+            self.command([self.python, "-I", "-c", ASK_TARGET], purpose="inspecting the new Python", environ=plain_environ())
         )
         site = Path(target["site"])
         requirements = self.requirements(site, "torch", target["markers"])
         self.progress("installing what torch needs")
         self.install([str(item) for item in requirements if not _is_for_gpu(item)] + [f"numpy{self.release.numpy}"])
         used, stubs = self.complete_cuda(cuda, site, requirements, target["markers"])
-        self.progress("checking that it imports and computes")
+        self.progress("checking that torch imports and computes")
         said = self.verify()
         shutil.rmtree(self.scratch)
         description = {
@@ -366,7 +366,7 @@ class EnvironmentBuild:
         found = sorted(wheels.glob("*.whl")) if wheels.is_dir() else []
         if len(found) != 1:
             names = ", ".join(path.name for path in sorted(wheels.glob("*"))) or "nothing"
-            raise EnvironmentUnavailable(f"pip download {one} brought {names}, not one wheel", code="no-wheel")
+            raise EnvironmentUnavailable(f"pip download {one} returned {names}, expected one wheel", code="no-wheel")
         self.progress(f"installing {found[0].name}")
         with found[0].open("rb") as stream:
             sha256 = hashlib.file_digest(stream, "sha256").hexdigest()

@@ -196,7 +196,9 @@ def _offered(calendar: Calendar[CalendarRelease], pip: _Pip) -> tuple[Offered, .
                 pythons.setdefault(version, []).append(python)
     newest = calendar.newest().version
     if newest not in pythons:
-        raise _unavailable(f"it does not offer torch {newest}, which the calendar has, so it cannot tell what is newer")
+        raise _unavailable(
+            f"it does not offer torch {newest}, which is in the calendar, so it cannot show which releases are newer"
+        )
     return tuple(Offered(version, tuple(pythons[version])) for version in sorted(pythons, key=Release))
 
 

@@ -97,7 +97,7 @@ class IsolatedModule:
         """
         with self._lock:
             exchange = Exchange(elsewhere=True)
-            reply, data = self._ask({"state": True}, [], [], "tell its state")
+            reply, data = self._ask({"state": True}, [], [], "report its state")
             found: dict[str, Any] = self._value(reply, data, exchange)
             return found
 
@@ -227,7 +227,7 @@ class IsolatedModule:
         for place, memory in zip(changed, new, strict=True):
             copy = exchange.copies[place]
             if len(memory) != copy.nbytes:
-                raise bad(f"an argument of {copy.nbytes} bytes becomes one of {len(memory)}")
+                raise bad(f"an argument of {copy.nbytes} bytes becomes an argument of {len(memory)}")
             steps = [step // copy.itemsize for step in copy.strides]
             now = arrays.view(memory, copy.dtype, copy.shape, steps)
             exchange.write_back(place, now)

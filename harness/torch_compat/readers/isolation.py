@@ -68,10 +68,10 @@ class Isolation:
 
     def __str__(self) -> str:
         open_ = [f"{text} ({self.reasons[part]})" for part, text in _REACHED.items() if part in self.reasons]
-        return " and ".join(open_) or "neither the network nor the home can be reached"
+        return " and ".join(open_) or "neither the network nor the home directory can be accessed"
 
 
-_REACHED = {"network": "the network can be reached", "home": "the home can be read and written"}
+_REACHED = {"network": "the network can be accessed", "home": "the home directory can be read and written"}
 
 
 def isolation() -> Isolation:
@@ -192,7 +192,7 @@ def refuse_unless_trusted(path: Path, fence: Isolation, trust: Trust) -> None:
     """
     if not fence.whole and not trust(path):
         raise Untrusted(
-            f"a release would run code from this archive, and is not isolated on this machine: {fence}",
+            f"a release would run code from this archive, but is not isolated on this machine: {fence}",
             where=str(path),
             hint="run it on a machine that supports isolation, or use --trust if you trust its author",
         )

@@ -149,7 +149,7 @@ def shut_off_files(reads: list[str], writes: list[str], *, alone: bool = False) 
     """
     version = call("Landlock", libc.syscall(LANDLOCK_CREATE, None, 0, 1))
     if version < OLDEST_LANDLOCK:
-        raise NotPossible(f"Landlock has version {version} here, {OLDEST_LANDLOCK} is needed: Linux 6.2 or newer")
+        raise NotPossible(f"Landlock has version {version} here, but version {OLDEST_LANDLOCK} is needed: Linux 6.2 or newer")
     rights = struct.pack("=QQQ", ALL_FILE_RIGHTS, 3 if version >= WITH_NETWORK else 0, 3 if version >= WITH_SCOPES else 0)
     rules = call("landlock_create_ruleset", libc.syscall(LANDLOCK_CREATE, rights, len(rights), 0))
     look, change = EXECUTE | READ_FILE | READ_DIR, ALL_FILE_RIGHTS & ~MAKE_DEVICES
@@ -267,13 +267,13 @@ def check_home(homes: list[str]) -> None:
         except OSError as error:
             if error.errno in (errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR):
                 continue
-        raise NotPossible("the home can still be read: it holds, or is, a folder that the release needs")
+        raise NotPossible("the home directory can still be read: it is, or contains, a directory that the release needs")
     try:
         with open(f"/proc/{os.getppid()}/environ", "rb") as stream:
             stream.read(1)
     except OSError:
         return
-    raise NotPossible("the variables of the process that started this one can still be read")
+    raise NotPossible("the environment variables of the parent process can still be read")
 
 
 def check_network() -> None:

@@ -121,7 +121,7 @@ class Admission:
             "survey": f"record the operators, names and limits that {name} reports",
             "readers": f"load the fixtures of {name}, and everything else that is not recorded, with every other reader, one after another",
             "documents": "regenerate " + ", ".join([LOCK_FILE, *(one.path for one in GENERATED), RELEASES, NOTES]),
-            "predictions": f"recount {PREDICTIONS}, and the behaviors of {LOCK_FILE} (takes some minutes)",
+            "predictions": f"recount {PREDICTIONS}, and the behaviors of {LOCK_FILE} (takes a few minutes)",
         }[step]
 
     def is_there(self, step: str) -> bool:

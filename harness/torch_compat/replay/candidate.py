@@ -214,10 +214,10 @@ def examined(asking: Asking, against: Against, earlier: Sequence[BuildTree] = ()
     found = classified(asked, said, Items(asked, own, asked.earlier, Programs(asked)))
     for part, what in zip(found.parts, ("cells", "deprecations", "probes"), strict=True):
         if part.unasked:
-            why = f"{asked.base.name} is not recorded with {part.unasked[0]} as it is now"
+            why = f"{asked.base.name} has no records of the current {part.unasked[0]}"
             not_asked.append((what, why, True, len(part.unasked)))
         if part.unended:
-            why = f"{part.unended[0]} came to no end with {fresh.name} or {asked.base.name} alone: ask again on a quiet machine"
+            why = f"{part.unended[0]} did not finish with {fresh.name} or {asked.base.name} alone: run again on an idle machine"
             not_asked.append((what, why, True, len(part.unended)))
     if against.wrote is None and build.release.local != Release(asked.base.name.removeprefix(PREFIX)).local != "":
         notes.append(f"{asked.base.name} is recorded, and this build is another variant of torch ({build.variant})")
@@ -409,7 +409,7 @@ def _observed(asked: Asking, own: Corpus, others: Corpus | None = None, *, known
     asked.progress.say(f"{fresh.name}: {len(fresh.cells)} cells observed")
     if not apart:
         return Read(fresh, fresh, chosen, in_all)
-    bar = asked.progress.task(f"{release.name}: reading what it wrote")
+    bar = asked.progress.task(f"{release.name}: reading its archives")
     state = Observing(progress=lambda state: bar(state.done, state.total))
     found = observe(release.build.environment, mine, (), today=asked.today, state=state, trust=asked.trust)
     return Read(fresh, found, chosen, in_all)
@@ -418,7 +418,7 @@ def _observed(asked: Asking, own: Corpus, others: Corpus | None = None, *, known
 def _operators(asked: Candidate, not_asked: list[tuple[str, str, bool, int]]) -> tuple[CheckedOperators | None, str]:
     policy = asked.evidence.policy
     if not asked.whole:
-        not_asked.append(("operators, probes and deprecations", "the first shard asks them", False, 1))
+        not_asked.append(("operators, probes and deprecations", "the first shard checks them", False, 1))
         return None, ""
     try:
         text = dump_operators(asked.release.build.environment)
@@ -440,7 +440,7 @@ def _operators(asked: Candidate, not_asked: list[tuple[str, str, bool, int]]) ->
         why = f"only builds with CUDA have {elsewhere[0].operator}, but this build is for {asked.release.build.variant}"
         not_asked.append(("operators", why, False, len(elsewhere)))
     if checked.unknown:
-        not_asked.append(("operators", f"{asked.base.name} is not completely known", False, len(checked.unknown)))
+        not_asked.append(("operators", f"{asked.base.name} has incomplete records", False, len(checked.unknown)))
     return checked, text
 
 
@@ -468,16 +468,16 @@ def _read_by_base(asked: Candidate, own: Corpus, not_asked: list[tuple[str, str,
     within = days <= policy.forward_window_days
     why = f"{days} days lie between them, {'within' if within else 'outside'} the window of {policy.forward_window_days}"
     if asked.environment is None:
-        text = f"torch-{base.release} is not built here to read what the build wrote ({why})"
+        text = f"torch-{base.release} is not built here to read archives of the build ({why})"
         not_asked.append(("archives of the build", text, within, len(own.fixtures)))
         return None
     tasks = plan(policy, own, policy.calendar[base.release], own.fixtures.values())
-    bar = asked.progress.task(f"{base.name}: reading what the build wrote")
+    bar = asked.progress.task(f"{base.name}: reading archives of the build")
     found = observe(
         asked.environment, tasks, (), today=asked.today, state=Observing(progress=lambda state: bar(state.done, state.total)),
         trust=asked.trust,
     )  # fmt: skip
-    asked.progress.say(f"{base.name}: {len(found.cells)} cells observed of what the build wrote")
+    asked.progress.say(f"{base.name}: {len(found.cells)} cells observed with archives of the build")
     return found if asked.wrote is None else replace(found, name=base.name)
 
 

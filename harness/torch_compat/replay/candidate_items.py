@@ -226,10 +226,10 @@ class Items:
             fixture = self._asked.evidence.corpus.fixtures.get(one.fixture)
             stored = fixture is not None and fixture.family in STORED
             mends = {
-                "newer-computes": "has to give the values that were saved"
+                "newer-computes": "must return the values that were saved"
                 if stored
                 else "needs an upgrader and a new file format version, or the old behaviour",
-                "newer-loads": "has to load, or needs a deprecation first",
+                "newer-loads": "must load, or needs a deprecation first",
             }.get(rule, f"see `torch-compat explain {rule}`")
             kinds = {"newer-computes": None if stored else "behaviour", "newer-loads": "removal"}  # nothing else can be announced
             kind = kinds.get(rule)
@@ -241,10 +241,10 @@ class Items:
             day = self._from(promises, "removal", one.fixture)
             return "needs", "needs a deprecation of its own first: a warning for 2 releases and 180 days", day
         if one.what == "warns":
-            return "allowed", "no promise is about this warning: add it to policies/torch/warnings.toml if it is meant", None
+            return "allowed", "no promise covers this warning: add it to policies/torch/warnings.toml if it is intended", None
         if one.what == "probe":
-            return "needs", "the formats of the policy rest on this probe: explain the difference, or correct them", None
-        return "allowed", "no promise is about this", None
+            return "needs", "the formats of the policy depend on this probe: explain the difference, or correct them", None
+        return "allowed", "no promise covers this", None
 
     def _from(self, promises: Promises, kind: str, subject: str) -> str | None:
         day = allowed_from(promises, kind, subject.partition("/")[2] or subject, self._asked.today)
@@ -309,8 +309,8 @@ class Items:
             items.append(item)
         if "golden" in fields and not self._close(old, new):
             found = told(self._asked.evidence, old, old.golden, new.golden)
-            subject, cause = tell(old, found) if found else (recipe, f"{recipe}: computes something else")
-            reproduce = self._snippet(new, "default", f"{recipe}: what the build computes")
+            subject, cause = tell(old, found) if found else (recipe, f"{recipe}: computes different results")
+            reproduce = self._snippet(new, "default", f"{recipe}: results of the build")
             items.append(self._write(f"golden:{subject}", cause, "", "", "needs", recipe, reproduce))
         return items
 
@@ -328,7 +328,7 @@ class Items:
         self, group: str, cause: str, before: str, after: str, policy: Policy, witness: str = "", reproduce: str | None = None
     ) -> CandidateItem:
         says = {
-            "breaks": "breaks a promise (recipes-written): what the release writes, the build has to write",
+            "breaks": "breaks a promise (recipes-written): the build must write everything that the release writes",
             "needs": "needs a deprecation first, or a version that announces it",
             "allowed": "is allowed",
         }[policy]

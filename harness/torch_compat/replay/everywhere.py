@@ -127,7 +127,7 @@ class Everywhere:
         return download, [
             f"{writes} releases write {self.recipe.file}, {len(jobs) - writes} releases read it",
             f"download: at most {download / GB:.0f} GB, {WHEEL_BYTES / GB:.0f} GB for each of {len(builds)} builds",
-            f"disk: {NEEDED_BYTES['stub'] / GB:.0f} GB, since one environment is there at a time"
+            f"disk: {NEEDED_BYTES['stub'] / GB:.0f} GB, because only one environment exists at a time"
             if builds
             else "disk: nothing more",
             f"time: about {max(round(minutes), 1)} minutes",

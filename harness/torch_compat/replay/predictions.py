@@ -87,6 +87,6 @@ def _predicted(evidence: Evidence, reader: ObservedReader, given: Sequence[Task]
             slips.update(found)
         else:
             wrong.append(
-                f"  {task.fixture.id}: {real.result} {real.signal} is told as {cell.result} {cell.signal}, {what}: {text}"
+                f"  {task.fixture.id}: {real.result} {real.signal} is predicted as {cell.result} {cell.signal}, {what}: {text}"
             )
     return ReaderCounts(reader.release, len(tasks), agrees, by_slip, slips), wrong

@@ -183,7 +183,7 @@ def _produce_one(recipe: Recipe, reader: TorchRelease, scratch: Path, writer: st
         content = content_digest(path)
     except (Corrupt, Unsupported) as error:  # 1.9 to 1.11 write an empty archive when they are to backport to their own version
         message = normalise(str(error), {str(path): "<archive>", str(scratch): "<folder>"})
-        return NotWritable(**common, type="torch_compat.NoArchive", message=f"it wrote a file that is no archive: {message}")
+        return NotWritable(**common, type="torch_compat.NoArchive", message=f"it wrote a file that is not an archive: {message}")
     if identity.family != recipe.family:
         raise ReaderError(f"{name} says family {recipe.family!r}, but wrote {identity.family!r}", code="wrong-family")
     readback = reader.request("observe", family=recipe.family, path=str(path), calls=made["calls"], options={})

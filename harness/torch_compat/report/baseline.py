@@ -50,7 +50,7 @@ def read_baseline(data: bytes, where: str) -> dict[str, tuple[Told, ...]]:
     Raises:
         UsageError: it is no such report.
     """
-    hint = "give what `torch-compat judge --format json` printed, or reports/latest/report.json"
+    hint = "use the output of `torch-compat judge --format json`, or reports/latest/report.json"
     try:
         document: Any = json.loads(data)
         if document["schema_version"] != 1:
@@ -105,7 +105,7 @@ def beside_json(found: BaselineDiff) -> dict[str, Any]:
 
 def beside_lines(found: BaselineDiff) -> Iterator[str]:
     """The difference for people, a line for each finding that is not the same."""
-    yield f"Beside the baseline: {len(found.new)} new, {len(found.gone)} gone, {len(found.changed)} changed, {found.same} the same"
+    yield f"Compared with the baseline: {len(found.new)} new, {len(found.gone)} gone, {len(found.changed)} changed, {found.same} the same"
     yield from (f"  new: {name}: {_said(one)}" for name, one in found.new.items())
     yield from (f"  gone: {name}: {_said(one)}" for name, one in found.gone.items())
     yield from (f"  changed: {name}: {_said(before)}; now {_said(now)}" for name, (before, now) in found.changed.items())

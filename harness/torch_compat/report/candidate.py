@@ -136,7 +136,7 @@ def _lines(report: CandidateReport, *, full: bool) -> Iterator[str]:
     yield f"against {against['name']}, {against['source']} {against['observed']}"
     cells = f"{asked['cells']:,} of {asked['cells_in_all']:,} cells" + ("" if asked["all"] else f" (seed {asked['seed']})")
     yield (
-        f"asked now: {cells}, {asked['recipes']} recipes, {asked['deprecations']} deprecations, {asked['probes']} probe{'s' * (asked['probes'] != 1)}, "
+        f"observed now: {cells}, {asked['recipes']} recipes, {asked['deprecations']} deprecations, {asked['probes']} probe{'s' * (asked['probes'] != 1)}, "
         f"{asked['operators']:,} operators"
     )
     yield ""
@@ -190,4 +190,4 @@ def _ending(report: CandidateReport) -> str:
             if any(one.policy == "breaks" for one in report.new)
             else "something is new, and --fail-on new was given"
         )
-    return "incomplete: something that is required was not asked"
+    return "incomplete: a required check was not run"

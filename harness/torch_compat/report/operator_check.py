@@ -74,7 +74,7 @@ def check_lines(checked: CheckedOperators) -> Iterator[str]:
     for one in checked.unknown:
         yield f"{one.operator}: unknown: {one.reason}"
     for name, why in checked.incomplete:
-        yield f"{name} is not completely known: {why}"
+        yield f"{name} has incomplete records: {why}"
     for side in (checked.old, checked.new):
         if side.methods:
             yield f"{side.name}: skipped {side.methods} methods of classes, which are not operators"

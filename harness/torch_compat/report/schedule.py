@@ -85,7 +85,7 @@ def _serialized(axis: Axis, kind: str, subject: str, begin: dt.date, span: tuple
     steps = [
         ScheduledStep(
             f"fixtures of {named} are produced with the newest release and observed with all releases", "", begin, None,
-            "after the change, no release can write them any more",
+            "after the change, no release can still write them",
         ),
     ]  # fmt: skip
     if kind == "operator":

@@ -162,7 +162,7 @@ def earliest_text(bound: Earliest) -> str:
     nightly = f"; on nightlies from {bound.nightly}" if bound.nightly else ""
     if not bound.release:
         lacks = f"{bound.missing} more release{'s' if bound.missing > 1 else ''}"
-        return f"not before {bound.not_before}; the release is unknown, because the calendar lacks {lacks}{nightly}"
+        return f"not before {bound.not_before}; the release is unknown, because the calendar does not have {lacks}{nightly}"
     planned = ", planned" if bound.planned else ""
     text = f"from {bound.release} ({bound.day}{planned})"
     if bound.undated:

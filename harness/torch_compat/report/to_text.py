@@ -49,7 +49,7 @@ ASKED = {
     Asks.BOOKKEEPING: "Bookkeeping, which says nothing about releases",
 }
 MEANING = {
-    0: ("every promise that was checked holds, or its breach is waived", "bold green"),
+    0: ("every promise that was checked holds, or the violation is waived", "bold green"),
     1: ("a promise is broken", "bold red"),
     4: ("incomplete: a required check could not be run", "bold yellow"),
 }

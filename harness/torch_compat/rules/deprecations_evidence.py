@@ -63,7 +63,7 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
             elif found.state is State.CANNOT_TELL:
                 yield Judgement(rule.id, Verdict.NO_PROMISE, subject, reader=release)
             elif excuse:
-                text = f"{subject}: is said to be unclear ({excuse}), but the probe tells that it is {found.state}"
+                text = f"{subject}: is listed as unclear ({excuse}), but the probe shows that it is {found.state}"
                 yield Judgement(rule.id, Verdict.FAIL, subject, Cause("excuse outdated", deprecation.id, text), reader=release)
             elif (
                 release not in wrong
@@ -77,7 +77,7 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
         for span in deprecation.hidden:
             asked = [found.state for release, found in states.items() if Release(release) in span.readers]
             if asked and State.WARNED not in asked:
-                text = f"{deprecation.id}: no release of {span.readers} that was asked warns, though Python is said to hide its warning"
+                text = f"{deprecation.id}: no release of {span.readers} that was checked warns, but the policy says that Python hides its warning"
                 yield Judgement(rule.id, Verdict.FAIL, deprecation.id, Cause("nothing hidden", deprecation.id, text))
 
 

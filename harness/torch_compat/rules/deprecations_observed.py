@@ -35,7 +35,7 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
     for deprecation in evidence.policy.deprecations:
         name = deprecation.probe
         if name in used:
-            text = f"{deprecation.id}: its probe, {name}, is that of another deprecation as well"
+            text = f"{deprecation.id}: its probe, {name}, also belongs to another deprecation"
             yield Judgement(rule.id, Verdict.FAIL, deprecation.id, Cause("shared probe", name, text))
         used.add(name)
         if name not in probes:
@@ -50,9 +50,9 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
             elif evidence.policy.calendar[version].date > evidence.as_of:
                 yield Judgement(rule.id, Verdict.NO_PROMISE, subject, reader=version)
             else:
-                what = f"{subject}: the release was not asked with the probe as it is"
+                what = f"{subject}: the release has not run the current probe"
                 if version not in asked:
-                    what = f"torch-{version}: the release was asked with no probe of a deprecation"
+                    what = f"torch-{version}: the release has not run any deprecation probe"
                 cause = Cause("not asked", name, f'{what}; run nox -s "observe(torch-{version})" -- --record')
                 yield Judgement(rule.id, Verdict.NOT_CHECKED, subject, cause, reader=version)
     for name in sorted(probes - used):

@@ -96,7 +96,7 @@ def _silent(
     verdict = asked(evidence)
     text = (
         f"{recipe}: torch {before} and {since} both write the operator set version {exports.opset(since)}, "
-        f"and {since} computes something else"
+        f"and {since} computes different results"
     )
     cause = Cause("same operator set", recipe, text) if verdict is Verdict.FAIL else None
     return Judgement(rule.id, verdict, subject, cause, reader=since, at=since, things=count)

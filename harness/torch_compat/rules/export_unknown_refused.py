@@ -59,7 +59,7 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
         yield Judgement(rule.id, verdict, subject, cause if verdict is Verdict.FAIL else None, reader=answer.release)
     newest = max((exports.schemas.version(release)[0] for release in exports.schemas.releases), default=0)
     for alteration in sorted(one for one in wanted - given if one.major <= newest):
-        cause = Cause("no witness", alteration, f"no release was asked with the alteration {alteration}")
+        cause = Cause("no witness", alteration, f"no release was tested with the alteration {alteration}")
         yield Judgement(rule.id, Verdict.NOT_CHECKED, alteration, cause)
 
 
@@ -72,5 +72,7 @@ def _unknown(rule: RuleEntry) -> frozenset[Alteration]:
     names = rule.parameters.get("unknown", ())
     odd = sorted(set(names) - set(Alteration))
     if odd:
-        raise PolicyError([Problem(rule.id, 0, "", f"unknown: {', '.join(odd)} is no alteration of operators/export_schema.py")])
+        raise PolicyError(
+            [Problem(rule.id, 0, "", f"unknown: {', '.join(odd)} is not an alteration in operators/export_schema.py")]
+        )
     return frozenset(map(Alteration, names))

@@ -46,7 +46,7 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
             odd.extend((cells, reader) for reader in evidence.readers.of(cells.readers))
     for cells, reader in sorted(odd, key=lambda cell: (cell[0].fixture.id, cell[1].name)):
         subject = cells.read_by(reader)
-        text = f"{subject}: is said to be the same as the golden, but did not end as it did"
+        text = f"{subject}: is recorded as equal to the golden, but had a different outcome"
         cause = Cause("contradicts itself", cells.fixture.recipe, text)
         yield Judgement(rule.id, Verdict.FAIL, subject, cause, reader=reader.release)
     for name, fresh in sorted(evidence.fresh.items()):

@@ -40,13 +40,13 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
     for name, why in sorted(evidence.unreadable.items()):
         yield Judgement(rule.id, Verdict.FAIL, name, Cause("unreadable", name, why))
     for name, why in sorted(evidence.unavailable.items()):
-        yield Judgement(rule.id, Verdict.NOT_CHECKED, name, Cause("unavailable", name, f"{name} was asked for: {why}"))
+        yield Judgement(rule.id, Verdict.NOT_CHECKED, name, Cause("unavailable", name, f"{name} was required: {why}"))
     yield from _pairs(evidence, rule)
     known = {(fixture, options.id) for fixture in evidence.corpus.fixtures for options in evidence.policy.options}
     strays = outside(evidence.recorded, known)
     for name, reader in sorted(evidence.recorded.items()):
         if reader.release not in evidence.policy.calendar:
-            text = f"{name} is recorded, but is no release of the calendar"
+            text = f"{name} is recorded, but is not in the release calendar"
             yield Judgement(rule.id, Verdict.FAIL, name, Cause("stray", name, text))
             continue
         for fixture_id, options_id in strays[name]:

@@ -111,7 +111,7 @@ def _judge(rule: RuleEntry, entry: Probe, version: str, peers: _Peers) -> Iterat
     """Judge what one release said."""
     subject = f"{peers.name} in torch-{version}"
     if not peers.checks:
-        cause = Cause("nothing checked", peers.name, f"{subject}: it made no check at all")
+        cause = Cause("nothing checked", peers.name, f"{subject}: it ran no checks")
         yield Judgement(rule.id, Verdict.NOT_CHECKED, subject, cause, reader=version)
     for check, holds, note in entry.checks:
         if holds:
@@ -124,7 +124,7 @@ def _judge(rule: RuleEntry, entry: Probe, version: str, peers: _Peers) -> Iterat
     made = {check for check, _, _ in entry.checks}
     for check in peers.checks:
         if check not in made:
-            text = f"{subject}: it does not speak of the check {check}, which other releases were asked"
+            text = f"{subject}: it does not report the check {check}, which other releases report"
             cause = Cause("check missing", check, text)
             yield Judgement(rule.id, Verdict.FAIL, f"{subject}: {check}", cause, reader=version)
 
@@ -134,16 +134,16 @@ def _unasked(rule: RuleEntry, check: str, note: str, version: str, peers: _Peers
     subject, lack = f"{peers.name} in torch-{version}: {check}", LACKS.fullmatch(note)
     answer, (before, since) = peers.answer(check), peers.lost(check, version)
     if before:
-        text = f"{peers.name}: {check} cannot be asked of {since} ({note or 'it does not say why'}), though {before} answered it"
+        text = f"{peers.name}: {check} cannot be run in {since} ({note or 'it does not say why'}), but {before} ran it"
         return Judgement(rule.id, Verdict.FAIL, subject, Cause("lost", check, text), reader=version, at=since)
     if lack is None:
-        text = f"{subject} was not asked, and does not say what the release lacks: {note or 'no reason'}"
+        text = f"{subject} was not run, and does not say what the release lacks: {note or 'no reason'}"
         return Judgement(rule.id, Verdict.NOT_CHECKED, subject, Cause("no reason", check, text), reader=version)
     if witness := peers.witness(lack["what"], version):
-        text = f"{subject}: {note}, but {witness}, which needs it, was answered"
+        text = f"{subject}: {note}, but {witness}, which needs it, was run"
         return Judgement(rule.id, Verdict.FAIL, subject, Cause("contradiction", check, text), reader=version)
     if not answer:
-        text = f"{peers.name}: no release that was asked answers {check}: each lacks something, such as {lack['what']}"
+        text = f"{peers.name}: no release runs {check}: each lacks something, such as {lack['what']}"
         return Judgement(rule.id, Verdict.NOT_CHECKED, subject, Cause("asked nowhere", check, text), reader=version)
-    text = f"{peers.name}: {lack['what']} is not there yet; {answer} can be asked"
+    text = f"{peers.name}: {lack['what']} is not available yet; {answer} can be run"
     return Judgement(rule.id, Verdict.NO_PROMISE, subject, Cause("lacks", lack["what"], text), reader=version)

@@ -66,7 +66,7 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
     names = {recipe.name for recipe in evidence.corpus.recipes}
     for entry in evidence.corpus.entries:
         if entry.recipe not in names and entry.release != SYNTHETIC:
-            text = f"{entry.id}: its recipe is no longer there"
+            text = f"{entry.id}: its recipe no longer exists"
             yield Judgement(rule.id, Verdict.FAIL, entry.id, Cause("no recipe", entry.recipe, text))
 
 
@@ -79,7 +79,7 @@ def _wrong(evidence: Evidence, recipe: Recipe, release: CalendarRelease, subject
     writable = release.parsed in recipe.writers
     entry = evidence.corpus.fixtures.get(subject) or evidence.corpus.not_writable.get(subject)
     if entry is None:
-        return "not produced", f"the manifest says neither what was written nor why not; {_session(release)}"
+        return "not produced", f"the manifest lists neither an archive nor a reason for its absence; {_session(release)}"
     if entry.recipe_sha256 != recipe.sha256:
         return "recipe changed", "the recipe is not the one that was run"
     if subject in evidence.corpus.fixtures and not writable:

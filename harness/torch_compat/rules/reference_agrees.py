@@ -106,7 +106,7 @@ def agreement(evidence: Evidence, fixture: Fixture, own: Observation, now: Obser
     if writer in DEAD or (writer is Outcome.SAME and fixture.golden.keys() & DEAD):
         if _dies_alike(own, now):
             return Verdict.PASS, writer, ""
-        return Verdict.NO_PROMISE, "died", "the writer itself comes to no one end"
+        return Verdict.NO_PROMISE, "died", "the writer itself has no reproducible outcome"
     if outcome in DEAD:
         return Verdict.FAIL, outcome, f"{now.signal or 'no end'} in the reference reader"
     if own.result == now.result == "same":
@@ -143,9 +143,9 @@ def _in_words(apart: Observation, own: Observation) -> str:
         return f"{apart.result}, but not by its writer: {headline(apart.errors[-1]['message'])}"
     if apart.result == "relaxed":
         said = f": {headline(own.errors[-1]['message'])}" if own.errors else ""
-        return f"gives a value where its writer gives none{said}"
+        return f"returns a value, but its writer does not{said}"
     first = next((one for one in apart.differences if one.kind not in {"raised", "relaxed", "strides"}), None)
     if first is None:
-        return "does not end as in its writer"
+        return "ends differently than in its writer"
     expected, got = first.facts.get("expected"), first.facts.get("got")
     return f"{first.kind} {got} instead of {expected} ({first.dtype or 'no tensor'}) in {first.where}"

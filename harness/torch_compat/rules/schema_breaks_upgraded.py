@@ -63,7 +63,9 @@ def _judgement(evidence: Evidence, rule: RuleEntry, pair: Pair, one: Break) -> J
     name = one.operator.partition(".")[0]
     if one.what == UNKNOWN:
         gap = evidence.policy.operator_gaps.get(pair.newer)
-        text = f"{pair.newer}: not known whether it has what the release before has: {gap.because if gap else one.reason}"
+        text = (
+            f"{pair.newer}: unknown whether it has everything that the previous release has: {gap.because if gap else one.reason}"
+        )
         verdict = Verdict.EXPECTED if gap else Verdict.NOT_CHECKED
         return Judgement(rule.id, verdict, subject, Cause(one.what, "operators", text), reader=pair.newer, at=pair.newer)
     if not one.known:

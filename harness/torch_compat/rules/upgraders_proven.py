@@ -123,11 +123,11 @@ def _missing(evidence: Evidence, one: Upgrader, found: RecordedProof | None) -> 
     if found.stated != stated_digest(one.operator, one.first, one.bump, one.old_schema, one.body, one.old or ""):
         return f"its recorded proof is of another operator, range, schema, body or old release: {command}"
     if any(list(bounds) != found.tolerances.get(dtype) for dtype, bounds in _tolerances(evidence).items()):
-        return f"its recorded proof is by other tolerances than those of today: {command}"
+        return f"its recorded proof uses different tolerances than the policy: {command}"
     if found.calls.get("changed", 0) and not found.examples:
         return f"its recorded proof has changed calls without a counterexample: {command}"
     if not found.checked or found.calls.get("unsupported"):
-        return f"the reference reader cannot answer {found.calls.get('unsupported', 0)} of its calls, and no release was asked: {command}"
+        return f"the reference reader cannot answer {found.calls.get('unsupported', 0)} of its calls, and no release was run: {command}"
     if one.since is not None and not found.confirmed:
         return f"no releases answered on both sides: {command}"
     return ""
@@ -144,7 +144,7 @@ def _tolerances(evidence: Evidence) -> dict[str, tuple[float, float]]:
 def _obligations(rule: RuleEntry, one: Upgrader, found: RecordedProof) -> Iterator[Judgement]:
     """What was found of the body by those who answered."""
     wrong = [f"{each.of}: {each.found}" for each in found.of("compiles") if each.found]
-    unasked = "" if found.of("compiles") else "no reader was asked to compile its body"
+    unasked = "" if found.of("compiles") else "no reader has compiled its body"
     yield _said(
         rule, "compiles", one.id, "; ".join(wrong) or unasked, verdict=Verdict.FAIL if wrong else Verdict.NOT_CHECKED, one=one
     )
@@ -203,7 +203,7 @@ def _body(evidence: Evidence, rule: RuleEntry, one: Upgrader) -> Iterator[Judgem
         text = "its body is the old call itself: write it with operators that do not change" if itself else ""
         yield _said(rule, "body", one.id, text, one=one)
     if evidence.operators is None or not evidence.operators.schemas.releases:
-        yield _said(rule, "calls", one.id, "nothing is recorded of operators", verdict=Verdict.NOT_CHECKED, one=one)
+        yield _said(rule, "calls", one.id, "there are no records of operators", verdict=Verdict.NOT_CHECKED, one=one)
         return
     schemas = evidence.operators.schemas
     releases = [
@@ -229,7 +229,7 @@ def _old(evidence: Evidence, rule: RuleEntry, one: Upgrader) -> Iterator[Judgeme
     if one.old is None:
         bumped = _bumped(evidence, one)
         if schemas is None or bumped not in evidence.rank:
-            text = f"not known which releases came before file format {one.bump}, or nothing is recorded of their operators"
+            text = f"not known which releases came before file format {one.bump}, or there are no records of their operators"
             yield _said(rule, "no old release", one.id, text, verdict=Verdict.NOT_CHECKED, one=one)
             return
         having = [
@@ -237,12 +237,12 @@ def _old(evidence: Evidence, rule: RuleEntry, one: Upgrader) -> Iterator[Judgeme
             for release in schemas.releases
             if evidence.rank.get(release, ABSENT) < evidence.rank[bumped] and _of(evidence, one.operator, release)
         ]
-        text = f"states no release that computed the old way, but {having[-1]} has {one.operator}" if having else ""
+        text = f"states no release with the old behavior, but {having[-1]} has {one.operator}" if having else ""
         yield _said(rule, "no old release", one.id, text, one=one)
         return
     bumped = _bumped(evidence, one)
     late = bumped in evidence.rank and evidence.rank.get(one.old, ABSENT) >= evidence.rank[bumped]
-    text = f"torch {one.old} reads file format {one.bump}, so it does not compute the old way" if late else ""
+    text = f"torch {one.old} reads file format {one.bump}, so it does not have the old behavior" if late else ""
     yield _said(rule, "old release", one.id, text, one=one)
     if one.since is None:
         real = _of(evidence, one.operator, one.old)

@@ -44,7 +44,7 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
     known = {entry.label for entry in evidence.policy.formats}
     for label, witness in sorted(written.items()):
         if label not in known and label.partition(" ")[0] in kinds:
-            text = f"{witness} has {label}, which the policy does not know"
+            text = f"{witness} has {label}, which is not in the policy"
             yield Judgement(rule.id, Verdict.FAIL, label, Cause("unknown version", label, text))
 
 

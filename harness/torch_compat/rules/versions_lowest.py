@@ -76,7 +76,7 @@ def _judgement(rule: RuleEntry, fixture: Fixture, stated: int, plain: int, raisi
         return Judgement(rule.id, Verdict.PASS, fixture.id)
     where = f"{fixture.family} archives of torch {fixture.release} state file format {stated}"
     if stated > needed:
-        text = f"{where} where {needed} is enough: older readers refuse them without need"
+        text = f"{where}, but {needed} is enough: older readers refuse them unnecessarily"
         what = "bumped"
     else:
         operators = [operator for operator, version in raising.items() if version > stated]

@@ -60,11 +60,11 @@ def _wrong(evidence: Evidence, waiver: Waiver, waiving: Waiving, gone: list[Cell
     if covered.shared:
         return "overlapping", f"covers cells that {', '.join(sorted(covered.shared))} covers as well"
     if (gone or corners) and waiving.later:
-        return _LATER, "is for what had not happened by that day"
+        return _LATER, "is for a failure that had not happened by that day"
     if not (covered.count or covered.failing or covered.seen):
-        return "unused", "covers nothing: nothing that fails is what it is for"
+        return "unused", "covers nothing: it matches no failure"
     if gone:
-        return "ended", f"is for {_cells(gone)}, which do not fail, or not so: say in it where it ends, then {ACCEPT}"
+        return "ended", f"is for {_cells(gone)}, which do not fail, or fail differently: narrow the waiver, then {ACCEPT}"
     missing = [] if evidence.policy.accepted is None else _missing(waiving, waiver.id, evidence)
     if missing:
         return "ended", f"is for {', '.join(missing)}, which do not fail: {ACCEPT}"

@@ -58,14 +58,14 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
                 if refused and one.outcome is Outcome.REFUSED:
                     yield judge_cells(rule, one, Verdict.PASS)
                 elif refused and one.loaded:
-                    text = f"{one.fixture.recipe}: loaded, though what it names is not on the lists of the release"
+                    text = f"{one.fixture.recipe}: loaded, although it references names that are not on the release's lists"
                     failed = judge_cells(rule, one, Verdict.FAIL)
                     yield replace(failed, cause=Cause("taken", one.fixture.recipe, text))
                 elif not refused and one.direction not in ELSEWHERE and _by_unpickler(evidence, one.outcome, one.message):
                     for same, old in told_apart(one, aged.get(one.fixture.id, 0)):
                         yield judge_cells(rule, same, Verdict.PASS if old else Verdict.FAIL)
     for name in sorted(unpredicted):
-        text = "what releases say to it under weights_only is not worked out: `nox -s generate`"
+        text = "how releases handle it under weights_only is not computed yet: `nox -s generate`"
         yield Judgement(rule.id, Verdict.NOT_CHECKED, name, Cause("no prediction", name, text))
 
 

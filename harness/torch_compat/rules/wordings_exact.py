@@ -68,7 +68,7 @@ def notes(evidence: Evidence, rule: RuleEntry) -> Iterator[str]:
                 passed[name] += cells.count
     if total:
         each = ", ".join(f"{name} {count:,}" for name, count in sorted(passed.items()))
-        yield f"{rule.id}: {total:,} cells pass since a wording says that what the reader raises is what the writer raised: {each}"
+        yield f"{rule.id}: {total:,} cells pass because a wording treats the errors of reader and writer as equal: {each}"
 
 
 def _unused(wording: KnownMessage, used: set[int]) -> Iterator[tuple[str, str]]:

@@ -129,7 +129,7 @@ class Border:
     def _wrong(self, which: str, value: Any) -> Raised:
         said = f"{self.name}(): {which} is a {type(value).__name__}"
         of = " of values" if value.__class__ in LISTS else ""
-        return Raised(f"{said}{of} that it does not take", code="RuntimeError")
+        return Raised(f"{said}{of} that it does not accept", code="RuntimeError")
 
 
 def fits(value: Any, place: Place) -> bool:

@@ -164,7 +164,7 @@ def numbered(code: int) -> Dtype:
     """
     found = _BY_CODE.get(code)
     if found is None:
-        raise Raised(f"there is no dtype of number {code}", code="RuntimeError")
+        raise Raised(f"there is no dtype with the number {code}", code="RuntimeError")
     return found
 
 

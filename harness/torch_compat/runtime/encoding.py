@@ -40,11 +40,16 @@ __all__ = ["Decoder", "Encoder", "death", "module_state", "perform"]
 
 
 class Encoder:
-    """Encodes values that belong together, so that storages shared between any of them are seen."""
+    """Encodes values that belong together, so that storages shared between any of them are seen.
 
-    def __init__(self, *, named_tuples: str = "torch._jit_internal") -> None:
+    Parameters:
+        enumerations: whether members of enumerations are shown. Releases refuse to give them to a Python that has not imported their class.
+    """
+
+    def __init__(self, *, named_tuples: str = "torch._jit_internal", enumerations: bool = True) -> None:
         self.storages: dict[int, int] = {}
         self.named_tuples = named_tuples
+        self.enumerations = enumerations
         self._kept: list[Any] = []
         self._budget = Budget()
 
@@ -68,7 +73,7 @@ class Encoder:
         if kind in {list, tuple, dict}:
             self._budget.take(len(value))
         if below > DEEPEST:
-            raise Raised(f"the program gives values that are nested too deeply: more than {DEEPEST} levels", code="too-deep")
+            raise Raised(f"the program returns values that are nested too deeply: more than {DEEPEST} levels", code="too-deep")
         if kind is list:
             return [self.encode(item, below) for item in value]
         if kind is tuple:
@@ -83,6 +88,11 @@ class Encoder:
             name = f"{value.module or self.named_tuples}.{value.qualified_name.rpartition('.')[2]}"
             return {"object": {"type": name, "state": [self.encode(item, below) for item in value]}}
         if kind is EnumMember:
+            if not self.enumerations:
+                raise Raised(
+                    f"Unknown reference to ScriptClass {value.qualified_name}. (Did you forget to import it?)",
+                    code="RuntimeError",
+                )
             return {"object": {"type": value.qualified_name, "state": value.a_name}}
         if isinstance(value, ScriptObject):
             state = {"dict": [[name[2:], self.encode(item, below)] for name, item in sorted(value.__dict__.items())]}
@@ -97,9 +107,7 @@ class Encoder:
 
     def _strided(self, array: np.ndarray[Any, Any], dtype: Dtype, *, requires_grad: bool) -> dict[str, Any]:
         if array.nbytes > MOST_SHOWN:
-            raise Raised(
-                f"the program gives a tensor of {array.nbytes} bytes; at most {MOST_SHOWN} are written down", code="too-large"
-            )
+            raise Raised(f"the program returns a tensor of {array.nbytes} bytes; the limit is {MOST_SHOWN}", code="too-large")
         body: dict[str, Any] = {
             "dtype": dtype.name,
             "shape": list(array.shape),
@@ -273,6 +281,48 @@ def _death(stage: str, error: DiesLoading | DiesCalled, met: dict[str, Behavior]
     return death(stage, error)
 
 
+LITE_METHODS = frozenset({"forward", "run_method", "find_method"})
+"""What Python reaches of a module of the lite interpreter by name."""
+OWN_METHODS = frozenset({"half", "float", "double", "bfloat16", "cpu", "eval", "children", "modules", "named_children", "share_memory", "extra_repr"})  # fmt: skip
+"""Methods without parameters that ``torch.nn.Module`` has itself, which a loaded program's methods of the same name never replace."""
+
+
+def _reached(family: str, method: str, args: tuple[Any, ...]) -> None:
+    """Refuse a call that does not come to the program in a release's Python.
+
+    Raises:
+        Raised: the method is not shown, is another one, or the types of the arguments cannot be inferred.
+    """
+    if family == "torchscript" and method in OWN_METHODS and args:
+        raise Raised(f"{method}() takes 1 positional argument but {len(args) + 1} were given", code="TypeError")
+    if family == "mobile":
+        if method not in LITE_METHODS:
+            raise Raised(f"'LiteScriptModule' object has no attribute '{method}'", code="AttributeError")
+        for one in args:
+            _inferred(one)
+
+
+def _inferred(value: Any) -> Any:
+    """The type of an argument as the lite interpreter infers it from the value alone.
+
+    Raises:
+        Raised: nothing says what a container holds, or its items are of several types.
+    """
+    kind = value.__class__
+    if kind is tuple:
+        return (tuple, *map(_inferred, value))
+    if kind is dict:
+        if not value:
+            raise Raised("Dictionary inputs must have entries", code="RuntimeError")
+        return (dict, *{(_inferred(key), _inferred(item)) for key, item in value.items()})
+    if kind is list:
+        types = {_inferred(one) for one in value}
+        if len(types) != 1:
+            raise Raised(f"Tracer cannot infer type of {'[]' if not value else 'a list of several types'}", code="RuntimeError")
+        return (list, *types)
+    return kind
+
+
 def perform(
     path: Path | Archive,
     family: str,
@@ -312,8 +362,9 @@ def perform(
         for turn in ("first", "second"):
             try:
                 args = Decoder(known.release).decode({"tuple": call["args"]})
+                _reached(family, call["method"], args)
                 value = module.run(call["method"], args)
-                together = Encoder(named_tuples=names)
+                together = Encoder(named_tuples=names, enumerations=False)
                 said[turn] = {"value": together.encode(value), "inputs": [together.encode(arg) for arg in args]}
             except DiesCalled as error:
                 return _death("call", error, met)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch_compat.operators.dtypes import CALLED, taken
 from torch_compat.operators.halves import COMPUTES, EMPTY, refuses, said
+from torch_compat.releases.release import Release
 from torch_compat.releases.sets import ReleaseSet
 from torch_compat.runtime.dtypes import BFLOAT16, DTYPES, FLOAT16, as_dtype
 from torch_compat.runtime.registration import OUTS
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
     from torch_compat.errors import Raised
     from torch_compat.operators.dtypes import Taken
-    from torch_compat.releases.release import Release
 
 __all__ = ["guarded"]
 
@@ -29,9 +29,8 @@ BY_PLACE = dict.fromkeys(
 )
 """Where the dtype of a call stands that is not given by name."""
 NAMES = {FLOAT16.array: "float16", BFLOAT16.array: "bfloat16"}
-BY_BOUNDS = frozenset({"aten::clamp_max", "aten::clamp_min", "aten::clip"})
 BOUNDED = (2, 2, 2)
-"""Operators that were asked with numbers for bounds; with tensors they are the clamp that was asked with tensors of so many dimensions."""
+"""Of how many dimensions the tensors are with which clamp was asked to bound a tensor."""
 UNLESS = {"aten::kl_div": "log_target"}
 """Flags of operators that take a call past the kernel which was asked."""
 INTO_OUT = {"aten::adaptive_avg_pool2d": "aten::_adaptive_avg_pool2d"}
@@ -40,11 +39,21 @@ ALONE = {
     f"aten::{name}": ReleaseSet.parse(releases)
     for releases, names in {
         "..": ("mode", "max", "min"), "1.2.0..": ("kthvalue",), "1.6.0..": ("sort", "argmin", "argmax"), "1.9.0..": ("cumsum", "cumprod"),
-        "1.2.0..<1.8.0": ("median", "nanmedian"),
+        "1.2.0..<1.8.0": ("median", "nanmedian"), "1.5.0..<2.1.0": ("cummax", "cummin"),
     }.items()
     for name in names
 }  # fmt: skip
 """Operators that copy the only element of a tensor without dimensions, of whichever type, with the releases that do."""
+DROPOUTS = frozenset(
+    f"aten::{name}{form}"
+    for name in ("dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout")
+    for form in ("", "_")
+)
+"""Operators that were asked to draw; where they draw nothing, they multiply by one or by zero, or give what they are given."""
+BOUND_BY_TENSORS = frozenset(f"aten::{name}{form}" for name in ("clamp", "clamp_max", "clamp_min", "clip") for form in ("", "_"))
+"""Operators that were asked with numbers, which another kernel takes."""
+ONE_BOUND = Release("1.12.0")
+"""From here on one tensor bounds as maximum and minimum do, which take every type."""
 OTHERS = {DTYPES[name].array: name for name in CALLED if DTYPES[name].numpy is not None}
 
 
@@ -63,7 +72,11 @@ def guarded(name: str, call: Callable[..., Any], horizon: Release, *, lists: boo
     }
     by_first = name not in BY_PLACE and (others is None or 0 in others.places)
 
+    drops = name in DROPOUTS
+
     def guard(*args: Any, **keywords: Any) -> Any:
+        if drops and len(args) > 2 and (not args[2] or args[1] in {0, 1}):
+            return call(*args, **keywords)
         first = args[0] if args else None
         plain = first.__class__ is Tensor and first.array.dtype not in refused and first.array.dtype.kind != "b"
         if plain and by_first and "dtype" not in keywords:  # nearly every call
@@ -72,7 +85,7 @@ def guarded(name: str, call: Callable[..., Any], horizon: Release, *, lists: boo
             return call(*args, **keywords)
         error = _refusal(name, args, keywords, horizon) if floats else None
         if error is None and others is not None:
-            error = _refusal_of_others(others, args, keywords)
+            error = _refusal_of_others(others, args, keywords, horizon)
         if error is None:
             return call(*args, **keywords)
         if not writes and "out" not in keywords:
@@ -82,7 +95,7 @@ def guarded(name: str, call: Callable[..., Any], horizon: Release, *, lists: boo
     return guard
 
 
-def _refusal_of_others(others: Taken, args: tuple[Any, ...], keywords: dict[str, Any]) -> Raised | None:
+def _refusal_of_others(others: Taken, args: tuple[Any, ...], keywords: dict[str, Any], horizon: Release) -> Raised | None:
     """The error of a call whose data are all of one dtype, which is no float, and have elements."""
     computed = _computed(others.name, args, keywords)
     if computed is not None and others.name not in BY_PLACE:
@@ -91,6 +104,12 @@ def _refusal_of_others(others: Taken, args: tuple[Any, ...], keywords: dict[str,
         *_tensors(args[place] for place in others.places if place < len(args)),
         *_tensors(value for word, value in keywords.items() if word not in OUTS),
     ]
+    if others.name in BOUND_BY_TENSORS and any(
+        one.__class__ is Tensor for one in (*args[1:], keywords.get("min"), keywords.get("max"))
+    ):
+        return None
+    if _is_alone(others.name, given, horizon):
+        return None
     kinds = {computed or one.array.dtype for one in given}
     if len(kinds) != 1 or (dtype := OTHERS.get(kinds.pop())) is None or any(not one.array.size for one in given):
         return None
@@ -117,20 +136,28 @@ def _refusal(name: str, args: tuple[Any, ...], keywords: dict[str, Any], horizon
     given = [
         one for one in _tensors((*args, *keywords.values())) if computed is not None or one.dtype.category >= FLOAT16.category
     ]
-    if name in ALONE and len(given) == 1 and not given[0].array.ndim and horizon in ALONE[name]:
+    if _is_alone(name, given, horizon):
         return None
     kinds = {computed or one.array.dtype for one in given}
     if len(kinds) != 1 or (dtype := NAMES.get(kinds.pop())) is None:
         return None  # of several dtypes, releases compute in the one that they have together, or refuse them for that
     empty = EMPTY if any(one.array.size == 0 for one in given) else ""
     ranks = tuple(one.array.ndim for one in given)
-    if len(given) > 1 and name.rstrip("_") in BY_BOUNDS:
+    if len(given) > 1 and name in BOUND_BY_TENSORS:
+        if horizon >= ONE_BOUND and sum(one.__class__ is Tensor for one in args) == 2:
+            return None
         name, ranks = "aten::clamp", BOUNDED
     told = said(name, dtype + empty, ranks, len(args), horizon)
     if told is None or told == COMPUTES or told.startswith(DIED):
         return None
     kind, _, message = told.partition(": ")
     return raised(kind, message)
+
+
+def _is_alone(name: str, given: list[Tensor], horizon: Release) -> bool:
+    """Whether a call copies the only element of its tensor."""
+    name = name.removesuffix("_")
+    return name in ALONE and len(given) == 1 and not given[0].array.ndim and horizon in ALONE[name]
 
 
 def _computed(name: str, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:

@@ -28,6 +28,7 @@ from torch_compat.errors import Raised, Unsupported
 from torch_compat.releases.release import Release
 from torch_compat.runtime import registration
 from torch_compat.runtime.border import INTERNAL, Border
+from torch_compat.runtime.iterated import arranging
 from torch_compat.runtime.limits import meter
 from torch_compat.runtime.operators._common import into
 from torch_compat.runtime.registration import OUTS, Grad, grad, operator
@@ -269,6 +270,7 @@ def _bordered(function: Callable[..., Any], kind: str, name: str, horizon: Relea
     part = name if name in {"unbind", "chunk", "split", "split_with_sizes", "tensor_split"} else ""
     places, most = border.places, len(border.places)
     outs = names | getattr(function, "outs", frozenset())
+    arrange = arranging(name, horizon)
 
     def call(*args: Any, **keywords: Any) -> Any:
         requires = False
@@ -302,6 +304,8 @@ def _bordered(function: Callable[..., Any], kind: str, name: str, horizon: Relea
             result = _given(function, names, args, keywords)
         else:
             result = function(*args)
+        if arrange is not None:
+            arrange(result, args, keywords)
         if requires and tracks and grad.enabled:
             first = args[0] if args else None
             if first.__class__ is Tensor and first.requires_grad:

@@ -45,8 +45,10 @@ DEEPEST = 200  # classes that are attributes of one another
 def explanation(slip: Behavior, who: str) -> str:
     """What a person is told who asked a reader of this horizon."""
     if slip.outcome == "unstable":
-        return f"the release that {who} stands for comes to no one end here, and may die ({slip.signal}): {slip.because}"
-    end = f"dies here ({slip.signal})" if slip.signal else "comes to no end here"
+        return (
+            f"the release that {who} stands for has no reproducible outcome here, and may crash ({slip.signal}): {slip.because}"
+        )
+    end = f"crashes here ({slip.signal})" if slip.signal else "does not finish here"
     return f"the release that {who} stands for {end}: {slip.because}"
 
 

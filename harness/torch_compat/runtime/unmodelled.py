@@ -29,6 +29,8 @@ __all__ = ["ENTRIES", "UnmodelledCalls", "checked", "entries_of"]
 Calls = tuple[Any, ...]
 VECTORS: Final = 64
 """Bytes of a tensor from which on a loop of ATen works with vectors: two of 256 bits."""
+EXPONENT: Final = 88.0
+"""The negative of a number, about, from which on down the exponential of its negative overflows in 32 bits."""
 CODES: Final = frozenset(one.code for one in DTYPES.values())
 
 
@@ -364,113 +366,164 @@ def _without_dimensions(args: Calls, _keywords: dict[str, Any]) -> bool:
     return array is not None and not array.ndim
 
 
+def _norm_of_nothing(args: Calls, keywords: dict[str, Any]) -> bool:
+    """The greatest or the least of nothing, or a negative power."""
+    power = keywords.get("p", next((one for one in args if one.__class__ in {int, float}), 2))
+    return _empty(args, keywords) and (power == math.inf or power < 0)
+
+
+def _half_power_overflows(args: Calls, keywords: dict[str, Any]) -> bool:
+    """Halves whose powers have a sum that no half holds."""
+    arrays = [one.array for one in args if one.__class__ is Tensor and one.array.dtype == FLOAT16.array and one.array.size]
+    power: Any = next((keywords[name] for name in ("p", "ord", "pow", "norm_type") if name in keywords), None)
+    power = next((one for one in args if one.__class__ in {int, float}), 2) if power is None else power
+    if not arrays or not 0 < power < math.inf:
+        return False
+    with np.errstate(all="ignore"):
+        most = sum(float(np.abs(one.astype(np.float64)).max()) for one in arrays[:2])
+        return bool(np.float64(most) ** power * max(one.size for one in arrays) > np.finfo(np.float16).max)
+
+
+def _gate_overflows(args: Calls, keywords: dict[str, Any]) -> bool:
+    """Of float32, as many as a vector has, with a gate so far below zero that its exponential overflows."""
+    array = _first(args)
+    dim: Any = keywords.get("dim", args[1] if len(args) > 1 else -1)
+    if (
+        array is None
+        or array.dtype != np.float32
+        or not array.ndim
+        or not -array.ndim <= dim < array.ndim
+        or array.nbytes < VECTORS
+    ):
+        return False
+    gate = np.split(array, [array.shape[dim] // 2], axis=dim)[1]
+    return bool((gate < -EXPONENT).any())
+
+
+def _list_with_bfloat16(args: Calls, _keywords: dict[str, Any]) -> bool:
+    """A list of tensors of bfloat16 and of another type."""
+    found = args[0] if args and args[0].__class__ is list else []
+    kinds = {one.array.dtype for one in found if one.__class__ is Tensor}
+    return BFLOAT16.array in kinds and len(kinds) > 1
+
+
 def _entry(operators: str, releases: str, applies: Any, reason: str) -> UnmodelledCalls:
     return UnmodelledCalls(operators, ReleaseSet.parse(releases), applies, reason)
 
 
 ENTRIES: Final = (
     _entry("(eq|ne|lt|le|gt|ge|not_equal|less|less_equal|greater|greater_equal)_", "1.3.0..<1.6.0", _longs_with_float,
-           "compares integers of 64 bits in place with a float, where 1.3 to 1.5 read those of float32 and what lies behind them"),
-    _entry("__i?lshift__|bitwise_left_shift_?", "..<2.1.0", _negative_count, "shifts by a negative number, of which C++ defines nothing"),
-    _entry("__i?rshift__|bitwise_right_shift_?", "..<1.7.0", _negative_count, "shifts by a negative number, of which C++ defines nothing"),
-    _entry("take", "1.8.0..<1.9.0", lambda args, _: len(args) > 1 and _gaps(args[1]), "reads the gaps of indices that are a view"),
-    _entry("addr_?", "1.7.0..<1.8.0", lambda _, keywords: keywords.get("beta", 1) == 0, "takes no account of the shape of what it adds nothing of"),
-    _entry("amax|amin", "1.9.0..<1.12.0", _empty_whole, "gives the largest of nothing: memory that nobody wrote"),
-    _entry("tensordot", "1.8.0..<1.9.0", lambda _, keywords: "out" in keywords, "gives nothing in out="),
-    _entry("norm_except_dim", "1.6.0..<1.8.0", _is_complex, "takes the norm of complex numbers in a type that varies with the release"),
-    _entry("not_equal_|ne_|eq_", "1.6.0..<2.1.0", _is_complex, "overwrites complex numbers with what compares them"),
-    _entry("grid_sampler(_2d)?", "..<1.8.0", _points_by_cubes, "samples by cubic polynomials, which came with 1.8: memory that nobody wrote"),
+           "compares int64 values with a float in place: 1.3 to 1.5 read float32 values, past the end of the tensor"),
+    _entry("__i?lshift__|bitwise_left_shift_?", "..<2.1.0", _negative_count, "shifts by a negative number, which is undefined in C++"),
+    _entry("__i?rshift__|bitwise_right_shift_?", "..<1.7.0", _negative_count, "shifts by a negative number, which is undefined in C++"),
+    _entry("take", "1.8.0..<1.9.0", lambda args, _: len(args) > 1 and _gaps(args[1]), "reads the memory between the elements of non-contiguous indices"),
+    _entry("addr_?", "1.7.0..<1.8.0", lambda _, keywords: keywords.get("beta", 1) == 0, "ignores the shape of an operand that is multiplied by zero"),
+    _entry("amax|amin", "1.9.0..<1.12.0", _empty_whole, "returns the maximum of no elements: uninitialized memory"),
+    _entry("tensordot", "1.8.0..<1.9.0", lambda _, keywords: "out" in keywords, "does not write to out="),
+    _entry("norm_except_dim", "1.6.0..<1.8.0", _is_complex, "computes the norm of complex numbers in a dtype that depends on the release"),
+    _entry("not_equal_|ne_|eq_", "1.6.0..<2.1.0", _is_complex, "overwrites complex numbers with the result of a comparison"),
+    _entry("grid_sampler(_2d)?", "..<1.8.0", _points_by_cubes, "uses bicubic sampling, which was added in 1.8: uninitialized memory"),
     _entry("elu_", "..<1.2.0", lambda args, keywords: keywords.get("input_scale", args[3] if len(args) > 3 else 1) != 1,
-           "in place, multiplies what is positive by the scale of the input, too"),
-    _entry("masked_scatter_?", "1.8.0..<2.1.0", lambda args, _: _in_another_order(args), "takes elements in the order of the memory that they go to"),
+           "in place, also multiplies positive elements by the scale of the input"),
+    _entry("masked_scatter_?", "1.8.0..<2.1.0", lambda args, _: _in_another_order(args), "reads elements in the memory order of the destination"),
     _entry("hardtanh_?", "..<1.5.0", lambda args, _: any(one.__class__ is float and math.isnan(one) for one in args[1:]),
-           "is bounded by what is not a number"),
+           "has a bound that is NaN"),
     _entry("nll_loss", "..<1.4.0", lambda args, _: len(args) > 1 and args[1].__class__ is Tensor and not args[1].array.ndim,
-           "takes a class without dimensions, where a result has one or the call is refused"),
-    _entry("(sin|cos)_?", "..<1.2.0", _not_finite, "gives zero for what is not finite, but not always"),
-    _entry("stft", "1.0.0..", _not_finite, "transforms what is not finite: which parts of the result are NaN is a matter of how it is summed"),
-    _entry("pop", "..<1.4.0", lambda args, _: bool(args) and args[0].__class__ is dict, "gives the value of the key that comes next in a hash table"),
+           "accepts a 0-dim target, for which the result has one dimension or the call is refused"),
+    _entry("(sin|cos)_?", "..<1.2.0", _not_finite, "sometimes returns zero for non-finite values"),
+    _entry("stft", "1.0.0..", _not_finite, "transforms non-finite values: which elements of the result are NaN depends on the order of summation"),
+    _entry("pop", "..<1.4.0", lambda args, _: bool(args) and args[0].__class__ is dict, "returns the value of the next key in a hash table"),
     _entry("sorted", "..<1.5.0", lambda args, _: bool(args) and args[0].__class__ is list and any(one.__class__ is Tensor for one in args[0]),
-           "sorts tensors, and the list that it is given with them"),
-    _entry("index_put", "1.6.0..<1.13.0", lambda args, _: bool(args) and _gaps(args[0]), "writes into the tensor that is to stay as it is, where it is a view with gaps"),
+           "sorts tensors, and also the list that is passed to it"),
+    _entry("index_put", "1.6.0..<1.13.0", lambda args, _: bool(args) and _gaps(args[0]), "writes to an input that must not change, if it is not contiguous"),
     _entry("norm", "1.8.0..<2.1.0", lambda args, keywords: _is_complex(args, keywords) and keywords.get("dtype") is not None,
-           "takes the norm of complex numbers in another type: memory that nobody wrote"),
-    _entry("norm", "1.8.0..<2.1.0", _into_another_type, "writes a norm in one type into out= of another: memory that nobody wrote, or other roundings"),
-    _entry("aminmax", "1.10.0..<2.1.0", _kept_of_one, "keeps a dimension of a tensor without dimensions"),
-    _entry("nanmean", "1.10.0..<2.13.0", _whole_dtype, "takes a mean in a type of integers"),
-    _entry("cosine_similarity", "1.12.0..<2.1.0", _any_whole, "divides integers by their length in their own type"),
+           "computes the norm of complex numbers in a different dtype: uninitialized memory"),
+    _entry("norm", "1.8.0..<2.1.0", _into_another_type, "writes a norm of one dtype to out= of another dtype: uninitialized memory, or different rounding"),
+    _entry("aminmax", "1.10.0..<2.1.0", _kept_of_one, "keeps a dimension of a 0-dim tensor"),
+    _entry("nanmean", "1.10.0..<2.13.0", _whole_dtype, "computes a mean in an integer dtype"),
+    _entry("cosine_similarity", "1.12.0..<2.1.0", _any_whole, "divides integers by their norm in their own dtype"),
+    _entry("norm|linalg_vector_norm|linalg_norm|frobenius_norm|norm_except_dim|dist|renorm_?", "1.8.0..<2.1.0", _half_power_overflows,
+           "adds powers of float16 values in float16, which overflow"),
+    _entry("norm", "..<1.2.0", _norm_of_nothing, "computes the minimum of no elements, which is infinite for some overloads"),
+    _entry("dist", "..<1.5.0", _norm_of_nothing, "computes the maximum of no elements, which starts at -1"),
+    _entry("glu", "..<1.5.0", _gate_overflows, "computes a vectorized exponential that is clamped at 88.4"),
+    _entry("glu", "1.5.0..<1.6.0", _out_of_another_type, "computes in the dtype of out="),
+    _entry("sort", "1.11.0..<1.12.0", lambda _, keywords: isinstance(out := keywords.get("indices"), Tensor) and out.array.dtype != np.int64,
+           "writes indices to a tensor of another dtype: uninitialized memory"),
+    _entry("linalg_norm", "1.8.0..<1.12.0", _whole_dtype, "computes a norm in an integer dtype"),
+    _entry("_?(cat|stack)", "1.6.0..<1.7.0", _list_with_bfloat16, "has no common dtype for bfloat16 and another dtype"),
     _entry("native_dropout", "1.11.0..<1.12.0", lambda args, _: len(args) > 2 and (args[2] is False or args[1] in {0, 1}),
-           "gives a mask of floats where nothing is dropped, or everything"),
+           "returns a float mask if nothing or everything is dropped"),
     _entry("sym_size", "1.13.0..<2.1.0", lambda args, _: len(args) > 1 and args[1].__class__ is int and args[1] < 0,
-           "counts a dimension from the end, and reads memory in front of the sizes"),
-    _entry("view_copy", "1.12.0..<2.0.0", lambda _, keywords: "out" in keywords, "leaves out= of the shape and type that it was"),
-    _entry("hardtanh_?", "1.5.0..<1.8.0", _bounds_crossed, "has a lower bound above the upper one: which counts depends on the place of an element"),
-    _entry("(clamp|clip)_?", "1.3.0..<1.8.0", _limits_crossed, "has a lower bound above the upper one: which counts depends on the place of an element"),
-    _entry("fmod_?", "1.5.0..", _quotient_overflows, "divides by so little that no number holds the quotient, which is NaN within vectors"),
-    _entry("remainder_?", "1.6.0..", _quotient_overflows, "divides by so little that no number holds the quotient, which is NaN within vectors"),
-    _entry("index_fill_", "..<1.6.0", _slice_taken_for_transposed, "fills the memory behind the first element of a slice with gaps"),
-    _entry("index_fill", "1.4.0..<1.6.0", _slice_taken_for_transposed, "fills the memory behind the first element of a slice with gaps"),
-    _entry("zero_", "..<1.4.0", lambda args, _: _taken_for_transposed(_first(args)), "fills the memory behind the first element of a tensor with gaps"),
-    _entry("fill_", "..<1.2.0", lambda args, _: _taken_for_transposed(_first(args)), "fills the memory behind the first element of a tensor with gaps"),
-    _entry("upsample_bicubic2d", "..<1.8.0", _same_size, "keeps the size of several images, and writes the first alone"),
-    _entry("scatter_add_?|scatter_?", "..<1.3.0", _smaller_index, "reads places beyond its index"),
-    _entry("_weight_norm", "1.6.0..", _is_complex, "takes lengths of complex numbers, up to 1.11 in a type of its own, since then not beside real ones"),
+           "has a negative dimension, and reads memory before the sizes"),
+    _entry("view_copy", "1.12.0..<2.0.0", lambda _, keywords: "out" in keywords, "does not change the shape and dtype of out="),
+    _entry("hardtanh_?", "1.5.0..<1.8.0", _bounds_crossed, "has a lower bound above the upper bound: which of them applies depends on the position of an element"),
+    _entry("(clamp|clip)_?", "1.3.0..<1.8.0", _limits_crossed, "has a lower bound above the upper bound: which of them applies depends on the position of an element"),
+    _entry("fmod_?", "1.5.0..", _quotient_overflows, "divides by a value so small that the quotient overflows, which gives NaN in vectorized code"),
+    _entry("remainder_?", "1.6.0..", _quotient_overflows, "divides by a value so small that the quotient overflows, which gives NaN in vectorized code"),
+    _entry("index_fill_", "..<1.6.0", _slice_taken_for_transposed, "fills the memory after the first element of a non-contiguous slice"),
+    _entry("index_fill", "1.4.0..<1.6.0", _slice_taken_for_transposed, "fills the memory after the first element of a non-contiguous slice"),
+    _entry("zero_", "..<1.4.0", lambda args, _: _taken_for_transposed(_first(args)), "fills the memory after the first element of a non-contiguous tensor"),
+    _entry("fill_", "..<1.2.0", lambda args, _: _taken_for_transposed(_first(args)), "fills the memory after the first element of a non-contiguous tensor"),
+    _entry("upsample_bicubic2d", "..<1.8.0", _same_size, "keeps the size of several images, but writes only the first"),
+    _entry("scatter_add_?|scatter_?", "..<1.3.0", _smaller_index, "reads past the end of its index"),
+    _entry("_weight_norm", "1.6.0..", _is_complex, "accepts complex lengths: releases up to 1.11 use a different dtype, and newer releases refuse complex and real lengths together"),
     _entry("(add|sub|subtract|rsub|mul|multiply|div|divide|true_divide|pow|eq|ne|not_equal|result_type|addcmul|addcdiv|lerp)_?", "1.6.0..<1.12.0",
-           _wider_complex, "computes in the type of a complex number without dimensions"),
-    _entry("kthvalue|median", "..<1.1.0", _not_a_number, "compares NaN as C++ does, so that the order depends on where it stands"),
+           _wider_complex, "computes in the dtype of a 0-dim complex tensor"),
+    _entry("kthvalue|median", "..<1.1.0", _not_a_number, "compares NaN as C++ does, so the order depends on the position of NaN"),
     _entry("argmin|argmax", "1.5.0..<1.6.0", lambda args, keywords: _without_dimensions(args, keywords) and len(args) > 1 and args[1] is not None,
-           "looks along a dimension of a tensor without dimensions: memory that nobody wrote"),
-    _entry("cross_entropy_loss", "1.10.0..<1.11.0", _smoothed_beside_ignored, "divides the smoothed part by all targets, ignored ones included"),
-    _entry("result_type", "1.3.0..<1.7.0", _bfloat16_and_another, "has no type that bfloat16 and another one have together"),
+           "reduces a dimension of a 0-dim tensor: uninitialized memory"),
+    _entry("cross_entropy_loss", "1.10.0..<1.11.0", _smoothed_beside_ignored, "divides the smoothed part by the number of all targets, including ignored ones"),
+    _entry("result_type", "1.3.0..<1.7.0", _bfloat16_and_another, "has no common dtype for bfloat16 and another dtype"),
     _entry("nll_loss_forward", "..<1.4.0", lambda args, _: len(args) > 3 and args[3] == 0 and args[1].__class__ is Tensor and not args[1].array.ndim,
-           "takes a class without dimensions, where a result has one or the call is refused"),
-    _entry("cholesky_inverse", "1.6.0..", _complex_diagonal, "takes a root whose diagonal is not real, of which none exists"),
-    _entry("index", "1.13.0..<2.2.0", _out_of_another_type, "writes bytes of one type into out= of another"),
-    _entry("addcdiv_?", "1.13.0..", _complex_by_zero, "divides complex numbers by zero: which parts are NaN varies with release and form"),
-    _entry("(new_)?full|full_like|fill_?|masked_fill_?", "1.6.0..<2.4.0", _truth_filled_with_imaginary, "takes complex numbers without a real part for false"),
-    _entry("to|_to_copy|type_as|as_tensor|copy_|sum|prod", "1.6.0..<2.4.0", _truth_of_imaginary, "takes complex numbers without a real part for false"),
+           "accepts a 0-dim target, for which the result has one dimension or the call is refused"),
+    _entry("cholesky_inverse", "1.6.0..", _complex_diagonal, "takes a Cholesky factor whose diagonal is not real, which is impossible"),
+    _entry("index", "1.13.0..<2.2.0", _out_of_another_type, "writes bytes of one dtype to out= of another dtype"),
+    _entry("addcdiv_?", "1.13.0..", _complex_by_zero, "divides complex numbers by zero: which parts are NaN depends on the release and the form of the call"),
+    _entry("(new_)?full|full_like|fill_?|masked_fill_?", "1.6.0..<2.4.0", _truth_filled_with_imaginary, "treats complex numbers without a real part as false"),
+    _entry("to|_to_copy|type_as|as_tensor|copy_|sum|prod", "1.6.0..<2.4.0", _truth_of_imaginary, "treats complex numbers without a real part as false"),
     _entry("sort|argsort|msort", "1.6.0..<1.7.0", lambda args, _: _first(args) is not None and _first(args).dtype == FLOAT16.array
-           and bool(np.isnan(_first(args)).any()), "compares NaN as C++ does, so that the order depends on where it stands"),
+           and bool(np.isnan(_first(args)).any()), "compares NaN as C++ does, so the order depends on the position of NaN"),
     _entry("keys|values|items|popitem", "..<1.6.0", lambda args, _: bool(args) and args[0].__class__ is dict and any(one != one for one in args[0]),  # noqa: PLR0124
-           "looks for a key that is not a number, which is never found"),
-    _entry("linalg_eig", "..<2.1.0", lambda args, _: bool(args), "gives eigenvectors with the signs of its library"),
+           "looks up the key NaN, which is never found"),
+    _entry("linalg_eig", "..<2.1.0", lambda args, _: bool(args), "returns eigenvectors with library-specific signs"),
     _entry("batch_norm|native_batch_norm", "1.5.0..<1.6.0", lambda args, _: _in_another_order(args) and _first(args).ndim > 1 and _first(args).shape[1] == 1,
-           "normalizes one channel in the order of its memory"),
-    _entry("tensor", "1.6.0..<2.4.0", _truth_of_imaginary_numbers, "takes complex numbers without a real part for false"),
-    _entry("gather", "2.0.0..<2.1.0", _narrower_expanded_index, "takes rows of the width of an expanded index, where those of the tensor are wider"),
-    _entry("index_fill_?", "1.8.0..<1.9.0", _without_dimensions, "gives a tensor without dimensions one"),
-    _entry("isin", "1.10.0..<1.11.0", lambda args, _: any(map(_gaps, args[:2])), "reads the gaps of a tensor that is a view"),
-    _entry("scatter_reduce", "1.11.0..<1.12.0", lambda args, _: len(args) > 3 and args[3].__class__ is str, "reduces a tensor by itself, a form that only 1.11 has"),
-    _entry("ScalarImplicit", "1.6.0..<1.8.0", _is_complex, "gives the real part of a complex number"),
-    _entry("_local_scalar_dense", "1.6.0..<1.8.0", _is_complex, "makes an integer of a complex number, or refuses it"),
-    _entry("bin", "1.13.0..<2.8.0", lambda args, _: args[:1] == (-(1 << 63),), "writes the least integer, which has no absolute value"),
-    _entry("baddbmm", "1.11.0..<2.1.0", lambda _, keywords: keywords.get("beta", 1) == 0, "adds nothing of memory that nobody wrote, which may be NaN"),
-    _entry("argmin|argmax", "1.7.0..<1.10.0", _along_one, "looks along a dimension of one element, and leaves out= as it was"),
-    _entry("grid_sampler_2d|grid_sampler_3d", "..<1.12.0", _points_of_other_dimensions, "reads as many coordinates of a point as there are dimensions, whatever the point has"),
-    _entry("cholesky_solve", "..<1.7.0", _not_square, "solves by a matrix that is not square, where out= is given"),
-    _entry("kaiser_window", "1.10.0..<2.2.0", _halves, "computes in 16 bits step by step"),
-    _entry("adaptive_avg_pool2d|adaptive_avg_pool3d|adaptive_max_pool2d|adaptive_max_pool3d", "..<2.1.0", _one_size, "takes a list of one size, and reads the next beyond it"),
-    _entry("_local_scalar_dense", "..", _empty, "gives the number of a tensor without elements: memory of somebody else"),
+           "normalizes a single channel in memory order"),
+    _entry("tensor", "1.6.0..<2.4.0", _truth_of_imaginary_numbers, "treats complex numbers without a real part as false"),
+    _entry("gather", "2.0.0..<2.1.0", _narrower_expanded_index, "reads rows with the width of an expanded index, but the rows of the tensor are wider"),
+    _entry("index_fill_?", "1.8.0..<1.9.0", _without_dimensions, "adds a dimension to a 0-dim tensor"),
+    _entry("isin", "1.10.0..<1.11.0", lambda args, _: any(map(_gaps, args[:2])), "reads the memory between the elements of a non-contiguous tensor"),
+    _entry("scatter_reduce", "1.11.0..<1.12.0", lambda args, _: len(args) > 3 and args[3].__class__ is str, "reduces a tensor by itself, which only 1.11 supports"),
+    _entry("ScalarImplicit", "1.6.0..<1.8.0", _is_complex, "returns the real part of a complex number"),
+    _entry("_local_scalar_dense", "1.6.0..<1.8.0", _is_complex, "converts a complex number to an integer, or refuses it"),
+    _entry("bin", "1.13.0..<2.8.0", lambda args, _: args[:1] == (-(1 << 63),), "returns the smallest integer, which has no absolute value"),
+    _entry("baddbmm", "1.11.0..<2.1.0", lambda _, keywords: keywords.get("beta", 1) == 0, "multiplies uninitialized memory by zero, which may give NaN"),
+    _entry("argmin|argmax", "1.7.0..<1.10.0", _along_one, "reduces a dimension of size one, and does not write to out="),
+    _entry("grid_sampler_2d|grid_sampler_3d", "..<1.12.0", _points_of_other_dimensions, "reads one coordinate for each dimension, even if the point has fewer"),
+    _entry("cholesky_solve", "..<1.7.0", _not_square, "solves with a matrix that is not square, and with out="),
+    _entry("kaiser_window", "1.10.0..<2.2.0", _halves, "rounds to 16 bits after each step"),
+    _entry("adaptive_avg_pool2d|adaptive_avg_pool3d|adaptive_max_pool2d|adaptive_max_pool3d", "..<2.1.0", _one_size, "accepts a list of a single size, and reads past its end"),
+    _entry("_local_scalar_dense", "..", _empty, "returns the item of an empty tensor: unrelated memory"),
     _entry("_cat", "..<1.8.0", lambda args, _: len(args) > 1 and args[1].__class__ is int and args[1] < 0,
-           "joins along a negative dimension, which is read as a large one"),
-    _entry("multi_margin_loss", "1.4.0..<2.1.0", _gaps_in_weight, "reads the gaps of a weight that is a view"),
-    _entry("can_cast|promote_types", "1.3.0..", _codes, "takes a number for a dtype that none has"),
+           "concatenates along a negative dimension, which is read as a large number"),
+    _entry("multi_margin_loss", "1.4.0..<2.1.0", _gaps_in_weight, "reads the memory between the elements of a non-contiguous weight"),
+    _entry("can_cast|promote_types", "1.3.0..", _codes, "accepts a number that is not a dtype"),
     _entry("__i?lshift__|bitwise_left_shift_?|__i?rshift__|bitwise_right_shift_?", "1.3.0..<1.10.0, 2.0.0..<2.1.0", _shifted_beyond,
-           "shifts by more bits than there are, of which vectors lose all and the rest none"),
+           "shifts by more bits than the dtype has: vectorized code returns zero, and scalar code does not"),
     _entry("_stack", "1.8.0..", lambda args, keywords: "out" in keywords and len(args) > 1 and args[1].__class__ is int and args[1] < 0,
-           "counts a dimension from the end, and writes in front of the sizes of out="),
-    _entry("solve", "..", _other_batches, "solves other batches than there are matrices: out= takes each by its own sizes, and memory behind them"),
+           "has a negative dimension, and writes before the sizes of out="),
+    _entry("solve", "..", _other_batches, "solves batches that do not match the matrices: with out=, each is read by its own sizes, and past its end"),
     _entry("var", "1.8.0..<1.9.0", lambda args, keywords: "out" in keywords and keywords.get("dim", args[1] if len(args) > 1 else None) == [],
-           "takes no dimensions into out=, which by their names, of which none shows here, gave the root of the variance"),
+           "reduces no dimensions into out=: with named dimensions, which cannot be seen here, this returned the standard deviation"),
     _entry("logsumexp", "1.6.0..<1.9.0", _is_complex, "reduces complex numbers, which 1.6 to 1.8 refuse"),
-    _entry("dist", "1.6.0..<1.7.0", _is_complex, "takes a distance of complex numbers, which squares them as they are"),
-    _entry("norm|dist|frobenius_norm|nuclear_norm", "1.7.0..<1.8.0", _is_complex, "takes a norm of complex numbers, which 1.7 gives for some powers, as complex ones"),
+    _entry("dist", "1.6.0..<1.7.0", _is_complex, "computes a distance of complex numbers, and squares them without taking absolute values"),
+    _entry("norm|dist|frobenius_norm|nuclear_norm", "1.7.0..<1.8.0", _is_complex, "computes a norm of complex numbers, which 1.7 supports for some powers and returns as complex numbers"),
     _entry("abs_|absolute_", "1.6.0..<1.8.0", _is_complex, "overwrites complex numbers with their absolute values"),
-    _entry("(arc|a)(sin|cos)_?", "1.6.0..<2.7.0", _is_complex, "takes an arc of complex numbers, which releases up to 2.6 round in a way of their own"),
-    _entry("(arc|a)tan_?", "1.6.0..<2.7.0", _imaginary, "takes an arc of imaginary numbers, on the cut of which it was on the other side"),
-    _entry("all|any", "1.8.0..<2.4.0", _imaginary, "takes complex numbers without a real part for zero"),
-    _entry("all|any", "1.2.0..<1.10.0", _byte_along, "gives a byte without dimensions as it is"),
-    _entry("erfinv_?", "1.6.0..<1.7.0", lambda args, _: _first(args) is not None and _first(args).dtype == BFLOAT16.array, "gives nothing but zeros of bfloat16"),
+    _entry("(arc|a)(sin|cos)_?", "1.6.0..<2.7.0", _is_complex, "computes an inverse trigonometric function of complex numbers, which releases up to 2.6 round differently"),
+    _entry("(arc|a)tan_?", "1.6.0..<2.7.0", _imaginary, "computes an arctangent of imaginary numbers, for which the result was on the other side of the branch cut"),
+    _entry("all|any", "1.8.0..<2.4.0", _imaginary, "treats complex numbers without a real part as zero"),
+    _entry("all|any", "1.2.0..<1.10.0", _byte_along, "returns a 0-dim byte tensor unchanged"),
+    _entry("erfinv_?", "1.6.0..<1.7.0", lambda args, _: _first(args) is not None and _first(args).dtype == BFLOAT16.array, "returns only zeros for bfloat16"),
 )  # fmt: skip
 
 

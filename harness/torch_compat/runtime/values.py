@@ -168,7 +168,7 @@ class NamedTupleValue(tuple[Any, ...]):
 
 
 class EnumMember:
-    """A member of an enumeration of the program: one object for each, so that members are equal only to themselves."""
+    """A member of an enumeration of the program. Each mention of it in the source is an object of its own, equal to the others."""
 
     __slots__ = ("a_name", "a_value", "qualified_name")
 
@@ -176,6 +176,16 @@ class EnumMember:
         self.qualified_name = qualified_name
         self.a_name = name
         self.a_value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, EnumMember) and (self.qualified_name, self.a_name) == (other.qualified_name, other.a_name)
+
+    def __hash__(self) -> int:
+        return hash((self.qualified_name, self.a_name))
+
+    def mentioned(self) -> EnumMember:
+        """The object of one more mention."""
+        return EnumMember(self.qualified_name, self.a_name, self.a_value)
 
 
 class Future:

@@ -244,7 +244,7 @@ def upgrader_steps(place: Root, one: Upgrader) -> list[UpgraderStep]:
     return [
         UpgraderStep(
             not itself,
-            f"write the body of {one.id} in {UPGRADERS}: what {one.operator} gave, in operators that do not change",
+            f"write the body of {one.id} in {UPGRADERS}: the old results of {one.operator}, with operators that do not change",
             f"torch-compat prove {one.id}",
         ),
         UpgraderStep(
@@ -253,16 +253,16 @@ def upgrader_steps(place: Root, one: Upgrader) -> list[UpgraderStep]:
             f"torch-compat produce torch-{one.old} --recipe {recipe}",
         ),
         UpgraderStep(proven, "record the proof", f"torch-compat prove {one.id} --record"),
-        UpgraderStep(False, "see that the proof would notice a wrong body", f"torch-compat prove {one.id} --mutate"),
-        UpgraderStep(False, "judge this change alone", f"torch-compat judge --upgrader {one.id}"),
+        UpgraderStep(False, "check that the proof detects a wrong body", f"torch-compat prove {one.id} --mutate"),
+        UpgraderStep(False, "judge only this change", f"torch-compat judge --upgrader {one.id}"),
         UpgraderStep(
             False,
-            "with a build of the change: let it load programs of the old release",
+            "with a build of the change: load programs of the old release",
             f"torch-compat prove {one.id} --record --reader torch-{one.old} --reader python:PATH",
         ),
         UpgraderStep(
             False,
-            "before it is merged: let every release write and read the recipe",
+            "before merging: write and read the recipe with every release",
             f"torch-compat observe --recipe {recipe} --everywhere",
         ),
     ]

@@ -224,7 +224,7 @@ def _check_keys(path: str, source: Mapping[str, Any], keys: list[str]) -> None:
     if missing or unknown:
         said = f"has holes for the storages {', '.join(keys) or 'none'};"
         said += f" no data are given for {', '.join(missing)}" if missing else ""
-        said += f" data are given for {', '.join(unknown)}, which are no holes" if unknown else ""
+        said += f" data are given for {', '.join(unknown)}, which are not holes" if unknown else ""
         raise UsageError(said, where=path, code="wrong-keys")
 
 

@@ -79,7 +79,7 @@ def objects_of(archive: Archive) -> Facts:
     """
     facts, module = recognised(archive)
     if facts.layout not in OBJECTS:
-        hint = "torch-compat inspect says what it contains"
+        hint = "use torch-compat inspect to see its contents"
         raise Unsupported(
             f"belongs to the family {facts.family}, which torch.save does not write",
             where=archive.path,

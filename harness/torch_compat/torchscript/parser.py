@@ -23,6 +23,9 @@ REQUIRED = "__required__"
 """What stands for the default of a parameter that has none, where parameters before it have one."""
 _WORDS = bytes(code for code in range(256) if chr(code).isalnum() or chr(code) in "_ ")
 _PARAMETER = re.compile(r" {4,}[A-Za-z_]\w*: [^=]")
+EMPTY, SPELLED = "Tuple[]", "Tuple[()]"
+"""The type of a tuple without elements as releases up to 1.8 write it, and as Python and later releases do."""
+_TEXT_OR_EMPTY = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\bTuple\[\]""")
 _SHORT = 10_000  # characters of an expression that stay far below the bound whatever they are
 
 
@@ -46,6 +49,8 @@ def parse(text: str, name: str = FILE) -> ast.Module:
         try:
             return ast.parse(text, name)
         except SyntaxError as error:
+            if (spelled := _spelled(text)) != text:
+                return parse(spelled, name)
             if "default argument" not in str(error.msg):
                 raise
             # 1.4 writes defaults in front of parameters without one; each parameter stands on a line of its own
@@ -63,7 +68,7 @@ def parse_expression(text: str) -> ast.expr:
         raise MemoryError("the expression is too long to be parsed")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return ast.parse(text.strip(), FILE, "eval").body
+        return ast.parse(_spelled(text).strip() if EMPTY in text else text.strip(), FILE, "eval").body
 
 
 def dotted(node: ast.AST) -> str:
@@ -76,6 +81,11 @@ def dotted(node: ast.AST) -> str:
         return ""
     parts.append(node.id)
     return ".".join(reversed(parts))
+
+
+def _spelled(text: str) -> str:
+    """A source with the newer spelling of such types; its texts are as they were."""
+    return _TEXT_OR_EMPTY.sub(lambda found: SPELLED if found[0] == EMPTY else found[0], text)
 
 
 def _with_default(line: str) -> str:

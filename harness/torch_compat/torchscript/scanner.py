@@ -82,6 +82,7 @@ class Scanned(NamedTuple):
         shapes: the distinct shapes in which operators are called.
         code: the text without the content of its string constants and comments, for :func:`uses` and :func:`bases`.
         none_listed: a list of tensors holds None without calling it optional.
+        empty_tuple: a type is a tuple without elements.
         ill_formed: a text has a backslash and a digit, but not the three octal digits that the language asks for there.
     """
 
@@ -89,6 +90,7 @@ class Scanned(NamedTuple):
     code: str
     none_listed: bool
     ill_formed: bool
+    empty_tuple: bool
 
 
 class Outline(NamedTuple):
@@ -360,7 +362,7 @@ def scan(source: str) -> Scanned:
     code = TEXT.sub(_blank, source) if '"' in source or "'" in source or "#" in source else source
     none_listed = NONE in code and any(NONE in match[1] for match in LISTED.finditer(code))
     ill_formed = "\\" in source and any(OCTAL.search(text) for text in TEXT.findall(source))
-    return Scanned(called(source).shapes, code, none_listed, ill_formed)
+    return Scanned(called(source).shapes, code, none_listed, ill_formed, "Tuple[()]" in code)
 
 
 def _blank(text: re.Match[str]) -> str:

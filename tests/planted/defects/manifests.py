@@ -70,7 +70,7 @@ def fixture_removed_with_its_entry_and_pin(tree: Tree, random: Random) -> str:
     tree.entries(folder / MANIFEST, lambda entries: without_recipe(entries, recipe))
     tree.unpin(f"{folder.name}/{recipe}")
     next(folder.glob(f"{recipe}.pt*")).unlink()
-    return f"{folder.name}/{recipe}: the manifest says neither what was written nor why not"
+    return f"{folder.name}/{recipe}: the manifest lists neither an archive nor a reason for its absence"
 
 
 @defect()
@@ -130,7 +130,7 @@ def goldens_cut_off(tree: Tree, random: Random) -> str:
 @defect()
 def goldens_removed(tree: Tree, random: Random) -> str:
     random.choice(sorted(tree.fixtures.glob(f"torch-*/{GOLDENS}"))).unlink()
-    return f"which is in no readable {GOLDENS}"
+    return f"which is not in any readable {GOLDENS}"
 
 
 @defect()

@@ -148,7 +148,7 @@ def crash_rewritten_as_same(tree: Tree, random: Random) -> str:
         cells[cell.cell] = replace(cell, result="same", errors=())
 
     tree.observe(any_reader(tree, random, "crashed"), flip)
-    return "is said to be the same as the golden, but did not end as it did"
+    return "is recorded as equal to the golden, but had a different outcome"
 
 
 @defect()
@@ -319,7 +319,7 @@ def identity_changed_in_one_file(tree: Tree, random: Random) -> str:
     path = tree.recorded / file_of(reader)
     at = next(at for at, line in enumerate(lines_of(path)) if line[:2] == ["reader", reader])
     edit_json(path, at, lambda facts: facts["identity"].update(python="3.99.0"))
-    return f"was shown to another {reader} than the one whose identity is recorded"
+    return f"was recorded by a different {reader} than the one whose identity is recorded"
 
 
 @defect()
@@ -364,7 +364,7 @@ def probe_makes_one_check(tree: Tree, random: Random) -> str:
     reader, probe = probe_of(tree, random)
     one, other = random.sample(probe.checks, 2)
     tree.change_reader(reader, probes={probe.name: replace(probe, checks=(one,))})
-    return f"torch-{version_of(reader)}: it does not speak of the check {other[0]}"
+    return f"torch-{version_of(reader)}: it does not report the check {other[0]}"
 
 
 def answering(tree: Tree) -> tuple[str, Probe]:
@@ -378,7 +378,7 @@ def probe_asks_nothing(tree: Tree, random: Random) -> str:
     reader, probe = answering(tree)
     checks = tuple((check, None, "") for check, _, _ in probe.checks)
     tree.change_reader(reader, probes={probe.name: replace(probe, checks=checks)})
-    return f"torch-{version_of(reader)}: {random.choice(checks)[0]} was not asked, and does not say what the release lacks"
+    return f"torch-{version_of(reader)}: {random.choice(checks)[0]} was not run, and does not say what the release lacks"
 
 
 @defect(4, 1)
@@ -387,4 +387,4 @@ def probe_lacks_everything(tree: Tree, random: Random) -> str:
     reader, probe = answering(tree)
     old = next(iter(reader_of(tree.path, version_of(tree.readers()[0])).probes.values()))
     tree.change_reader(reader, probes={probe.name: replace(probe, checks=old.checks)})
-    return f"no release that was asked answers {random.choice(old.checks)[0]}"
+    return f"no release runs {random.choice(old.checks)[0]}"

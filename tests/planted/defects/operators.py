@@ -54,7 +54,10 @@ def operator_waiver_with_a_pattern(tree: Tree, random: Random) -> str:
 def operator_waiver_of_another_release(tree: Tree, random: Random) -> tuple[str, ...]:
     path = operator_waiver(tree, random)
     tree.edit(path, waiver_line(path, "since"), 'since = "2.10.0"')  # nothing broke then
-    return f"waiver {path.stem} covers nothing: of what it names nothing changed so with 2.10.0", "schema-breaks-upgraded:"
+    return (
+        f"waiver {path.stem} covers nothing: no operator that it lists changed in this way with 2.10.0",
+        "schema-breaks-upgraded:",
+    )
 
 
 @defect(seeds=4)
@@ -82,7 +85,7 @@ def operator_waiver_for_another_change(tree: Tree, random: Random) -> tuple[str,
     change = random.choice([line for line in path.read_text().splitlines(True) if line.startswith("change = ")])
     other = "varargs-changed"
     path.write_text(path.read_text().replace(change, change.replace("]", f', "{other}"]'), 1))
-    return f"waiver {path.stem} is for another change: ", "schema-breaks-upgraded:"
+    return f"waiver {path.stem} is for a different change: ", "schema-breaks-upgraded:"
 
 
 @defect()
@@ -129,7 +132,7 @@ def operator_gap_removed(tree: Tree, random: Random) -> str:
     (gap,) = (one for one in tables(path.read_text(), "behavior") if 'outcome = "unlisted"' in one)
     tree.edit(path, gap, "")
     relock(tree.policy)
-    return "2.13.0: not known whether it has what the release before has"
+    return "2.13.0: unknown whether it has everything that the previous release has"
 
 
 def schemas(tree: Tree) -> Path:
@@ -143,7 +146,7 @@ def covered_operator_removed_for_good(tree: Tree, random: Random) -> tuple[str, 
     tree.edit(path, "aten::_foreach_add_.Scalar(Tensor(a!)[] self, Scalar scalar) -> ()\t1.13.1..\n", "")
     return (
         "schema-breaks-upgraded:removed:aten::_foreach_add_@1.13.1",
-        "waiver op-lists-written-to is for another change: aten::_foreach_add_.Scalar shows removed, not alias-annotation",
+        "waiver op-lists-written-to is for a different change: aten::_foreach_add_.Scalar shows removed, not alias-annotation",
     )
 
 
@@ -163,7 +166,7 @@ def covered_operators_changed_otherwise(tree: Tree, random: Random) -> tuple[str
     path.write_text("".join(lines))
     return (
         "schema-breaks-upgraded:renamed:aten::_foreach_",
-        "waiver op-lists-written-to is for another change: ",
+        "waiver op-lists-written-to is for a different change: ",
         "shows required-argument-added, argument-renamed, alias-annotation, not alias-annotation",
     )
 
@@ -207,7 +210,7 @@ def newer_schema_removed(tree: Tree, random: Random) -> str:
 @defect(4, 2, seeds=1)
 def operators_not_recorded(tree: Tree, random: Random) -> str:
     shutil.rmtree(tree.fixtures / "operators")
-    return "nothing is recorded of operators"
+    return "there are no records of operators"
 
 
 @defect(4, seeds=1)
@@ -321,4 +324,4 @@ def upgrader_said_to_have_no_old_release(tree: Tree, random: Random) -> str:
     text = path.read_text()
     at = text.index('id = "gelu_0_9"')
     path.write_text(text[:at] + text[at:].replace('old = "1.11.0"\n', "", 1))
-    return "gelu_0_9: states no release that computed the old way, but "
+    return "gelu_0_9: states no release with the old behavior, but "

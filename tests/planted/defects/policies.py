@@ -140,7 +140,7 @@ def format_version_forgotten(tree: Tree, random: Random) -> tuple[str, ...]:
     kind, version = random.choice(sorted(pair for pair in written if pair[0] in {"file-format", "bytecode"}))
     head = f'kind = "{kind}"\nversion = {version}\n'
     tree.edit(path, next(table for table in tables(path.read_text(), "format") if head in table), "")
-    return f"has {kind} {version}, which the policy does not know", f"{kind}-{version}"
+    return f"has {kind} {version}, which is not in the policy", f"{kind}-{version}"
 
 
 @defect()

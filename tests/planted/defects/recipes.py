@@ -29,7 +29,7 @@ def no_fixtures_folder(tree: Tree, random: Random) -> str:
 @defect(seeds=1)
 def no_recipes(tree: Tree, random: Random) -> str:
     shutil.rmtree(tree.fixtures / "recipes")
-    return "its recipe is no longer there"
+    return "its recipe no longer exists"
 
 
 @defect()
@@ -43,7 +43,7 @@ def recipe_edited(tree: Tree, random: Random) -> str:
 def recipe_removed(tree: Tree, random: Random) -> str:
     path = random.choice(tree.recipes())
     path.unlink()
-    return f"{path.stem}: its recipe is no longer there"
+    return f"{path.stem}: its recipe no longer exists"
 
 
 @defect(4)
@@ -64,7 +64,7 @@ def recipe_with_a_placeholder(tree: Tree, random: Random) -> str:
 def recipe_is_no_python(tree: Tree, random: Random) -> tuple[str, ...]:
     path = random.choice(tree.recipes())
     path.write_text("def (:\n")
-    return f"recipes/{path.name}:1: is not Python 3.6", f"{path.stem}: its recipe is no longer there"
+    return f"recipes/{path.name}:1: is not Python 3.6", f"{path.stem}: its recipe no longer exists"
 
 
 @defect()

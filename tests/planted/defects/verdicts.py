@@ -149,7 +149,7 @@ def taken_that_runs_code(tree: Tree, random: Random) -> str:
 def predictions_removed(tree: Tree, random: Random) -> str:
     """Nothing is expected then, and what cannot be checked says so."""
     (tree.policy / "weights_only_refusals.toml").unlink()
-    return "what releases say to it under weights_only is not worked out"
+    return "how releases handle it under weights_only is not computed yet"
 
 
 @defect(seeds=1)

@@ -33,7 +33,7 @@ LEVELS = {"none", "note", "warning", "error"}
 @pytest.fixture
 def run(report: Report) -> CommandReport:
     """A judgement with failures, one waived finding, and things that were not checked."""
-    judged = replace(report, notes=("reference-agrees was not asked, since it did not read",))
+    judged = replace(report, notes=("reference-agrees was not checked, because it did not run",))
     return of_report(judged, RULES, {"torch-1.0.0/add": "torch-1.0.0/add file.pt"}, "the matrix\n")
 
 

@@ -15,7 +15,7 @@ from torch_compat.errors import Raised, Unsupported
 from torch_compat.releases.release import Release
 from torch_compat.runtime.dtypes import BFLOAT16
 from torch_compat.runtime.limits import LIMITS, Exhausted, Limits, meter
-from torch_compat.runtime.operators.ranks import LOOKED_AT, _quickselect
+from torch_compat.runtime.operators._algorithms import LOOKED_AT, quickselect
 from torch_compat.runtime.registry import resolve
 from torch_compat.runtime.tensor import Tensor
 
@@ -279,7 +279,7 @@ def worst_order(count: int) -> list[int]:
             return self.value > other.value
 
     made = [Undecided() for _ in range(count)]
-    _quickselect([*made], count - 1)
+    quickselect(list(range(count)), count - 1, lambda a, b: made[b] > made[a])
     return [min(count if one.value is None else one.value, count - 3) for one in made]
 
 
@@ -553,6 +553,17 @@ BEYOND: list[tuple[str, tuple[Any, ...], dict[str, Any], list[str], list[str]]] 
     ("fill_", (array([True], np.bool_), 1 + 1j), {}, [], ["1.6.0", "2.3.1"]),
     ("sum", (array([1j, 2j], np.complex64),), {"dtype": 11}, ["1.6.0", "2.3.1"], ["2.4.1"]),
     ("as_tensor", (array([1j], np.complex64), 11), {}, ["2.3.1"], ["2.4.1"]),
+    ("norm", (array([100, 100], np.float16), 3.0), {}, ["1.8.1", "2.0.1"], ["2.1.2"]),
+    ("norm", (array([10, 10], np.float16), 3.0), {}, [], ["1.8.1", "2.0.1"]),
+    ("norm", (array([]), -math.inf), {}, ["1.0.1"], ["1.2.0"]),
+    ("dist", (array([]), array([]), math.inf), {}, ["1.2.0", "1.4.0"], ["1.5.1"]),
+    ("dist", (array([]), array([]), 2.0), {}, [], ["1.2.0"]),
+    ("glu", (array([1] * 16 + [-1000] * 16), 0), {}, ["1.2.0"], ["1.5.1"]),
+    ("glu", (array([1] * 16 + [-80] * 16), 0), {}, [], ["1.2.0"]),
+    ("glu", (array([1, 2]), 0), {"out": array([], np.float64)}, ["1.5.1"], ["1.6.0"]),
+    ("linalg_norm", (array([[-1, -2.5]]), "fro", [1, 0], True), {"dtype": 0}, ["1.8.1", "1.11.0"], ["1.12.1"]),
+    ("stack", ([array([1], np.int64), array([1], BFLOAT16.array)],), {}, ["1.6.0"], ["1.7.1"]),
+    ("stack", ([array([1], BFLOAT16.array), array([1], BFLOAT16.array)],), {}, [], ["1.6.0"]),
 ]
 
 
@@ -565,3 +576,53 @@ def test_calls_that_depend_on_memory_or_vectors_are_not_modelled(
 
     assert [found(release) for release in named] == [NOT_MODELLED] * len(named)
     assert NOT_MODELLED not in [found(release) for release in modelled]
+
+
+def test_places_of_equal_elements_are_those_of_the_algorithm() -> None:
+    """As 1.6.0, 1.7.1, 1.9.1 and 2.2.2 gave them."""
+    ties = [8, 16, 15, 14, 13, 12, 11, 10, 9, 0, 7, 6, 5, 4, 3, 2, 1]
+    older = [9, 8, 15, 14, 13, 12, 11, 10, 0, 1, 7, 6, 5, 4, 3, 2, 16]
+    assert answer("1.6.0", "aten::sort", array([0] * 17), 0)[1] == older
+    split = [0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 0, 1, 0, 0]  # one of whose parts has ten elements
+    assert answer("1.6.0", "aten::sort", array(split), 0)[1] == [1, 15, 14, 12, 0, 2, 3, 11, 10, 13, 5, 6, 9, 8, 4, 7]
+    assert answer("1.7.1", "aten::sort", array([0] * 17), 0)[1] == ties
+    assert answer("2.2.2", "aten::sort", array([0] * 17), 0)[1] == ties
+    assert answer("2.2.2", "aten::sort", array([0] * 17), 0, stable=True)[1] == list(range(17))
+    assert answer("2.2.2", "aten::sort", array([0] * 17), True, 0, False)[1] == list(range(17))  # sort.stable, all by position
+    assert answer("1.8.1", "aten::mode", array([0, 1] * 10), 0) == [0, 2]
+    assert answer("1.9.1", "aten::mode", array([0, 1] * 10), 0) == [0, 12]
+
+
+def test_zeros_have_the_sign_of_the_one_that_is_found() -> None:
+    """As 1.6.0 and 2.2.2 gave them."""
+    zeros = array([0.0, -0.0, 1.0, -0.0, 0.0])
+    assert math.copysign(1, answer("1.6.0", "aten::kthvalue", zeros, 1, 0)[0]) == -1
+    assert math.copysign(1, answer("1.6.0", "aten::median", zeros, 0)[0]) == 1
+    many = array([0.0, -0.0, -0.0, 1.0, -0.0, -0.0, -0.0, -0.0, 1.0, 1.0, 0.0, 1.0, -0.0, 0.0, -0.0, 0.0, 0.0])
+    distinct = answer("2.2.2", "aten::_unique2", many, True, True, False)
+    assert (distinct[0], math.copysign(1, distinct[0][0])) == ([0.0, 1.0], -1)
+    assert distinct[1] == [int(one == 1) for one in many.array.tolist()]
+
+
+def test_a_deviation_that_is_written_into_complex_numbers_is_a_complex_root() -> None:
+    """As 1.9.1 and 2.15.0 gave it."""
+    for release in ("1.9.1", "2.15.0"):
+        out = Tensor(np.zeros((), np.complex64))
+        found = answer(release, "aten::std", Tensor(np.array(-0.5 - 0.5j, np.complex64)), [], True, True, out=out)
+        assert math.isnan(found.real)
+        assert math.isnan(found.imag)
+        found = answer(release, "aten::var", Tensor(np.array(-0.5 - 0.5j, np.complex64)), [], True, True, out=out)
+        assert (math.isnan(found.real), found.imag) == (True, 0.0)
+
+
+def test_the_mean_over_an_empty_input_is_not_a_number() -> None:
+    """As 1.10.2 gave it; the mean over ignored targets alone was 0 there."""
+    assert math.isnan(answer("1.10.2", "aten::nll_loss", array([]), array(0, np.int64), None, 1, 0))
+    assert answer("1.10.2", "aten::nll_loss", array([0, 0, 0]), array(0, np.int64), None, 1, 0) == 0.0
+
+
+def test_points_between_whole_numbers_are_rounded_before_they_are_cut() -> None:
+    """As 1.6.0 and 1.13.1 gave them."""
+    for release in ("1.6.0", "1.13.1"):
+        found = answer(release, "aten::linspace", 2.5, -2, 100, out=array([], np.uint8))
+        assert found[9:14] == [24, 27, 30, 32, 35]

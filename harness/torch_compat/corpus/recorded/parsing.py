@@ -196,7 +196,7 @@ def _text(file: RecordedFile, number: int, name: str, text: str) -> None:
 def _asked(kind: str) -> Callable[[RecordedFile, int, str, str], None]:
     def parse(file: RecordedFile, number: int, name: str, said: str) -> None:
         if name not in file.readers:
-            raise ValueError(f"is of {name[:80]!r}, a reader that no earlier line declares")
+            raise ValueError(f"is for {name[:80]!r}, a reader that no earlier line declares")
         file.asked.append((number, kind, name, _pairs(said, "PROBE:KEY:ID")))
 
     return parse
@@ -248,7 +248,7 @@ def _writers(file: RecordedFile, number: int, name: str, labels: str) -> None:
     if len(names) > MOST_NAMES:
         raise CorpusError(f"lists more than {MOST_NAMES:,} writers", code="too-large")
     if name not in file.readers or not all(map(is_plain, names)):
-        raise ValueError(f"lists writers of {name[:80]!r}, a reader that no earlier line declares, or that is not a release")
+        raise ValueError(f"lists writers for {name[:80]!r}, a reader that no earlier line declares, or that is not a release")
     if sorted(names, key=place_of) != names or rank(names[-1]) > rank(name):
         raise ValueError(f"lists writers that are newer than {name[:80]}, or are not sorted from oldest to newest")
     file.writers[name] = Labels(names)

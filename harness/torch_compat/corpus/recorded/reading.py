@@ -184,7 +184,7 @@ class _Together:
         lacks = _Lacks()
         for name, (day, seal) in file.shown.items():
             if name in self.readers and self.readers[name].identity_digest != seal:
-                what = f"was shown to another {name} than the one whose identity is recorded"
+                what = f"was recorded by a different {name} than the one whose identity is recorded"
                 raise CorpusError(what, where=str(file.path), hint="observe it again with --record", code="wrong-reader")
             self.days.setdefault(name, {})[file.label] = day
         for number, kind, name, said in file.asked:
@@ -254,13 +254,13 @@ class _Together:
                     )
                 if len(parts) == 1:
                     if place not in file.options:
-                        raise ValueError(f"has cells of {place[:80]!r}, load options that no earlier line declares")
+                        raise ValueError(f"has cells with {place[:80]!r}, load options that no earlier line declares")
                     parts.append(file.options[place])
                 for outcome, spans in zip(rest[::2], rest[1::2], strict=True):
                     names = labels.of(spans)
                     self.cells += len(names) * recipes
                     if self.cells > self.most:
-                        what = f"makes more than {self.most:,} cells, which are too many for files of this size"
+                        what = f"expands to more than {self.most:,} cells, which are too many for files of this size"
                         raise CorpusError(what, code="too-large")
                     yield names, parts, outcome
 
@@ -308,14 +308,14 @@ class _Together:
             return
         line = self.lines.get(cell)
         if line is None and len(self.lines) >= MOST_LINES:
-            what = f"makes more than {MOST_LINES:,} pairs of a fixture and options"
+            what = f"expands to more than {MOST_LINES:,} pairs of a fixture and options"
             raise CorpusError(what, where=f"{file.path}:{number}", code="too-large")
         if line is not None and line.seen & bit:
             raise CorpusError(
                 f"duplicate observation of {fixture} ({options}) by {name}", where=f"{file.path}:{number}", code="duplicate"
             )
         if body.result == "unsupported" and name != REFERENCE:
-            what = f"says that {name} does not support {fixture}: a release does or refuses"
+            what = f"says that {name} does not support {fixture}: a release either loads a fixture or refuses it"
             raise CorpusError(what, where=f"{file.path}:{number}", code="bad-line")
         if line is None:
             line = self.lines[cell] = _Line(self.subjects.get(fixture))

@@ -96,7 +96,7 @@ def of_report(report: Report, rules: dict[str, str], files: dict[str, str], mark
     ]
     totals = {str(verdict): report.counts.get(verdict, 0) for verdict in Verdict}
     readers = tuple(sorted({reader for one in report.findings for reader in one.readers}, key=order))
-    unasked = {rule: note for rule in rules for note in report.notes if note.startswith(f"{rule} was not asked")}
+    unasked = {rule: note for rule in rules for note in report.notes if note.startswith(f"{rule} was not checked")}
     return CommandReport(
         "torch-compat judge", report.as_of, report.evidence, report.exit_status, totals, tuple(entries), rules, markdown, readers,
         unasked,

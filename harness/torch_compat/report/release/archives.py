@@ -271,7 +271,7 @@ class _Between:
             elif isinstance(old, Fixture) and isinstance(new, NotWritable):
                 message = headline(new.message)
                 found = self._entry(f"unwritable:{alike(message)}", Section.REFUSED)
-                found.titles[short(f"cannot be written any more: {recipe}: {message}")] = None
+                found.titles[short(f"can no longer be written: {recipe}: {message}")] = None
                 found.archives.add(old.id)
             elif isinstance(old, NotWritable) and isinstance(new, Fixture):
                 found = self._entry(f"unwritable:{alike(headline(old.message))}", Section.MENDED)

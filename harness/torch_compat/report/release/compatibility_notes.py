@@ -108,7 +108,7 @@ def noted(report: ReleaseReport, hand: Hand, where: str) -> None:
             nearest = get_close_matches(name, ids, n=1)
             hint = f"nearest: {nearest[0]}" if nearest else f"remove it, or look for it: torch-compat report {report.release}"
             raise UsageError(
-                f"{escaped(name)} is no longer an item of {report.release}: its evidence is gone",
+                f"{escaped(name)} is no longer an item of {report.release}: it no longer has evidence",
                 where=where,
                 hint=hint,
                 code="notes",

@@ -127,7 +127,7 @@ def _checked(evidence: Evidence, release: str) -> None:
     recorded = recorded_readers(evidence)
     if release not in recorded:
         near = [one for one in recorded if Release(one).numbers[:2] == Release(release).numbers[:2]]
-        known = f"recorded of its line: {', '.join(near)}" if near else f"recorded: {', '.join(recorded)}"
+        known = f"recorded releases of this line: {', '.join(near)}" if near else f"recorded: {', '.join(recorded)}"
         raise NothingSelected(
             f"there are no records of torch {release}, so its changes are unknown", hint=known, code="not-recorded"
         )
@@ -241,7 +241,7 @@ def _not_asked(evidence: Evidence, report: Report, missing: Iterable[Missing], a
     for history in histories(evidence.policy):
         state = seen(evidence, history.deprecation).get(asked.by)
         if state is None:
-            yield NotAsked(1, f"the deprecation {history.deprecation.id}: {asked.by} was not asked")
+            yield NotAsked(1, f"the deprecation {history.deprecation.id}: {asked.by} was not checked")
         elif state.state is State.CANNOT_TELL:
             known = any(Release(asked.by) in span.readers for span in history.deprecation.unclear)
             yield NotAsked(1, f"the deprecation {history.deprecation.id}: {state.why}", known)

@@ -278,7 +278,7 @@ def _of_numbers(function: Callable[..., Any], name: str) -> Callable[..., Any]:
         except (OverflowError, ValueError, TypeError) as error:
             raise Raised(str(error), code=type(error).__name__) from error
         if made.__class__ is int and not -(1 << 63) <= made < 1 << 63:
-            raise Raised(f"{name} gives a number of more than 64 bits", code="RuntimeError")
+            raise Raised(f"{name} has a value of more than 64 bits", code="RuntimeError")
         return made
 
     return call

@@ -31,7 +31,7 @@ MOST_BITS = 4096
 
 def _bits(value: Any) -> Any:
     if value.__class__ is int and abs(value) > LARGEST:
-        raise Raised("a symbolic expression gives a number that is too large", code="RuntimeError")
+        raise Raised("the value of a symbolic expression is too large", code="RuntimeError")
     return value
 
 
@@ -40,7 +40,7 @@ def _power(base: Any, exponent: Any) -> Any:
         if exponent < 0:
             return float(base) ** exponent
         if abs(base) > 1 and base.bit_length() * exponent > MOST_BITS:
-            raise Raised("a symbolic expression gives a number that is too large", code="RuntimeError")
+            raise Raised("the value of a symbolic expression is too large", code="RuntimeError")
     return base**exponent
 
 

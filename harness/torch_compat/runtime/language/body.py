@@ -90,7 +90,7 @@ class BodyCompiler(ExpressionCompiler):
             before = self.calls
             found = handler(self, node)
             if self.calls - before > MOST_CALLS and node.__class__ not in _BLOCKS:
-                raise self.unit.fail(body[0], f"has {self.calls - before} calls in one statement; at most {MOST_CALLS} are taken")
+                raise self.unit.fail(body[0], f"has {self.calls - before} calls in one statement; the limit is {MOST_CALLS}")
             if self.calls - self.paid > CALLS_PAID:
                 made.append(self._pay(self.calls - self.paid, body[0]))
                 self.paid = self.calls
@@ -191,7 +191,7 @@ class BodyCompiler(ExpressionCompiler):
             raise self.unit.fail(node, "has a loop with else")
         loop = node.iter
         if not (isinstance(loop, ast.Call) and isinstance(loop.func, ast.Name) and loop.func.id == "range" and not loop.keywords and 0 < len(loop.args) < 4):  # fmt: skip
-            raise self.unit.fail(node, "loops over what is no range")
+            raise self.unit.fail(node, "loops over something that is not a range")
         loop.args = [self.expr(arg) for arg in loop.args]
         loop.func = self._table_name("range", self.unit.host.steps.rounds, node)
         names = self._set_in([node])
@@ -260,7 +260,7 @@ class BodyCompiler(ExpressionCompiler):
     def nested(self, node: ast.FunctionDef) -> ast.stmt:
         """The body of a fork: a function without parameters that closes over variables."""
         if node.args.args or self.outer is not None:
-            raise self.unit.fail(node, "has a function in a function that is no body of a fork")
+            raise self.unit.fail(node, "has a nested function that is not the body of a fork")
         return BodyCompiler(self.unit, self, None).function(node, "v" + node.name)
 
     def _set_in(self, body: list[ast.stmt]) -> set[str]:

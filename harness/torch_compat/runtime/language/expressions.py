@@ -469,7 +469,7 @@ class ExpressionCompiler:
         elif name.startswith("__torch__."):
             forked = self._name(self.unit.reference(name, "call"), node)
         else:
-            raise self.unit.fail(node, "forks what is no function")
+            raise self.unit.fail(node, "forks something that is not a function")
         node.args = node.args[1:]
         node = self._arguments(node)
         node.func = self._table_name("fork", called.fork, node)

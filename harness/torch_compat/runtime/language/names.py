@@ -213,7 +213,7 @@ class Names:
                     return found
             if name.startswith("CONSTANTS.c") and name[11:].isdigit():
                 return self.host.constant(int(name[11:]))
-        raise self.fail(node, "is no constant")
+        raise self.fail(node, "is not a constant")
 
     def entry(self, key: tuple[str, Any], value: Any) -> str:
         """The name in the table for something; the same for the same."""
@@ -241,8 +241,8 @@ class Names:
             use: ``call``, ``new`` (an object without values), ``value`` or ``alias`` (either of a function or a value).
         """
         known = self._names.get((use, name))
-        if known is not None:
+        if known is not None and use != "value":
             return known
-        found = self.entry((use, name), None)
+        found = self.entry((use, name) if known is None else (use, (name, self.fresh())), None)
         self._references.append((found, name, use))
         return found

@@ -288,7 +288,7 @@ def release_value(value: Any, budget: Budget | None = None, depth: int = 0) -> A
     budget.take(len(value))
     below = depth + 1
     if below > DEEPEST:
-        raise Raised(f"the program gives values that are nested too deeply: more than {DEEPEST} levels", code="too-deep")
+        raise Raised(f"the program returns values that are nested too deeply: more than {DEEPEST} levels", code="too-deep")
     if cls is list:
         return [release_value(item, budget, below) for item in value]
     if cls is dict:

@@ -136,7 +136,7 @@ class Unit(Names):
             right = found.__class__ is EnumMember
         if not right:
             raise SourceError(f"uses {target}, which cannot be {_USES[use]}", where=self.where)
-        return found
+        return found.mentioned() if found.__class__ is EnumMember else found
 
     def _integer(self, node: ast.expr) -> int:
         if isinstance(node, ast.Constant) and node.value.__class__ is int:

@@ -1,5 +1,5 @@
-"""Algorithms of GNU's C++ library, of which releases take what order equal elements come in: ``std::sort``, ``std::nth_element`` and
-``std::partial_sort`` are not stable, but what they do is the same on each machine.
+"""Algorithms that decide the order of equal elements: ``std::sort``, ``std::nth_element`` and ``std::partial_sort`` of GNU's C++ library, and
+the quicksort of TH, the tensor library of releases up to 1.8. None of them is stable, but what they do is the same on each machine.
 
 Each takes a list, which it changes, and a function that says whether one element goes before another. They are written down from what
 libstdc++ does: quicksort with the median of three, at most sixteen elements by insertion, a heap where the depth is used up.
@@ -9,16 +9,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from torch_compat.runtime.limits import meter
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     Before = Callable[[int, int], bool]
+
+LOOKED_AT = 500
+"""Multiplications that take as long as it takes Python to look at one element."""
 
 INSERTED = 16
 """Up to how many elements are sorted by insertion alone."""
 
 SELECTED = 3
 """Up to how many elements a selection sorts by insertion."""
+
+UNSPLIT = 10
+"""Up to how many elements of a part TH does not split any more; of the whole, one more."""
 
 
 def sort(items: list[int], end: int, before: Before) -> None:
@@ -32,6 +40,57 @@ def sort(items: list[int], end: int, before: Before) -> None:
             _insert(items, at, before)
     else:
         _insertion_sort(items, 0, end, before)
+
+
+def quicksort(items: list[int], before: Before) -> None:
+    """Sort all elements, as TH: Hoare's partition around the median of three, then one insertion sort, from the end, over everything."""
+    parts = [(0, len(items) - 1)] if len(items) > UNSPLIT + 1 else []
+    while parts:
+        first, last = parts.pop()
+        low, high = _split(items, first, last, before)
+        parts += [(start, end) for start, end in ((first, high - 1), (low, last)) if end - start >= UNSPLIT]
+    for at in range(len(items) - 2, -1, -1):
+        one, to = items[at], at + 1
+        while to < len(items) and before(items[to], one):
+            items[to - 1] = items[to]
+            to += 1
+        items[to - 1] = one
+
+
+def _split(items: list[int], first: int, last: int, before: Before) -> tuple[int, int]:
+    """Around a pivot; where the second part begins, and where the pivot is."""
+    middle = (first + last) // 2
+    items[middle], items[first + 1] = items[first + 1], items[middle]
+    for a, b in ((first + 1, last), (first, last), (first + 1, first)):
+        if before(items[b], items[a]):
+            items[a], items[b] = items[b], items[a]
+    low, high, pivot = first + 1, last, items[first]
+    while True:
+        low += 1
+        while before(items[low], pivot):
+            low += 1
+        high -= 1
+        while before(pivot, items[high]):
+            high -= 1
+        if high < low:
+            break
+        items[low], items[high] = items[high], items[low]
+    items[first], items[high] = items[high], items[first]
+    return low, high
+
+
+def quickselect(items: list[int], rank: int, before: Before) -> None:
+    """Bring the element that belongs to place ``rank`` there, as TH, and as kthvalue of every release."""
+    first, last = 0, len(items) - 1
+    while last > first + 1:
+        meter.work(LOOKED_AT * (last - first + 1))  # pass by pass: their number depends on the order, which is the program's
+        low, high = _split(items, first, last, before)
+        if high <= rank:
+            first = low
+        if high >= rank:
+            last = high - 1
+    if last == first + 1 and before(items[last], items[first]):
+        items[first], items[last] = items[last], items[first]
 
 
 def nth_element(items: list[int], nth: int, before: Before) -> None:

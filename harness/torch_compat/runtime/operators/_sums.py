@@ -53,7 +53,7 @@ def ordered_sum(array: Array, dims: tuple[int, ...], *, keepdims: bool = False, 
     kept = [at for at in order if at not in dims]
     found = found.reshape([array.shape[at] for at in kept]).transpose([kept.index(at) for at in sorted(kept)])
     shape = [1 if at in dims else size for at, size in enumerate(array.shape) if keepdims or at not in dims]
-    return np.ascontiguousarray(found, array.dtype).reshape(shape)
+    return np.array(found, array.dtype, order="C").reshape(shape)  # a copy, also of the only element
 
 
 def _parts(summed: list[int]) -> tuple[slice, slice, slice]:

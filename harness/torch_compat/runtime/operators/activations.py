@@ -291,6 +291,12 @@ def _elu(x: Array, alpha: Scalar = 1, scale: Scalar = 1, input_scale: Scalar = 1
     return np.where(x < 0, negative, x * scalar_as(float(scale.real), x.dtype))
 
 
+def _celu_1_0(x: Array, alpha: Scalar = 1.0) -> Array:
+    """Up to 1.6 a zero may be divided by."""
+    inverse = 1.0 / alpha if alpha else math.copysign(math.inf, float(alpha.real))
+    return _elu_1_0(x, alpha, 1.0, inverse)
+
+
 def _celu(x: Array, alpha: Scalar, form: Any) -> Array:
     if not alpha:
         raise fail("ZeroDivisionError: alpha cannot be 0 for CELU")
@@ -299,11 +305,12 @@ def _celu(x: Array, alpha: Scalar, form: Any) -> Array:
 
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 
+_activation(("celu",), "elu_cpu", _celu_1_0)
 _form: Any
 for _since, _form in (("1.0.0", _elu_1_0), ("2.8.0", _elu)):
     _activation(("elu",), "elu_cpu", _form, _since)
     _activation(("selu",), "elu_cpu", lambda x, form=_form: form(x, SELU_ALPHA, SELU_SCALE, 1), _since)
-    _activation(("celu",), "elu_cpu", lambda x, alpha=1.0, form=_form: _celu(x, alpha, form), _since)
+    _activation(("celu",), "elu_cpu", lambda x, alpha=1.0, form=_form: _celu(x, alpha, form), max(_since, "1.7.0"))
 
 
 def _softplus(x: Array, beta: Scalar = 1, threshold: Scalar = 20) -> Array:

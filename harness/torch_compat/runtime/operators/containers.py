@@ -506,3 +506,20 @@ def popitem_1_6(a: dict[Any, Any]) -> tuple[Any, Any]:
 def dict_(*pairs: Any) -> dict[Any, Any]:
     """A dictionary of pairs."""
     return _entries(pairs[0]) if pairs else {}
+
+
+@operator("aten::_infer_size", "aten::broadcast_shapes", of="list")
+def broadcast_shapes(*shapes: list[int]) -> list[int]:
+    """The shape that tensors of these shapes have together."""
+    found: list[int] = []
+    for shape in shapes:
+        longer = max(len(found), len(shape))
+        a, b = [1] * (longer - len(found)) + found, [1] * (longer - len(shape)) + list(shape)
+        for at in range(longer - 1, -1, -1):
+            if a[at] != b[at] and 1 not in {a[at], b[at]}:
+                raise raised(
+                    "RuntimeError",
+                    f"The size of tensor a ({a[at]}) must match the size of tensor b ({b[at]}) at non-singleton dimension {at}",
+                )
+        found = [y if x == 1 else x for x, y in zip(a, b, strict=True)]
+    return found

@@ -287,8 +287,18 @@ def _real(kind: np.dtype[Any]) -> np.dtype[Any]:
 
 
 @functional("linalg_norm")
+def linalg_norm_1_0(self: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:  # noqa: A002
+    """Up to 2.3 the norm of one element is a root of its power."""
+    return _linalg_norm(self, ord, dim, keepdim, dtype, alone=False)
+
+
+@functional("linalg_norm", since="2.4.0")
 def linalg_norm(self: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:  # noqa: A002
     """Of vectors and matrices."""
+    return _linalg_norm(self, ord, dim, keepdim, dtype, alone=True)
+
+
+def _linalg_norm(self: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any, *, alone: bool) -> Tensor:  # noqa: A002
     array = self.array if dtype is None else self.array.astype(dtypes.as_dtype(dtype).array)  # type: ignore[union-attr]
     dims = (
         tuple(range(array.ndim))
@@ -299,7 +309,7 @@ def linalg_norm(self: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = 
     if dim is not None and len(dims) not in {1, 2}:
         raise fail(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dims)}")
     if ord is None:
-        return Tensor(norm_of(array, 2.0, dims, keepdims=keepdim).astype(kind))
+        return Tensor(norm_of(array, 2.0, dims, keepdims=keepdim, alone=alone).astype(kind))
     if len(dims) not in {1, 2}:
         raise fail(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {array.ndim}D.")
     if isinstance(ord, str) and len(dims) != 2:
@@ -315,7 +325,7 @@ def linalg_norm(self: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = 
             f"linalg.vector_norm cannot compute the {ord} norm on the dimension {dims[0]} because this dimension is empty and the operation does not have an "
             "identity"
         )
-    return Tensor(norm_of(array, float(ord), dims, keepdims=keepdim).astype(kind))
+    return Tensor(norm_of(array, float(ord), dims, keepdims=keepdim, alone=alone).astype(kind))
 
 
 @operator("aten::nuclear_norm")
@@ -413,24 +423,36 @@ def _complex_of(kind: np.dtype[Any]) -> np.dtype[Any]:
 
 
 @operator("aten::norm_except_dim")
+def norm_except_dim_1_0(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:  # noqa: A002
+    """Up to 2.3 the norm of one element is a root of its power."""
+    return _norm_except_dim(v, pow, dim, alone=False)
+
+
+@operator("aten::norm_except_dim", since="2.4.0")
 def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:  # noqa: A002
     """Norms over all dimensions but one, which stays; over all where that is -1."""
+    return _norm_except_dim(v, pow, dim, alone=True)
+
+
+def _norm_except_dim(v: Tensor, pow: int, dim: int, *, alone: bool) -> Tensor:  # noqa: A002
     array = v.array
     if not array.size:
         raise Unsupported("the reference reader does not support norm_except_dim of an empty tensor", code="operator")
     if dim == -1:
-        return Tensor(norm_of(array, float(pow), tuple(range(array.ndim)), keepdims=False).astype(_real(array.dtype)))
+        return Tensor(
+            norm_of(array, float(pow), tuple(range(array.ndim)), keepdims=False, alone=alone).astype(_real(array.dtype))
+        )
     if not array.ndim:
         raise raised("IndexError", f"Dimension specified as {dim} but tensor has no dimensions")
     at = axis(dim, array.ndim)
     others = tuple(one for one in range(array.ndim) if one != at)
-    return Tensor(norm_of(array, float(pow), others, keepdims=True).astype(_real(array.dtype)))
+    return Tensor(norm_of(array, float(pow), others, keepdims=True, alone=alone).astype(_real(array.dtype)))
 
 
 @operator("aten::_weight_norm")
 def weight_norm_1_0(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
     """A weight by its direction and its length, whichever shapes broadcasting makes of both."""
-    length = exact(norm_except_dim(v, 2, dim).array)
+    length = exact(norm_except_dim_1_0(v, 2, dim).array)
     broadcast(g.array, length)
     scale = exact(g.array) / length
     broadcast(v.array, scale)
@@ -448,7 +470,7 @@ def weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
         return weight_norm_1_0(v, g, dim)
     if v.array.dtype != g.array.dtype:
         raise fail(f"expected scalar type {words(v.array.dtype)} but found {words(g.array.dtype)}")
-    length = norm_except_dim(v, 2, dim).array
+    length = norm_except_dim_1_0(v, 2, dim).array
     if g.array.size < length.size:
         raise Unsupported("aten::_weight_norm reads lengths beyond those that it is given", code="operator")
     return weight_norm_1_0(v, Tensor(g.array.reshape(-1)[: length.size].reshape(length.shape)), dim)

@@ -54,8 +54,18 @@ _embeddings()
 
 
 @operator("aten::embedding_renorm_")
+def embedding_renorm_1_0_(self: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
+    """Up to 2.3 the norm of one element is a root of its power."""
+    return _renormed(self, indices, max_norm, norm_type, alone=False)
+
+
+@operator("aten::embedding_renorm_", since="2.4.0")
 def embedding_renorm_(self: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
     """Rows whose norm is above a limit are scaled down to it."""
+    return _renormed(self, indices, max_norm, norm_type, alone=True)
+
+
+def _renormed(self: Tensor, indices: Tensor, max_norm: float, norm_type: float, *, alone: bool) -> Tensor:
     if self.array.ndim != 2:
         raise fail(
             f"Expected 2-dimensional tensor, but got {self.array.ndim}-dimensional tensor for argument #1 'self' (while checking arguments for "
@@ -64,7 +74,7 @@ def embedding_renorm_(self: Tensor, indices: Tensor, max_norm: float, norm_type:
     _whole(indices.array, ints=True)
     looped(min(indices.array.size, self.array.shape[0]), self.array.shape[1])
     for row in np.unique(indices.array):
-        size = float(norm_of(self.array[row], norm_type, (0,), keepdims=False))
+        size = float(norm_of(self.array[row], norm_type, (0,), keepdims=False, alone=alone))
         if size > max_norm:
             self.array[row] = (self.array[row] * (max_norm / (size + 1e-7))).astype(self.array.dtype)
     return self

@@ -201,6 +201,8 @@ def fused_rms_norm(
 def safe_softmax(self: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """Softmax, and 0 where everything is masked."""
     array = self.array if dtype is None else self.array.astype(dtypes.as_dtype(dtype).array)  # type: ignore[union-attr]
+    if not array.size:
+        return Tensor(array.copy())
     wide = array.astype(np.float64)
     powers = np.exp(wide - wide.max(axis=dim, keepdims=True))
     found = powers / powers.sum(axis=dim, keepdims=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from torch_compat import arrays
 from torch_compat.arrays import repeated
 from torch_compat.errors import Unsupported
 from torch_compat.runtime import dtypes
+from torch_compat.runtime.iterated import suggests_channels_last
 from torch_compat.runtime.operators._common import (
     FLOAT32,
     INT64,
@@ -31,19 +32,6 @@ from torch_compat.runtime.tensor import Tensor
 from torch_compat.runtime.values import raised
 
 MOST_DIMENSIONS = 32  # of an array of any numpy
-
-
-def _channels_last(array: Array) -> bool:
-    """Whether the channels of pictures or volumes stand last in memory, as ``suggest_memory_format`` decides it."""
-    if array.ndim not in {4, 5}:
-        return False
-    least = 0
-    for at in (1, *range(array.ndim - 1, 1, -1), 0):
-        size, step = array.shape[at], array.strides[at]
-        if not size or step < least or (at == 0 and least == array.strides[1]):
-            return False
-        least = step * max(size, 1)
-    return True
 
 
 ROW_MAJOR, AS_FIRST, AS_ALL = range(3)
@@ -83,7 +71,7 @@ def _joined(tensors: Any, dim: int, *, promote: bool, layout: int = ROW_MAJOR) -
     sized(sum(one.size for one in kept))
     parts = [cast(one, kind) for one in kept]
     deciding = kept if layout == AS_ALL else kept[:1] if layout == AS_FIRST else []
-    if deciding and all(_channels_last(one) for one in deciding):
+    if deciding and all(suggests_channels_last(one.shape, one.strides) for one in deciding):
         apart = np.concatenate([np.moveaxis(one, 1, -1) for one in parts], axis=-1 if at == 1 else max(at - 1, 0))
         return np.moveaxis(np.ascontiguousarray(apart), -1, 1)
     return np.ascontiguousarray(np.concatenate(parts, axis=at))
@@ -329,8 +317,18 @@ def roll(self: Tensor, shifts: Any, dims: Any = ()) -> Tensor:
 
 
 @operator("aten::rot90")
+def rot90_1_0(self: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
+    """Up to 1.9 what is turned over lies row by row."""
+    return _turned(self, k, dims, "C")
+
+
+@operator("aten::rot90", since="1.10.0")
 def rot90(self: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     """Turned by right angles."""
+    return _turned(self, k, dims, "K")
+
+
+def _turned(self: Tensor, k: int, dims: Any, order: Literal["C", "K"]) -> Tensor:
     ndim = self.array.ndim
     if len(dims) != 2:
         raise fail(f"expected total rotation dims == 2, but got dims = {len(dims)}")
@@ -338,7 +336,10 @@ def rot90(self: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
         raise fail(f"expected total dims >= 2, but got total dims = {ndim}")
     if dims[0] == dims[1] or abs(dims[0] - dims[1]) == ndim:
         raise fail(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
-    return Tensor(np.rot90(self.array, k, (axis(dims[0], ndim), axis(dims[1], ndim))).copy())
+    one, other = axis(dims[0], ndim), axis(dims[1], ndim)
+    if k % 2:  # what is turned over, seen from the side
+        return Tensor(np.flip(self.array, other if k % 4 == 1 else one).copy(order=order).swapaxes(one, other))
+    return Tensor(np.rot90(self.array, k, (one, other)).copy(order=order))
 
 
 @functional("diag")

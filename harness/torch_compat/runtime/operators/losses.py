@@ -283,12 +283,12 @@ def _nll(
         return Tensor(value.astype(x.dtype)), Tensor((total if not y.ndim else np.zeros(())).astype(x.dtype))
     if reduction == SUM:
         return Tensor(np.asarray(value.sum()).astype(x.dtype)), Tensor(total.astype(x.dtype))
-    mean = np.asarray(value.sum()) / total if total else np.asarray(empty)
+    mean = np.asarray(value.sum()) / total if total else np.asarray(empty if x.size else np.nan)
     return Tensor(np.asarray(mean).astype(x.dtype)), Tensor(total.astype(x.dtype))
 
 
 def _losses() -> None:
-    # The mean of nothing was 0 up to 1.10 and is NaN since.
+    # The mean over ignored targets alone was 0 up to 1.10 and is NaN since, as that of an empty input always was.
     # A row had as many targets as classes, of which the first counted, up to 2.8 and has one since.
     for since, empty, one in (("1.0.0", 0.0, False), ("1.11.0", np.nan, False), ("2.9.0", np.nan, True)):
 

@@ -11,6 +11,7 @@ import numpy as np
 from torch_compat.escapes import escaped_output
 from torch_compat.runtime import dtypes
 from torch_compat.runtime.opaque import sizes_of
+from torch_compat.runtime.operators._common import FLOAT32, scalar_as
 from torch_compat.runtime.registry import grad, operator
 from torch_compat.runtime.string_conversion import joined, shown
 from torch_compat.runtime.tensor import OpaqueTensor, Tensor
@@ -81,7 +82,7 @@ def percent_format(self: str, *args: Any) -> str:
         elif code in {"f", "F", "e", "E", "g", "G"}:
             if value.__class__ not in {bool, int, float}:
                 raise raised("RuntimeError", f"%{code} requires a number, found a {type(value).__name__}")
-            made.append(f"{float(value):{code}}")
+            made.append(f"{float(scalar_as(float(value), FLOAT32)):{code}}")  # torch writes a float of 32 bits
         elif code == "s":
             made.append(shown(value))
         elif code == "c":

@@ -55,9 +55,10 @@ def _length(start: Any, end: Any, step: Any, kind: np.dtype[Any], *, cut: bool, 
         raise fail(f"unsupported range: {float(start)} -> {float(end)}")
     if strict:
         _directed(start, end, step)
+    whole = [int(one) for one in (start, end, step)]
     if cut and kind == INT64:
-        start, end, step = int(start), int(end), int(step)
-    _directed(start, end, step)
+        start, end, step = whole
+    _directed(*(whole if cut and kind.kind in "iu" else (start, end, step)))
     if all(one.__class__ is int for one in (start, end, step)):
         return int(-((start - end) // step))
     return math.ceil((float(end) - float(start)) / float(step))
@@ -102,23 +103,36 @@ def _ranges() -> None:
 _ranges()
 
 
+def _with_end(start: Scalar, end: Scalar, step: Scalar, dtype: Any, out: Tensor | None, *, strict: bool) -> Tensor:
+    kind = any_dtype(dtype, default_type()) if out is None else out.array.dtype
+    whole = [int(one.real) for one in (start, end, step)] if kind.kind in "iu" else None
+    if strict or whole is None:
+        _directed(start.real, end.real, step.real)
+    if whole is not None:
+        _directed(*whole)
+        start, end, step = whole
+    count = math.floor((float(end.real) - float(start.real)) / float(step.real)) + 1
+    meter.array(count)
+    array = (float(start.real) + np.arange(count) * float(step.real)).astype(kind)
+    return Tensor(array) if out is None else into(out, array)
+
+
 @operator("aten::range", gradient=False)
+def range_1_0(
+    start: Scalar, end: Scalar, step: Scalar = 1, *, dtype: Any = None, out: Tensor | None = None, **options: Any
+) -> Tensor:
+    """Up to 2.7 bounds of integers are looked at once they are cut."""
+    check_options(options)
+    return _with_end(start, end, step, dtype, out, strict=False)
+
+
+@operator("aten::range", gradient=False, since="2.8.0")
 def range_(
     start: Scalar, end: Scalar, step: Scalar = 1, *, dtype: Any = None, out: Tensor | None = None, **options: Any
 ) -> Tensor:
     """With its end."""
     check_options(options)
-    if not step:
-        raise fail("step must be nonzero")
-    if (end.real - start.real) * step.real < 0:
-        raise fail("upper bound and lower bound inconsistent with step sign")
-    kind = any_dtype(dtype, default_type()) if out is None else out.array.dtype
-    if kind.kind in "iu":
-        start, end, step = (int(one.real) for one in (start, end, step))
-    count = math.floor((float(end.real) - float(start.real)) / float(step.real)) + 1
-    meter.array(count)
-    array = (float(start.real) + np.arange(count) * float(step.real)).astype(kind)
-    return Tensor(array) if out is None else into(out, array)
+    return _with_end(start, end, step, dtype, out, strict=True)
 
 
 # ------------------------------------------------------------------------------------------------- linspace, logspace
@@ -189,9 +203,8 @@ def _in_vectors(up: Any, down: Any, steps: int, step: Any, kind: np.dtype[Any], 
             at = np.asarray(first).astype(wide)
             base = (up(at) if first < half else down(at)).astype(kind)
             values[first] = base
-            values[first + 1 : first + lanes] = (base.astype(wide) + np.arange(1, lanes).astype(wide) * step.astype(wide)).astype(
-                kind
-            )
+            rest = base.astype(wide) + np.arange(1, lanes).astype(wide) * step.astype(wide)
+            values[first + 1 : first + lanes] = rest.astype(step.dtype).astype(kind)
     return values
 
 

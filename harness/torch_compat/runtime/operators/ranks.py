@@ -7,9 +7,9 @@ import warnings
 from typing import Any
 
 import numpy as np
+import numpy.ma  # np.quantile imports it when it is first called, and a program's process opens no files
 
 from torch_compat.errors import Unsupported
-from torch_compat.runtime.limits import meter
 from torch_compat.runtime.operators import _algorithms as algorithms
 from torch_compat.runtime.operators._common import (
     FLOAT64,
@@ -22,10 +22,8 @@ from torch_compat.runtime.operators._common import (
 )
 from torch_compat.runtime.operators._products import looped
 from torch_compat.runtime.operators.reductions import of_nothing, refuse_empty, refuse_no_places
-from torch_compat.runtime.operators.sorting import order
+from torch_compat.runtime.operators.sorting import before_in, order
 from torch_compat.runtime.tensor import Tensor
-
-LOOKED_AT = 500  # multiplications that take as long as it takes Python to look at one element
 
 
 @functional("kthvalue")
@@ -59,52 +57,18 @@ def _selected(array: Array, at: int, rank: int, keepdim: bool) -> tuple[Tensor, 
         looped(int(several.sum()))
         flat = np.moveaxis(places, at, -1).reshape(-1)
         for row in np.flatnonzero(several):
-            flat[row] = _quickselect(wide(rows[row]).tolist(), rank)
+            flat[row] = _quickselect(rows[row], rank)
         places = np.moveaxis(flat.reshape(np.moveaxis(places, at, -1).shape), -1, at)
-    values = found.array
+    values = np.take_along_axis(array, places, axis=at)  # of zeros, that one's sign
     if not keepdim:
         values, places = values.squeeze(at), places.squeeze(at)
     return Tensor(values.copy()), Tensor(places.copy())
 
 
-def _quickselect(values: list[Any], rank: int) -> int:
-    """Where the element of a rank was, by Hoare's selection with the median of three as pivot: that of kthvalue in every release, and of
-    median up to 1.7. NaN is above everything.
-    """
+def _quickselect(values: Array, rank: int) -> int:
+    """Where the element of a rank was, as selected in kthvalue of every release, and in median up to 1.7."""
     places = list(range(len(values)))
-
-    def above(x: Any, y: Any) -> bool:
-        return bool(x > y or (x != x and y == y))  # noqa: PLR0124 - NaN
-
-    def swap(x: int, y: int) -> None:
-        values[x], values[y] = values[y], values[x]
-        places[x], places[y] = places[y], places[x]
-
-    low, high = 0, len(values) - 1
-    while high > low + 1:
-        meter.work(LOOKED_AT * (high - low + 1))  # pass by pass: their number depends on the order, which is the program's
-        swap((low + high) // 2, low + 1)
-        for x, y in ((low + 1, high), (low, high), (low + 1, low)):
-            if above(values[x], values[y]):
-                swap(x, y)
-        up, down, pivot = low + 1, high, values[low]
-        while True:
-            up += 1
-            while above(pivot, values[up]):
-                up += 1
-            down -= 1
-            while above(values[down], pivot):
-                down -= 1
-            if down < up:
-                break
-            swap(up, down)
-        swap(low, down)
-        if down <= rank:
-            low = up
-        if down >= rank:
-            high = down - 1
-    if high == low + 1 and above(values[low], values[high]):
-        swap(low, high)
+    algorithms.quickselect(places, rank, before_in(values))
     return places[rank]
 
 
@@ -180,19 +144,25 @@ def median(self: Tensor, dim: int | None = None, keepdim: bool = False) -> Tenso
     return values, where
 
 
-def _most(values: Array) -> int:
-    """Where the last of the most frequent stands; each NaN is a value of its own, where std::sort leaves it."""
-    if values.dtype.kind in "iub" or not np.isnan(values).any():
-        distinct, counts = np.unique(values, return_counts=True)
-        return int(np.flatnonzero(values == distinct[np.argmax(counts)])[-1])
-    if values.size > algorithms.INSERTED:
+def _most(values: Array, *, quicksort: bool = False) -> int:
+    """Where the last of the most frequent stands, once they are sorted; each NaN is a value of its own.
+
+    Parameters:
+        quicksort: whether TH sorts, which takes NaN for the largest; else ``std::sort``, which leaves it somewhere.
+    """
+    some = values.dtype.kind not in "iub" and bool(np.isnan(values).any())
+    if some and not quicksort and values.size > algorithms.INSERTED:
         raise Unsupported(f"aten::mode of more than {algorithms.INSERTED} numbers that include NaN", code="operator")
+    numbers = wide(values).tolist()
     places = list(range(values.size))
-    algorithms.sort(places, len(places), lambda a, b: bool(values[a] < values[b]))
+    if quicksort:
+        algorithms.quicksort(places, before_in(values))
+    else:
+        algorithms.sort(places, len(places), lambda a, b: bool(numbers[a] < numbers[b]))
     best, most, run = places[0], 0, 0
     for rank, place in enumerate(places):
         run += 1
-        if rank == len(places) - 1 or values[place] != values[places[rank + 1]]:
+        if rank == len(places) - 1 or numbers[place] != numbers[places[rank + 1]]:
             if run > most:
                 best, most = place, run
             run = 0
@@ -201,14 +171,18 @@ def _most(values: Array) -> int:
 
 @functional("mode")
 def mode_1_0(self: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """Up to 1.8 nothing occurs most in nothing."""
+    """Up to 1.8 nothing occurs most in nothing, and the quicksort of TH sorts."""
     refuse_empty("mode", self.array)
-    return mode(self, dim, keepdim)
+    return _mode(self, dim, keepdim, quicksort=True)
 
 
 @functional("mode", since="1.9.0")
 def mode(self: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     """The value that occurs most, the smallest of several, and where it stands last."""
+    return _mode(self, dim, keepdim, quicksort=False)
+
+
+def _mode(self: Tensor, dim: int, keepdim: bool, *, quicksort: bool) -> tuple[Tensor, Tensor]:
     array = self.array
     at = axis(dim, array.ndim)
     if not array.ndim:
@@ -219,9 +193,9 @@ def mode(self: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Te
     moved = np.moveaxis(array, at, -1)
     values = np.empty(moved.shape[:-1], array.dtype)
     places = np.zeros(moved.shape[:-1], INT64)
-    looped(math.prod(moved.shape[:-1]))
+    looped(math.prod(moved.shape[:-1]), algorithms.LOOKED_AT * array.shape[at] * array.shape[at].bit_length())
     for index in np.ndindex(*moved.shape[:-1]):
-        places[index] = _most(moved[index])
+        places[index] = _most(moved[index], quicksort=quicksort)
         values[index] = moved[index][places[index]]  # of zeros, that one's sign
     if keepdim:
         values, places = np.expand_dims(values, at), np.expand_dims(places, at)

@@ -23,7 +23,6 @@ from torch_compat.runtime.operators._common import (
     axis,
     cast,
     common,
-    common_1_0,
     fail,
     floating,
     functional,
@@ -268,6 +267,19 @@ def _extreme(array: Array, dims: Any, *, largest: bool, keepdims: bool = False) 
     return np.asarray(found)
 
 
+def _of_one_type(a: Tensor, b: Tensor) -> tuple[Array, Array]:
+    """Two operands up to 1.6: of one type, also where one has no dimensions.
+
+    Raises:
+        Raised: they are of unlike types.
+    """
+    if a.array.dtype != b.array.dtype:
+        raise fail(
+            f"Expected object of scalar type {words(a.array.dtype)} but got scalar type {words(b.array.dtype)} for argument 'other'"
+        )
+    return a.array, b.array
+
+
 def _extremes(name: str, *, largest: bool) -> None:
     pick = larger if largest else smaller
     old_pick = old_larger if largest else old_smaller
@@ -295,9 +307,9 @@ def _extremes(name: str, *, largest: bool) -> None:
 
         operator(f"aten::{name}", since=since)(call)
 
-    version("1.0.0", common_1_0, old_pick, last=True)
-    version("1.5.0", common_1_0, pick, last=True)
-    version("1.6.0", common_1_0, pick, last=False)
+    version("1.0.0", _of_one_type, old_pick, last=True)
+    version("1.5.0", _of_one_type, pick, last=True)
+    version("1.6.0", _of_one_type, pick, last=False)
     version("1.7.0", common, pick, last=False)
     version("1.9.0", common, pick, last=False)
 

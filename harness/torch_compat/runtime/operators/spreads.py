@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from torch_compat.runtime.operators._common import FLOAT64, Array, Scalar, axes, fail, functional, words
+from torch_compat.runtime.operators._common import FLOAT64, Array, Scalar, axes, fail, functional, into, words
 from torch_compat.runtime.operators.reductions import once
 from torch_compat.runtime.tensor import Tensor
 
@@ -50,10 +50,29 @@ def _spreads(name: str, *, root: bool, with_mean: bool) -> None:
             return found
         first, *others = found if with_mean else (found,)
         value = first.array.astype(self.array.dtype)
-        if root and (self.array.size or with_mean or not whole):  # of a complex number that is not a number, in both parts
-            value = np.where(np.isnan(value.real), np.asarray(complex(math.nan, math.nan), value.dtype), value)
-        first = Tensor(np.asarray(value))
+        first = Tensor(root_of_nan(value) if root and (self.array.size or with_mean or not whole) else value)
         return (first, *others) if with_mean else first
+
+    def root_of_nan(value: Array) -> Array:
+        """The root of a complex number that is not a number has no part that is one."""
+        return np.asarray(np.where(np.isnan(value.real), np.asarray(complex(math.nan, math.nan), value.dtype), value))
+
+    def call_1_9(
+        self: Tensor,
+        dim: Any = None,
+        unbiased: bool = True,
+        keepdim: bool = False,
+        *,
+        correction: Scalar | None = None,
+        out: Tensor | None = None,
+    ) -> Any:
+        """Roots are taken in ``out``, which may be complex."""
+        found = call(self, dim, unbiased, keepdim, correction=correction)
+        if out is None:
+            return found
+        return into(
+            out, root_of_nan(found.array.astype(out.array.dtype)) if root and out.array.dtype.kind == "c" else found.array
+        )
 
     def call(
         self: Tensor, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: Scalar | None = None
@@ -72,7 +91,7 @@ def _spreads(name: str, *, root: bool, with_mean: bool) -> None:
 
     functional(name)(call_1_0)
     functional(name, since="1.7.0")(call_1_7)
-    functional(name, since="1.9.0")(call)
+    functional(name, since="1.9.0")(call if with_mean else call_1_9)
 
 
 _spreads("std", root=True, with_mean=False)

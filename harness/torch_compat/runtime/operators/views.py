@@ -369,8 +369,9 @@ for _name, _function in (
 
 @operator("aten::expand")
 def expand(self: Tensor, size: Any, *, implicit: bool = False) -> Tensor:
-    """Dimensions of one element repeated, without memory."""
-    del implicit
+    """Dimensions of one element repeated, without memory. What tracing has put in for another operator is taken out before anything runs."""
+    if implicit:
+        return self
     array = self.array
     sizes = list(whole_numbers(size))
     lead = len(sizes) - array.ndim

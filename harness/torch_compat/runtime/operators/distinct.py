@@ -1,0 +1,259 @@
+"""Distinct elements and distinct slices, and which elements are among others."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import numpy.ma  # np.unique imports it when it is first called, and a program's process opens no files
+
+from torch_compat.arrays import counted
+from torch_compat.errors import Unsupported
+from torch_compat.runtime import dtypes
+from torch_compat.runtime.hash_order import MOST_IN_SET, number_hash, unordered_set
+from torch_compat.runtime.limits import meter
+from torch_compat.runtime.operators import _algorithms as algorithms
+from torch_compat.runtime.operators._common import (
+    HALVES,
+    INT64,
+    Array,
+    axis,
+    cast,
+    fail,
+    wide,
+)
+from torch_compat.runtime.operators.sorting import by_introsort, order, order_by
+from torch_compat.runtime.registry import operator
+from torch_compat.runtime.tensor import Tensor
+from torch_compat.runtime.values import raised
+
+FIELD = 128  # words of memory that a field of a record takes
+
+
+def _unique_1_0(array: Array, *, sorts: bool) -> tuple[Tensor, Tensor, Tensor]:
+    """Up to 2.1 a hash table finds distinct values, whose order they have unless they are sorted.
+
+    NaN is never found in it: its places are 0, and it is counted 0 times. Halves are told apart by their bits, and of two zeros the one
+    that came first stays. Where neither is there, and the values are sorted, the table cannot be seen.
+
+    Raises:
+        Unsupported: the table can be seen, and there are more numbers than its sizes are recorded for.
+    """
+    flat = array.reshape(-1)
+    if sorts and not _seen_in_table(flat):
+        values, to, often = np.unique(flat, return_inverse=True, return_counts=True)
+        return Tensor(values), Tensor(to.reshape(array.shape).astype(INT64)), Tensor(often.astype(INT64))
+    if flat.size > MOST_IN_SET:
+        raise Unsupported(f"the reference reader orders sets of up to {MOST_IN_SET} numbers as releases do", code="operator")
+    if array.dtype in HALVES:
+        numbers, bits = wide(flat).tolist(), flat.view(np.uint16).tolist()
+        keys = [one if one != one else two for one, two in zip(numbers, bits, strict=True)]  # noqa: PLR0124
+        places = unordered_set(keys, bits)
+    else:
+        keys = numbers = flat.tolist()
+        form = "<f" if array.dtype == np.float32 else "<d"
+        places = unordered_set(keys, [number_hash(one, form) for one in keys])
+    if sorts and len(places) <= algorithms.INSERTED:
+        algorithms.sort(places, len(places), lambda a, b: bool(numbers[a] < numbers[b]))
+    elif sorts and any(numbers[place] != numbers[place] for place in places):
+        raise Unsupported("the reference reader does not sort NaN among many as std::sort does", code="operator")
+    elif sorts:
+        places.sort(key=numbers.__getitem__)
+    at, counts = {keys[place]: to for to, place in enumerate(places)}, Counter(keys)
+    lost = [one != one for one in keys]  # noqa: PLR0124
+    return (
+        Tensor(flat[np.asarray(places, INT64)]),
+        Tensor(np.asarray([0 if nan else at[key] for key, nan in zip(keys, lost, strict=True)], INT64).reshape(array.shape)),
+        Tensor(np.asarray([0 if lost[place] else counts[keys[place]] for place in places], INT64)),
+    )
+
+
+def _seen_in_table(flat: Array) -> bool:
+    """Whether numbers that are sorted still tell that a hash table found them: by NaN, or by zeros of both signs."""
+    if flat.dtype.kind in "iub":
+        return False
+    numbers = wide(flat)
+    zeros = numbers[numbers == 0]
+    return bool(np.isnan(numbers).any() or np.signbit(zeros).any() != np.signbit(zeros).all())
+
+
+@operator("aten::_unique", gradient=False)
+def unique_2_1_0(self: Tensor, sorted: bool = True, return_inverse: bool = False) -> tuple[Tensor, ...]:  # noqa: A002
+    """Up to 2.1 distinct values are found by a hash table."""
+    return unique_1_0(self, sorted, return_inverse)[:2]
+
+
+@operator("aten::_unique", gradient=False, since="1.13.0")
+def unique_2_1_13(self: Tensor, sorted: bool = True, return_inverse: bool = False) -> tuple[Tensor, ...]:  # noqa: A002
+    """Truth values are in order."""
+    return unique_2_1_0(self, sorted or self.array.dtype.kind == "b", return_inverse)
+
+
+@operator("aten::_unique", gradient=False, since="2.2.0")
+def unique_2(self: Tensor, sorted: bool = True, return_inverse: bool = False) -> tuple[Tensor, ...]:  # noqa: A002
+    """Distinct values in order, and where each element went."""
+    return unique(self, sorted, return_inverse)[:2]
+
+
+@operator("aten::_unique2", gradient=False)
+def unique_1_0(
+    self: Tensor,
+    sorted: bool = True,  # noqa: A002
+    return_inverse: bool = False,
+    return_counts: bool = False,
+) -> tuple[Tensor, ...]:
+    """Up to 2.1 where elements went is told also where only their counts are asked for."""
+    values, inverse, counts = _unique_1_0(self.array, sorts=sorted)
+    nothing = Tensor(np.zeros(0, INT64))
+    return values, inverse if return_inverse or return_counts else nothing, counts if return_counts else nothing
+
+
+@operator("aten::_unique2", gradient=False, since="1.13.0")
+def unique_1_13(
+    self: Tensor,
+    sorted: bool = True,  # noqa: A002
+    return_inverse: bool = False,
+    return_counts: bool = False,
+) -> tuple[Tensor, ...]:
+    """Truth values are in order."""
+    return unique_1_0(self, sorted or self.array.dtype.kind == "b", return_inverse, return_counts)
+
+
+@operator("aten::_unique2", gradient=False, since="2.2.0")
+def unique(self: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> tuple[Tensor, ...]:  # noqa: A002
+    """Distinct values in order, where each element went, and how often each occurs."""
+    del sorted
+    flat = self.array.reshape(-1)
+    places = order_by(by_introsort, flat, 0, descending=False) if _seen_in_table(flat) else order(flat, 0, descending=False)
+    values, runs, counts = unique_consecutive(Tensor(flat[places]), return_inverse=True, return_counts=True)
+    inverse, nothing = np.empty(flat.size, INT64), Tensor(np.zeros(0, INT64))
+    inverse[places] = runs.array
+    return values, Tensor(inverse.reshape(self.array.shape)) if return_inverse else nothing, counts if return_counts else nothing
+
+
+@operator("aten::unique_dim", gradient=False)
+def unique_dim_1_0(
+    self: Tensor,
+    dim: int,
+    sorted: bool = True,  # noqa: A002
+    return_inverse: bool = False,
+    return_counts: bool = False,
+) -> tuple[Tensor, ...]:
+    """Up to 1.11 what is empty has one dimension."""
+    return _flat_if_empty(unique_dim_1_12(self, dim, sorted, return_inverse, return_counts))
+
+
+@operator("aten::unique_dim", gradient=False, since="1.12.0")
+def unique_dim_1_12(
+    self: Tensor,
+    dim: int,
+    sorted: bool = True,  # noqa: A002
+    return_inverse: bool = False,
+    return_counts: bool = False,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Up to 2.0 slices are compared with the first dimension in the place of the one that they are of."""
+    at = axis(dim, self.array.ndim)
+    if at < 2 or not self.array.size:
+        return unique_dim(self, dim, sorted, return_inverse, return_counts)
+    values, inverse, counts = unique_dim(Tensor(np.swapaxes(self.array, 0, at)), 0, sorted, return_inverse, return_counts)
+    return Tensor(np.swapaxes(values.array, 0, at)), inverse, counts
+
+
+@operator("aten::unique_dim", gradient=False, since="2.1.0")
+def unique_dim(
+    self: Tensor,
+    dim: int,
+    sorted: bool = True,  # noqa: A002
+    return_inverse: bool = False,
+    return_counts: bool = False,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Distinct slices."""
+    del sorted, return_inverse, return_counts  # both come in any case
+    at = axis(dim, self.array.ndim)
+    meter.array(FIELD * (self.array.size // max(1, self.array.shape[at])))  # numpy makes a field of each column
+    values, inverse, counts = np.unique(self.array, axis=at, return_inverse=True, return_counts=True)
+    return Tensor(values), Tensor(inverse.reshape(-1).astype(INT64)), Tensor(counts.astype(INT64))
+
+
+@operator("aten::unique_consecutive", gradient=False)
+def unique_consecutive_1_0(
+    self: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> tuple[Tensor, ...]:
+    """Up to 1.9 the only dimension of a vector is one as any other."""
+    if dim is not None:
+        return unique_dim_consecutive_1_0(self, dim, return_inverse, return_counts)
+    return unique_consecutive(self, return_inverse, return_counts)
+
+
+@operator("aten::unique_consecutive", gradient=False, since="1.10.0")
+def unique_consecutive_1_10(
+    self: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> tuple[Tensor, ...]:
+    """Up to 1.11 what is empty has one dimension."""
+    if dim is not None and not (dim == 0 and self.array.ndim == 1):
+        return unique_dim_consecutive_1_0(self, dim, return_inverse, return_counts)
+    return unique_consecutive(self, return_inverse, return_counts)
+
+
+@operator("aten::unique_consecutive", gradient=False, since="1.12.0")
+def unique_consecutive(
+    self: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Runs of equal values as one."""
+    if dim is not None and not (dim == 0 and self.array.ndim == 1):
+        return unique_dim_consecutive(self, dim, return_inverse, return_counts)
+    flat = self.array.reshape(-1)
+    starts = np.concatenate([[True], flat[1:] != flat[:-1]]) if flat.size else np.zeros(0, np.bool_)
+    inverse = np.cumsum(starts) - 1
+    nothing = np.zeros(0, INT64)
+    return (
+        Tensor(flat[starts]),
+        Tensor(inverse.reshape(self.array.shape).astype(INT64) if return_inverse else nothing),
+        Tensor(counted(inverse).astype(INT64) if return_counts else nothing),
+    )
+
+
+@operator("aten::unique_dim_consecutive", gradient=False)
+def unique_dim_consecutive_1_0(
+    self: Tensor, dim: int, return_inverse: bool = False, return_counts: bool = False
+) -> tuple[Tensor, ...]:
+    """Up to 1.11 what is empty has one dimension."""
+    return _flat_if_empty(unique_dim_consecutive(self, dim, return_inverse, return_counts))
+
+
+def _flat_if_empty(found: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    first = found[0].array
+    return found if first.size else (Tensor(first.reshape(0)), *found[1:])
+
+
+@operator("aten::unique_dim_consecutive", gradient=False, since="1.12.0")
+def unique_dim_consecutive(
+    self: Tensor, dim: int, return_inverse: bool = False, return_counts: bool = False
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Runs of equal slices as one; where each went and how long each is come in any case."""
+    del return_inverse, return_counts
+    array = self.array
+    if not array.ndim:
+        raise raised("IndexError", f"Dimension specified as {dim} but tensor has no dimensions")
+    at = axis(dim, array.ndim)
+    count = array.shape[at]
+    if not array.size and any(not size for one, size in enumerate(array.shape) if one != at):
+        raise fail("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
+    rows = np.moveaxis(array, at, 0).reshape(count, -1) if count else np.zeros((0, 1), array.dtype)
+    starts = np.concatenate([[True], (rows[1:] != rows[:-1]).any(axis=1)]) if count else np.zeros(0, np.bool_)
+    inverse = np.cumsum(starts) - 1
+    return Tensor(array[(slice(None),) * at + (starts,)]), Tensor(inverse.astype(INT64)), Tensor(counted(inverse).astype(INT64))
+
+
+@operator("aten::isin", gradient=False)
+def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
+    """Whether each element is among others."""
+    if assume_unique:
+        raise Unsupported("the reference reader does not know what isin gives with assume_unique", code="operator")
+    kind = dtypes.result_type((elements, test_elements)).array
+    both = [cast(one.array if one.__class__ is Tensor else np.asarray(one), kind) for one in (elements, test_elements)]
+    if any(one.dtype.kind == "c" for one in both):
+        raise fail("Unsupported input type encountered for isin(): ComplexFloat")
+    meter.array(both[0].size)
+    return Tensor(np.asarray(np.isin(both[0], both[1], invert=invert)))
