@@ -20,7 +20,6 @@ BY_OTHER_MEANS = {
     "runtime/json_values.py": "arguments that the user names",
     "report/explained.py": "rules of the package itself",
     "cli/extension.py": "a list that the user names",
-    "corpus/corpus.py": "an archive that inside() gave and whose size was compared, hashed piece by piece",
 }
 READS = {"open", "read_text", "read_bytes", "write_text", "write_bytes"}
 

@@ -649,7 +649,7 @@ def alternative_was_lacking(tree: Tree, random: Random) -> str:
         return replace(found, alternative=replace(found.alternative, outcome="lacks", behaves=None, error=lacks))
 
     tree.observe(line, name, spoil)
-    return f"{name}: in 1.{line}.0 the alternative is lacking"
+    return f"{name}: in 1.{line}.0 the alternative is missing"
 
 
 def control(found: DeprecationObservation, **change: Any) -> DeprecationObservation:
@@ -703,7 +703,7 @@ def warning_said_to_be_hidden(tree: Tree, random: Random) -> str:
 def warning_said_to_be_hidden_where_there_is_none(tree: Tree, random: Random) -> str:
     name = random.choice(sorted(WARNING))
     hide(tree, name, "1.0.0")
-    return f"{name}: no release of 1.0.0 that was asked warns"
+    return f"{name}: no release of 1.0.0 that was checked warns"
 
 
 @defect()

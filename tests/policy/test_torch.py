@@ -16,7 +16,7 @@ def test_every_format_version_is_listed_once(torch: Policy) -> None:
     assert listed == [
         *(("bytecode", version) for version in range(3, 10)),
         ("byteorder", "big"),
-        *(("container", name) for name in ("flatbuffer", "stream", "tar", "zip")),
+        *(("container", name) for name in ("directory", "flatbuffer", "stream", "tar", "zip")),
         *(("export-schema", version) for version in (1, 2, 5, 7, 8)),
         *(("file-format", version) for version in range(1, 11)),
     ]

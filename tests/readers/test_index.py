@@ -149,7 +149,7 @@ def test_a_source_without_any_torch_is_reached(calendar: Calendar[CalendarReleas
 
 def test_an_index_that_lags_behind_the_calendar_cannot_tell(calendar: Calendar[CalendarRelease], index: FakeIndex) -> None:
     del index.releases["2.10.0"]
-    assert "it does not offer torch 2.10.0, which the calendar has" in refused(calendar, index)
+    assert "it does not offer torch 2.10.0, which is in the calendar" in refused(calendar, index)
 
 
 def test_an_index_without_torch_cannot_tell(calendar: Calendar[CalendarRelease], index: FakeIndex) -> None:

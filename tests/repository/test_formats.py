@@ -143,6 +143,8 @@ def _operators(entry: Fixture, facts: Facts) -> list[str]:
     if entry.family not in PROGRAMS:
         return [] if not facts.calls or entry.family == "package" else [f"calls {facts.operators[:3]}"]
     used = {call.name for call in facts.calls} | set(facts.extra.get("instructions", ()))
+    if entry.recipe == "dtypes_mobile" and not facts.calls:  # the bytecode of 1.5 builds lists without an operator
+        return []
     if bool(facts.calls) is (entry.recipe in CALLS_NOTHING):
         return ["calls an operator" if facts.calls else "calls no operator"]
     wanted = {operator.partition(".")[0] for operator in entry.operators}

@@ -129,7 +129,7 @@ def test_every_operator_that_a_fixture_exercises_is_known_to_its_writer(corpus: 
         for fixture in corpus.fixtures.values()
         if fixture.release in schemas.releases
         for operator in fixture.operators
-        if fixture.family != "torch-save" and not schemas.schemas(operator, fixture.release)
+        if fixture.family != "torch-save" and operator != "*" and not schemas.schemas(operator, fixture.release)
     }
     # A function of Python's that its recipe takes for an operator, and an operator that only later releases have; the recipe is
     # what was run, and stays.

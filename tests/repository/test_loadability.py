@@ -75,11 +75,21 @@ def test_weights_only_agrees_with_every_observation(evidence: LoadingEvidence, r
     assert wrong == []
 
 
+SHOWN_ELSEWHERE = {
+    "mobile-dtypes-of-bits": "the table of dtypes decides the same archives; the rule older-reads-some needs its text",
+    "empty-tuple-type": "its recipe, fixtures/awaiting/tuples_of_nothing.py, is not recorded yet; three releases were asked by hand",
+}
+"""Needs that no recorded archive depends on alone, with the reason."""
+
+
 @pytest.mark.parametrize("name", [need.id for need in packaged_rules().needs])
 def test_every_need_explains_something_and_exceptions_as_much_as_the_lock_states(
     name: str, evidence: LoadingEvidence, rules: Rules
 ) -> None:
     missed = evidence.explained(name, rules)
+    if name in SHOWN_ELSEWHERE:
+        assert not missed, f"{name} changes a verdict: take it out of SHOWN_ELSEWHERE"
+        return
     assert missed, f"{name} changes no verdict: nothing shows that it is true"
     assert missed == COUNTS.get(("behavior", name), missed), f"{name} explains {missed} cells: nox -s predictions -- --write"
 

@@ -53,6 +53,7 @@ LISTED = {
     **{(UNRESTRICTED, f"nn_{name}"): FROM_2_6 for name in MODULES.split()},
     (UNRESTRICTED, "dtypes_whole_module"): FROM_2_6,
     (REFUSED, "dtypes_stream"): FROM_2_2,
+    (REFUSED, "dtypes_whole_module_stream"): FROM_2_2,
     (UNRESTRICTED, "save_containers"): FROM_2_6,
     (UNRESTRICTED, "save_module_buffers"): FROM_2_6,
     (UNRESTRICTED, "save_module_cnn"): FROM_2_6,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import ml_dtypes
 import numpy as np
 
+from torch_compat.arrays import sized_dtype
 from torch_compat.errors import Raised, Unsupported
 from torch_compat.releases.release import Release
 from torch_compat.values import dtypes as table
@@ -90,7 +91,7 @@ class Dtype:
         row = table.DTYPES[self.name]
         if self.numpy is not None:
             return self.numpy
-        return np.dtype(row.numpy or (f"u{table.DTYPES[row.parts].size}" if row.parts else "u1"))
+        return sized_dtype("=", row.numpy or (f"u{table.DTYPES[row.parts].size}" if row.parts else "u1"))
 
     def __repr__(self) -> str:
         return f"torch.{self.name}"

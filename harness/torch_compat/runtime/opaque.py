@@ -30,7 +30,7 @@ __all__ = ["ELEMENTS", "STRIDED", "pickled", "sizes_of", "without_numbers"]
 
 STRIDED, NESTED = "torch.strided", "torch.nested"
 INT64 = 1 << 63
-ELEMENTS = {row.name: np.dtype(row.numpy) for row in DTYPES.values() if row.kind == "quantized" and row.numpy}
+ELEMENTS = {row.name: arrays.sized_dtype("=", row.numpy) for row in DTYPES.values() if row.kind == "quantized" and row.numpy}
 """The integers of each quantized dtype that NumPy has integers for."""
 
 
@@ -63,7 +63,7 @@ def pickled(value: PickledTensor, dtype: Dtype, base: Array, part: Callable[[Any
     """
     bits = PACKED.get(dtype.name)
     if bits is None:
-        kind = ELEMENTS.get(dtype.name) or np.dtype(f"V{dtype.itemsize}")
+        kind = ELEMENTS.get(dtype.name) or arrays.sized_dtype("|", f"V{dtype.itemsize}")
         found = arrays.view(base, kind, value.shape, value.strides or (), value.offset, where=where)
     else:
         length = -(-value.numel * bits // 8)

@@ -263,7 +263,7 @@ def proof_confirmed_by_nobody(tree: Tree, random: Random) -> str:
 @defect(4)
 def proof_by_other_tolerances(tree: Tree, random: Random) -> str:
     name = change_proof(tree, random, lambda one: replace(one, tolerances={key: [9.0, 9.0] for key in one.tolerances}))
-    return f"{name}: its recorded proof is by other tolerances"
+    return f"{name}: its recorded proof uses different tolerances"
 
 
 @defect()
