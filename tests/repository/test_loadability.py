@@ -77,6 +77,7 @@ def test_weights_only_agrees_with_every_observation(evidence: LoadingEvidence, r
 
 SHOWN_ELSEWHERE = {
     "mobile-dtypes-of-bits": "the table of dtypes decides the same archives; the rule older-reads-some needs its text",
+    "statement-with": "other needs decide the same archives; slips need it, since what does not parse is refused before a release can die",
     "empty-tuple-type": "its recipe, fixtures/awaiting/tuples_of_nothing.py, is not recorded yet; three releases were asked by hand",
 }
 """Needs that no recorded archive depends on alone, with the reason."""

@@ -28,6 +28,7 @@ __all__ = ["COMPILED", "CUSTOM_CLASS", "CUSTOM_STATE", "not_looked_at", "signs_o
 LONGEST_KEPT = 1 << 16  # characters of source: so that a thousand of them are no burden
 COMPLEX = re.compile(r"(?<![\w.])(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?j\b")
 """The imaginary part of a complex constant, which is always printed: ``2.5-1.j``."""
+WITH = re.compile(r"^\s+with\s[^\n]*:\s*$", re.MULTILINE)
 CONSTANT = "whole-constant"  # no sign, but why two of them are looked for
 SPARSE = "torch._utils._rebuild_sparse_tensor"
 NESTED = "torch._utils._rebuild_nested_tensor"
@@ -211,6 +212,8 @@ def _scanned(text: str, words: frozenset[tuple[str, str]]) -> tuple[tuple[str, .
         signs.add("none-listed")
     if COMPLEX.search(source.code):
         signs.add("complex-constant")
+    if WITH.search(source.code):
+        signs.add("statement-with")
     if source.empty_tuple:
         signs.add("empty-tuple-type")
     if source.ill_formed:

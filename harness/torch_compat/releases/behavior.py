@@ -49,6 +49,7 @@ is made of signs, which say something about an archive, or about what is being d
     input:as_int                       an exported program has an input of this kind
     changed-name-with-dot              an exported program of 2.1 changes a buffer that has a dot in its name
     complex-constant                   TorchScript source has a complex number
+    statement-with                     TorchScript source has the statement ``with``
     none-listed                        TorchScript source has a list of tensors with a None that it does not call optional
 
 Those of archives above are looked for by :mod:`torch_compat.loadability.archive_features`, and only where a behavior asks for them; custom
@@ -80,7 +81,7 @@ if TYPE_CHECKING:
 __all__ = ["LOADS", "OF_ARCHIVES", "OF_CALLS", "OF_CELLS", "OF_RUNS", "SIGN_KINDS", "SLIPS", "Behavior", "Condition"]
 
 OF_ARCHIVES: Final = frozenset({
-    "args", "argument", "attribute", "base", "call", "calls", "changed-name-with-dot", "checkpoint-strides", "class-sets", "complex-constant", "container", "custom-class", "custom-object", "custom-state", "debug", "declares", "dtype", "empty-tuple-type", "family", "field", "function", "ill-formed-octal", "input", "integer-parameter", "lacks", "mixed-items", "name", "names", "nested", "newer", "no-tensor-in", "none-in", "none-listed", "own-name", "packed-transposed", "protocol", "range-from", "record", "result", "sparse", "state-ends", "storage", "tree", "type", "version", "whole-floats",
+    "args", "argument", "attribute", "base", "call", "calls", "changed-name-with-dot", "checkpoint-strides", "class-sets", "complex-constant", "container", "custom-class", "custom-object", "custom-state", "debug", "declares", "dtype", "empty-tuple-type", "family", "field", "function", "ill-formed-octal", "input", "integer-parameter", "lacks", "mixed-items", "name", "names", "nested", "newer", "no-tensor-in", "none-in", "none-listed", "own-name", "packed-transposed", "protocol", "range-from", "record", "result", "sparse", "state-ends", "statement-with", "storage", "tree", "type", "version", "whole-floats",
 })  # fmt: skip
 """The kinds of signs that an archive has by itself."""
 OF_RUNS: Final = frozenset({"debug", "family", "runs", "unmet", "unmet-in", "untyped"})
