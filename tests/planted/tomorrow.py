@@ -15,6 +15,7 @@ from torch_compat.corpus.json_lines import digest
 from torch_compat.corpus.manifest import release_folder
 from torch_compat.corpus.observations import cell_key
 from torch_compat.judging.evidence import deprecation_key
+from torch_compat.judging.operator_refusals import walks_through_operators
 from torch_compat.releases.calendar import Calendar
 from torch_compat.releases.release import Release
 from torch_compat.releases.sets import ReleaseSet
@@ -58,6 +59,7 @@ def tomorrow(
         change: what it does otherwise: is given each fixture, and what it would do with it.
         recorded: whether its observations are kept; else they were made just now.
     """
+    evidence = _without_walks(evidence)
     policy = evidence.policy
     newest = policy.corpus.readers[-1]
     version = version or _next(newest)
@@ -131,6 +133,26 @@ def tomorrow(
         operators=None,
         as_of=evidence.as_of + dt.timedelta(1),
     )
+
+
+def _without_walks(evidence: Evidence) -> Evidence:
+    """Evidence without the programs that call every operator: they are judged by the survey of operators, which is left out here."""
+    corpus = evidence.corpus
+    gone = {one.id for one in corpus.fixtures.values() if walks_through_operators(one)}
+    recipes = {one.partition("/")[2] for one in gone}
+    corpus = replace(
+        corpus,
+        manifests=tuple(
+            replace(manifest, fixtures=tuple(one for one in manifest.fixtures if one.id not in gone))
+            for manifest in corpus.manifests
+        ),
+        recipes=tuple(one for one in corpus.recipes if one.name not in recipes),
+    )
+    recorded = {
+        name: replace(reader, cells={cell: one for cell, one in reader.cells.items() if cell[0] not in gone})
+        for name, reader in evidence.recorded.items()
+    }
+    return replace(evidence, corpus=corpus, recorded=recorded)
 
 
 def _of_operators(waiver: Waiver) -> bool:
