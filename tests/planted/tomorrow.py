@@ -59,7 +59,7 @@ def tomorrow(
         change: what it does otherwise: is given each fixture, and what it would do with it.
         recorded: whether its observations are kept; else they were made just now.
     """
-    evidence = _without_walks(evidence)
+    evidence = without_walks(evidence)
     policy = evidence.policy
     newest = policy.corpus.readers[-1]
     version = version or _next(newest)
@@ -135,11 +135,11 @@ def tomorrow(
     )
 
 
-def _without_walks(evidence: Evidence) -> Evidence:
+def without_walks(evidence: Evidence) -> Evidence:
     """Evidence without the programs that call every operator: they are judged by the survey of operators, which is left out here."""
     corpus = evidence.corpus
     gone = {one.id for one in corpus.fixtures.values() if walks_through_operators(one)}
-    recipes = {one.partition("/")[2] for one in gone}
+    recipes = frozenset(one.partition("/")[2] for one in gone)
     corpus = replace(
         corpus,
         manifests=tuple(
@@ -152,7 +152,11 @@ def _without_walks(evidence: Evidence) -> Evidence:
         name: replace(reader, cells={cell: one for cell, one in reader.cells.items() if cell[0] not in gone})
         for name, reader in evidence.recorded.items()
     }
-    return replace(evidence, corpus=corpus, recorded=recorded)
+    accepted = evidence.policy.accepted
+    if accepted is not None:
+        left = (one._replace(recipes=tuple(name for name in one.recipes if name not in recipes)) for one in accepted.blocks)
+        accepted = replace(accepted, recipes=accepted.recipes - recipes, blocks=tuple(one for one in left if one.recipes))
+    return replace(evidence, corpus=corpus, recorded=recorded, policy=replace(evidence.policy, accepted=accepted))
 
 
 def _of_operators(waiver: Waiver) -> bool:
