@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     Change = Callable[[Fixture, Observation], Observation]
 
-__all__ = ["SURVEY_RULES", "tomorrow"]
+__all__ = ["SURVEY_RULES", "tomorrow", "without_walks"]
 
 SURVEY_RULES = frozenset(
     {
