@@ -85,8 +85,10 @@ def test_a_link_is_no_archive_and_is_not_followed(folder: Path, tmp_path: Path) 
         False,
         False,
     )
+    (folder / ".metadata").unlink()
+    assert not is_archive(folder)
     with pytest.raises(OSError, match=r"symbolic links|Not a directory"):
         measure(link)
-    (tmp_path / "file").symlink_to(folder / ".metadata")
+    (tmp_path / "file").symlink_to(folder / "__0_0.distcp")
     with pytest.raises(OSError, match="symbolic links"):
         copy_archive(tmp_path / "file", tmp_path / "copied", follow=False)

@@ -54,12 +54,15 @@ def joined_digest(files: Iterable[tuple[str, str]]) -> str:
 
 
 def is_archive(path: Path) -> bool:
-    """Whether there is a file or a directory, and no link."""
+    """Whether there is a file, or a directory with the metadata of a distributed checkpoint, and no link."""
+    return _is_regular(path) or (not path.is_symlink() and _is_regular(path / HIDDEN))
+
+
+def _is_regular(path: Path) -> bool:
     try:
-        mode = path.lstat().st_mode
+        return stat.S_ISREG(path.lstat().st_mode)
     except OSError:
         return False
-    return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
 
 
 def members(path: Path) -> tuple[str, ...]:
