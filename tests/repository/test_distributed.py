@@ -44,6 +44,13 @@ def test_every_directory_is_what_its_manifest_says(manifest: Path) -> None:
         assert (found["sha256"], found["size"], found["error"], found["damage"]) == (fixture.sha256, fixture.size, None, [])
 
 
+def test_every_release_from_2_0_on_has_written_each_recipe() -> None:
+    recipes = {path.stem for path in (ROOT / "fixtures" / "recipes").glob("distributed*.py")}
+    assert len(recipes) >= 5
+    written = {manifest.parent.name.removeprefix("torch-"): {one.recipe for one in fixtures(manifest)} for manifest in MANIFESTS}
+    assert written == {version: recipes if Release(version) >= Release("2.0.0") else set() for version in written}
+
+
 def same(expected: Any, got: Any) -> bool:
     """Whether a value of load_state has the types, shapes and bits of a neutral one. Strides and sharing are those of who loads."""
     if not isinstance(expected, dict):
