@@ -28,7 +28,11 @@ def pickled(
 ) -> OpaqueTensor:
     """A tensor of these numbers over a storage; scales and zero points are given as tensors of the runtime."""
     value = PickledTensor(None, dtype, shape, strides, offset, requires_grad, "cpu", "_rebuild_qtensor", quantizer=quantizer)
-    scales = {id(item): Tensor(np.array(item.parts["numbers"])) for item in quantizer or () if item.__class__ is PickledTensor}
+    scales = {
+        id(item): Tensor(np.array(item.parts["numbers"]))
+        for item in quantizer or ()
+        if isinstance(item, PickledTensor) and item.parts
+    }
     return opaque.pickled(value, dtypes.DTYPES[dtype], base, lambda item: scales[id(item)], "m.pt, record 'data/0'")
 
 

@@ -70,7 +70,7 @@ def test_the_parameters_and_buffers_of_a_mobile_archive_are_those_of_its_writer(
         pairs = fixture.golden["state"]["dict"]
         if Release(writer) <= Release("1.8.1"):  # in its memory every attribute that is a tensor is a buffer
             pairs = [pair for pair in pairs if not pair[0].endswith(".attribute")]
-        rest = {"state_after": None, "calls": []}
+        rest: dict[str, Any] = {"state_after": None, "calls": []}
         found = compare({"state": {"dict": pairs}, **rest}, {"state": module_state(Encoder(), module), **rest})
         assert found.result == "same", (fixture.id, found)
         looked_at += 1
