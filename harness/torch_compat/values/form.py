@@ -333,7 +333,7 @@ def _tensor(body: Any, where: str, _: int) -> None:
     _keys(body, where, _TENSOR, _TENSOR_MAY)
     dtype, shape, strides = body["dtype"], body["shape"], body["strides"]
     if dtype.__class__ is not str or not dtype.isidentifier():
-        raise _wrong(f"{where}.dtype", dtype, "the name of a dtype, as float32")
+        raise _wrong(f"{where}.dtype", dtype, "the name of a dtype, such as float32")
     for name, numbers in (("shape", shape), ("strides", strides)):
         if numbers.__class__ is not list:
             raise _wrong(f"{where}.{name}", numbers, "a list of integers")

@@ -92,7 +92,7 @@ class ExportedProgram:
     def _in_tree(self) -> Tree:
         """The tree of the arguments: a tuple of the arguments and a dictionary of the keyword arguments."""
         if self.document.in_spec is None:
-            raise Corrupt("has no tree of its arguments", where=self.where, code="bad-program")
+            raise Corrupt("does not describe the structure of its arguments", where=self.where, code="bad-program")
         tree = read_tree(self.document.in_spec, self.where, self.document.named_tuples)
         pair = tuple([one.kind for one in tree.children])
         if self.document.schema[0] != 1 and pair != (SEQUENCE, DICTIONARY):
