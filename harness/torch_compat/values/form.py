@@ -349,7 +349,7 @@ def _tensor(body: Any, where: str, _: int) -> None:
         raise ValueError(f"{where} has a value of the wrong type for requires_grad or class, expected a boolean and a string")
     count, last = math.prod(shape), last_element(shape, strides, body.get("offset", 0))
     if count and last >= LARGEST:
-        raise ValueError(f"{where} reaches to element {last} of its storage, expected less than {LARGEST}")
+        raise ValueError(f"{where} extends to element {last} of its storage, expected less than {LARGEST}")
     _text(body["bytes"], f"{where}.bytes", 0)
     try:
         found = len(binascii.a2b_base64(body["bytes"], strict_mode=True))
