@@ -224,7 +224,7 @@ def _result(result: Any, where: str) -> None:
 def _turn(turn: Any, where: str) -> None:
     _keys(turn, where, frozenset(), _TURN)
     if ("error" in turn) is ("value" in turn):
-        raise ValueError(f"{where} has {'both' if 'error' in turn else 'neither'} of value and error, expected one")
+        raise ValueError(f"{where} has {'both value and error' if 'error' in turn else 'neither value nor error'}, expected one")
     if "error" in turn:
         _error(turn["error"], f"{where}.error")
     else:
