@@ -251,7 +251,7 @@ MALFORMED: dict[str, tuple[dict[str, Any], str]] = {
         {"golden": {"value": tensor(shape=[1 << 64])}},
         "tensor.shape[0] is 18446744073709551616, expected",
     ),
-    "huge strides": ({"golden": {"value": tensor(strides=[1 << 40])}}, "reaches to element 1099511627776 of its storage"),
+    "huge strides": ({"golden": {"value": tensor(strides=[1 << 40])}}, "extends to element 1099511627776 of its storage"),
     "a huge shape": ({"golden": {"value": tensor(shape=[1 << 62, 4], strides=[0, 0])}}, "has 8 bytes, expected"),
     "strides that lack one": ({"golden": {"value": tensor(shape=[1, 2])}}, "has 1 strides for 2 dimensions"),
     "bytes that lack some": ({"golden": {"value": tensor(shape=[3])}}, "has 8 bytes, expected 12 for float32 of the shape [3]"),

@@ -106,7 +106,7 @@ def test_the_own_result_is_the_golden_with_the_departures() -> None:
         ("refused", {"result": "unstable"}, "is 'unstable', but has a value for 'errors'"),
         ("same", {"result": "splendid"}, "unknown result 'splendid'"),
         ("refused", {"digest": DIGEST}, "is 'refused', but has a value for 'digest'"),
-        ("differs", {"count": 2}, "counts 2 differences, but their extent says otherwise"),
+        ("differs", {"count": 2}, "counts 2 differences, but the extent has a different number"),
         ("differs", {"departures": []}, "is 'differs', but has no 'departures'"),
         ("differs", {"extent": [extent("relaxed")]}, "is 'differs', but no value, shape or type differs"),
         ("differs", {"result": "relaxed"}, "is 'relaxed', but values differ"),
@@ -184,7 +184,7 @@ def test_a_difference_of_errors_without_its_errors_is_refused(wrong: Any) -> Non
 
 
 def test_errors_that_are_not_in_the_extent_are_refused_when_they_are_read() -> None:
-    with pytest.raises(ValueError, match="with the position of the errors in the extent"):
+    with pytest.raises(ValueError, match="the index of a pair of errors in the extent"):
         parse_body(body_entry(replace(of_other_errors(), extent=(VALUE,))))
 
 

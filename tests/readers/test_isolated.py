@@ -737,7 +737,7 @@ WHOLE = "reply, parts = {'value': {'x': [0, 'int8', [16], None, 0]}, 'sizes': [1
 def test_an_answer_of_the_same_text_needs_its_bytes_too(hostile: IsolatedModule) -> None:
     for filled in (1, 2):
         assert attack(hostile, f"{WHOLE}[bytes([{filled}]) * 16]").tolist() == [filled] * 16
-    with pytest.raises(ReaderError, match="storages of 16 bytes in 0"):
+    with pytest.raises(ReaderError, match="storages of 16 bytes, but only 0 bytes of data"):
         attack(hostile, f"{WHOLE}[]")
 
 

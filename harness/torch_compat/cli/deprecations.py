@@ -59,7 +59,7 @@ def deprecations(
 ) -> int:
     """Show the state of each deprecation: removed too early, overdue, or the next step and its date.
 
-    With IDs, such as floor-divide, only these are shown; the exit status still covers all deprecations.
+    With IDs, such as floor-divide, only these deprecations are shown; the exit status still covers all deprecations.
 
     Outside a checkout of torch-compat, the packaged policy is compared with the calendar alone. In this case the behavior of releases is
     not checked, and the exit status is 4 unless a promise is broken.

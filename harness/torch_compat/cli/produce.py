@@ -60,7 +60,7 @@ def produce(writer: str, names: tuple[str, ...], into: Path | None, root: Path |
     """
     if into is not None and not is_build_name(writer):
         raise UsageError(
-            "--into is for builds: what a release writes belongs to the corpus", hint="use python:PATH|wheel:FILE|nightly:DATE"
+            "--into is for builds: the archives of a release belong in the corpus", hint="use python:PATH|wheel:FILE|nightly:DATE"
         )
     place = find_root(root)
     place.complete()

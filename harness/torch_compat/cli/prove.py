@@ -72,7 +72,9 @@ PROOFS = "reports/proofs"
     help="Record the results of releases in reports/proofs, which `judge` reads, and the results of a build in the tree of that build.",
 )
 @click.option(
-    "--mutate", is_flag=True, help="Do not prove; change the body in many ways and report which changes a proof detects."
+    "--mutate",
+    is_flag=True,
+    help="Instead of a proof, change the body in many ways and report which changes a proof would detect.",
 )
 @root_option
 @format_option

@@ -264,9 +264,7 @@ def _parse_difference(entry: dict[str, Any], pairs: list[list[str]]) -> Differen
         return Difference.from_json(entry)
     at = entry["pair"]
     if entry.keys() != {"kind", "where", "pair"} or at.__class__ is not int or not 0 <= at < len(pairs):
-        raise ValueError(
-            f"the difference {entry!r:.80} is not {{kind, where, pair}} with the position of the errors in the extent"
-        )
+        raise ValueError(f"the difference {entry!r:.80} must have kind, where, and the index of a pair of errors in the extent")
     kind, message, other_kind, other_message = pairs[at]
     facts = {"expected": {"type": kind, "message": message}, "got": {"type": other_kind, "message": other_message}}
     return Difference(OTHER_ERROR, entry["where"], facts=facts)
@@ -379,7 +377,7 @@ def _contradiction(cell: Body | Observation) -> str:
         return f"shows {len(cell.differences)} differences, but counts {cell.count}"
     kinds = {extent["kind"] for extent in cell.extent}
     if cell.extent and sum(extent["count"] for extent in cell.extent) != cell.count:
-        return f"counts {cell.count} differences, but their extent says otherwise"
+        return f"counts {cell.count} differences, but the extent has a different number"
     if cell.result == "differs" and not kinds - {"raised", "relaxed"}:
         return "is 'differs', but no value, shape or type differs"
     if cell.result in {"raised", "relaxed"} and kinds - {"raised", "relaxed"}:

@@ -249,7 +249,7 @@ def _hidden(deprecation: Deprecation, release: str, observed: Observed, found: S
         return ""
     if category:
         return f"in {release} it warns with a {category}, which Python hides by default" + (f", not a {said}" if said else "")
-    return f"in {release} its warning is said to be a {said}, which Python hides by default, but everybody sees it"
+    return f"in {release} the file says that its warning is a {said}, which Python hides by default, but the warning is shown"
 
 
 def _of_alternative(evidence: Evidence, deprecation: Deprecation) -> DeprecationHistory | None:

@@ -183,7 +183,7 @@ def _forward_pair(new: Argument, old: Argument) -> None:
     if not subtype(new.type.fake, old.type.fake):
         raise _No("type", f"{old.name!r} takes {new.type} instead of {old.type}, which is more than before", old.name)
     if new.default is not None and old.default is None:
-        raise _No("default-added", f"{old.name!r} has a default now", old.name)
+        raise _No("default-added", f"{old.name!r} now has a default", old.name)
 
 
 def _pair(new: Argument, old: Argument) -> None:
@@ -369,7 +369,7 @@ def _call(new: Schema, old: Schema, call: ProgramCall) -> None:
     if len(said.positional) > len(free) and not old.is_vararg:
         raise _No(
             "too-many",
-            f"it states {len(said.positional)} arguments by position, but the older schema accepts {len(free)}",
+            f"it passes {len(said.positional)} arguments by position, but the older schema accepts {len(free)}",
             said.positional[-1],
         )
     reached = set()

@@ -65,7 +65,7 @@ DIFFERENCES: Final[dict[Difference, str]] = {
     "type-widened": "an argument accepts more types",
     "type-changed": "an argument accepts fewer types, or different types",
     "list-size-changed": "the size of a list changed",
-    "default-added": "an argument has a default now",
+    "default-added": "an argument now has a default",
     "default-removed": "an argument no longer has a default",
     "default-changed": "the default of an argument changed",
     "alias-annotation": "the alias annotations changed",

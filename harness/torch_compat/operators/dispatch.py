@@ -91,7 +91,7 @@ class Dispatch(NamedTuple):
             into = f", into {self.into}" if self.into else ""
             return f"decomposes ({'; '.join(self.how)}{into})"
         if self.kind == NEEDS_KERNEL:
-            return "needs a kernel of the backend's own"
+            return "needs the backend's own kernel"
         if self.kind == NOT_DISPATCHED:
             return "is not dispatched: the interpreter runs it"
         return self.kind if self.why is None else f"{self.kind}: {self.why}"

@@ -235,7 +235,7 @@ def _decomposes(
                 else None
             )
             before = f"; in {manifest.built_against} it {was.shown()}" if was is not None and was.kind == DECOMPOSES else ""
-            yield FAULT, "dispatch", f"{via}needs a kernel of the backend's own, and there is none{before}"
+            yield FAULT, "dispatch", f"{via}needs the backend's own kernel, and there is none{before}"
         elif step.kind == UNKNOWN:
             yield NOT_KNOWN, "dispatch", f"{via}may or may not decompose: {step.why}"
 

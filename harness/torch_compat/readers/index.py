@@ -119,7 +119,7 @@ class _Pip:
         for text in answer.group(1).split(", "):
             release = stated(text.strip())
             if release is None:
-                raise _unavailable(f"pip names a version {text!r}")
+                raise _unavailable(f"pip reported the invalid version {text!r}")
             if not release.prerelease:
                 found.add(release.public)
         return found

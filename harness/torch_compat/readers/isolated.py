@@ -158,7 +158,7 @@ class IsolatedModule:
             )
         if self._child.owner != os.getpid():
             raise UsageError(
-                "this program was loaded by another process, which this one was forked from", hint="load it here", code="forked"
+                "this program was loaded before this process was forked", hint="load it again in this process", code="forked"
             )
         child = self._child
         child.stage = stage
@@ -182,7 +182,7 @@ class IsolatedModule:
 
     def _check_need(self, size: Any) -> None:
         if size.__class__ is not int or not 0 < size <= self._most:
-            raise bad(f"it requests a shared memory of {size!r:.40} bytes; the limit is {self._most}")
+            raise bad(f"it requests {size!r:.40} bytes of shared memory; the limit is {self._most}")
 
     def _give_up(self, error: BaseException) -> None:
         """A child of which an answer was not understood, or is still to come, is not asked again."""
@@ -227,7 +227,7 @@ class IsolatedModule:
         for place, memory in zip(changed, new, strict=True):
             copy = exchange.copies[place]
             if len(memory) != copy.nbytes:
-                raise bad(f"an argument of {copy.nbytes} bytes becomes an argument of {len(memory)}")
+                raise bad(f"the size of an argument changed from {copy.nbytes} to {len(memory)} bytes")
             steps = [step // copy.itemsize for step in copy.strides]
             now = arrays.view(memory, copy.dtype, copy.shape, steps)
             exchange.write_back(place, now)
@@ -329,7 +329,7 @@ def _dying(name: str, slip: str) -> type[HarnessError]:
 
     kinds: dict[str, type[HarnessError]] = {"DiesCalled": DiesCalled, "DiesLoading": DiesLoading}
     if name not in kinds or slip not in _slips():
-        raise bad(f"a death of {slip[:80]!r}")
+        raise bad(f"an unknown crash {slip[:80]!r}")
     return kinds[name]
 
 

@@ -413,7 +413,7 @@ class Reading:
             self.storages.append(data[at : at + size])
             at += rounded(size)
         if at > len(data):
-            raise bad(f"storages of {sum(sizes)} bytes in {len(data)}")
+            raise bad(f"storages of {sum(sizes)} bytes, but only {len(data)} bytes of data")
 
     def get(self, value: Any, depth: int = 0) -> Any:
         """A value of a document.

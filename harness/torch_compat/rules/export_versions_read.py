@@ -66,7 +66,9 @@ def _judge(evidence: Evidence, rule: RuleEntry, exports: RecordedExports, answer
     older = reader < Release(answer.writer)
     if loads and not stated:
         cause = Cause(
-            "loads", answer.name, f"{answer.name}, of schema {major}, is loaded by a release for which no format states it"
+            "loads",
+            answer.name,
+            f"{answer.name}, of schema {major}, is loaded by a release that no [[format]] lists for this schema",
         )
         return Judgement(rule.id, Verdict.FAIL, subject, cause, reader=answer.release)
     if loads or (older and not stated):

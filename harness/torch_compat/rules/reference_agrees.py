@@ -146,6 +146,6 @@ def _in_words(apart: Observation, own: Observation) -> str:
         return f"returns a value, but its writer does not{said}"
     first = next((one for one in apart.differences if one.kind not in {"raised", "relaxed", "strides"}), None)
     if first is None:
-        return "ends differently than in its writer"
+        return "has a different outcome than in the release that wrote it"
     expected, got = first.facts.get("expected"), first.facts.get("got")
     return f"{first.kind} {got} instead of {expected} ({first.dtype or 'no tensor'}) in {first.where}"

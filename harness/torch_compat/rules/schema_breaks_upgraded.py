@@ -46,7 +46,7 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
     for older, newer, _ in changes.early:
         yield Judgement(rule.id, Verdict.NO_PROMISE, f"operators of {older} in {newer}", reader=newer)
     for pair in changes.pairs:
-        yield Judgement(rule.id, Verdict.PASS, f"operators of {pair.older} that {pair.newer} has as they were", reader=pair.newer)
+        yield Judgement(rule.id, Verdict.PASS, f"operators of {pair.older} that are unchanged in {pair.newer}", reader=pair.newer)
         for _ in range(pair.lost - sum(not one.carried for one in pair.broken)):
             yield Judgement(rule.id, Verdict.PASS, f"an operator of {pair.older} that changed and still works", reader=pair.newer)
         for one in pair.broken:

@@ -121,7 +121,7 @@ def _missing(evidence: Evidence, one: Upgrader, found: RecordedProof | None) -> 
     if found is None:
         return f"no proof is recorded: {command}"
     if found.stated != stated_digest(one.operator, one.first, one.bump, one.old_schema, one.body, one.old or ""):
-        return f"its recorded proof is of another operator, range, schema, body or old release: {command}"
+        return f"its recorded proof is for a different operator, range, schema, body or old release: {command}"
     if any(list(bounds) != found.tolerances.get(dtype) for dtype, bounds in _tolerances(evidence).items()):
         return f"its recorded proof uses different tolerances than the policy: {command}"
     if found.calls.get("changed", 0) and not found.examples:

@@ -263,7 +263,7 @@ def result_type(values: Iterable[Any]) -> Dtype:
         if lower is not None:
             found = lower if found is None else _combine(found, lower)
     if found is None:
-        raise Raised("there is nothing to take a dtype from", code="RuntimeError")
+        raise Raised("there is no argument that determines the dtype", code="RuntimeError")
     return found
 
 

@@ -23,7 +23,7 @@ def translated(error: Exception) -> Exception:
     if isinstance(error, RecursionError):
         return Raised("the program calls itself too deeply", code="RuntimeError", where=where)
     if isinstance(error, MemoryError) or (isinstance(error, ValueError) and str(error).startswith(TOO_LARGE)):
-        return Raised("the program needs more memory than there is", code="RuntimeError", where=where)
+        return Raised("the program needs more memory than is available", code="RuntimeError", where=where)
     if not inside:
         at = trace.tb_frame.f_code.co_name if trace is not None else "?"
         return Unsupported(f"the reference reader fails in {at}: {type(error).__name__}: {error}", code="fault")

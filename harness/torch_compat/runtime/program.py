@@ -128,7 +128,7 @@ class Program:
         elif "model.json" in self._names:
             self.main = self._load_json(archive)
         else:
-            raise Unsupported("has neither data.pkl nor model.json: no TorchScript", where=self.path, code="no-program")
+            raise Unsupported("has neither data.pkl nor model.json, so it is not TorchScript", where=self.path, code="no-program")
         self.extra = {name[6:]: archive.record(name) for name in archive.names if name.startswith("extra/")}
         self._archive = None
 

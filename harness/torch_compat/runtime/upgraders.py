@@ -339,7 +339,8 @@ def bodies_of(folder: Path, horizon: Release) -> list[UpgraderBody]:
             span = [one for one in ranges.get(key, []) if one[1] == bump - 1]
             if len(span) != 1 or len(texts.get(name, ())) != 1:
                 raise UsageError(
-                    f"{release} states {name} of {key} without one body and one range up to {bump - 1}", code="upgrader"
+                    f"in {release}, the upgrader {name} of {key} does not have exactly one body and one range that ends at {bump - 1}",
+                    code="upgrader",
                 )
             made.append(UpgraderBody(name, operator, overload, span[0][0], bump, schema, texts[name][0]))
     return made

@@ -41,7 +41,7 @@ def bounded(count: int) -> None:
         Raised: it is.
     """
     if count > LONGEST:
-        raise raised("RuntimeError", f"a program may not make lists or texts of more than {LONGEST} items")
+        raise raised("RuntimeError", f"a program cannot create lists or strings of more than {LONGEST} items")
     meter.items(count)
 
 
@@ -61,7 +61,7 @@ class Budget:
         """
         self.left -= count
         if self.left < 0:
-            raise raised("RuntimeError", f"a program may not compare, show or give values of more than {LARGEST} items")
+            raise raised("RuntimeError", f"a program cannot compare, print or return values of more than {LARGEST} items")
 
 
 def text_in(text: str) -> str:

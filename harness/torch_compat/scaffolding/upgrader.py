@@ -158,7 +158,7 @@ def _begun(place: Root, policy: Policy, operator: str) -> _Begun:
     tensors = [one for one in arguments if one.type == "Tensor" and one.default is None]
     names = ["x", "y", "z", "u", "v", "w"]
     if not tensors or len(tensors) > len(names) or "Tensor" not in signature.returns:
-        raise UsageError(f"{operator} takes and returns no tensor, so it cannot be proven", code="no-program")
+        raise UsageError(f"{operator} neither takes nor returns a tensor, so it cannot be proven", code="no-program")
     texts = [names[tensors.index(one)] if one in tensors else _given(one, operator) for one in arguments if one.default is None]
     texts = [
         f"{one.name}={given}" if one.kwarg_only else given

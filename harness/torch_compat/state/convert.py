@@ -288,7 +288,7 @@ def _check_texts(array: np.ndarray[Any, Any], where: str) -> None:
     if array.dtype.kind == "U" and array.size:
         numbers = np.ascontiguousarray(array).reshape(-1).view(sized_dtype(array.dtype.byteorder, "u4"))
         if int(numbers.max()) > LAST_CHARACTER:
-            raise Corrupt("has text with a number that is not a character", where=where, code="bad-text")
+            raise Corrupt("contains a string with a number that is not a code point", where=where, code="bad-text")
 
 
 def _raw(data: Any, where: str) -> Any:

@@ -156,7 +156,7 @@ def _holes(path: Path, source: Source) -> tuple[list[_Hole], str, bool]:
     with open_archive(path) as archive:
         facts = objects_of(archive)
         if not isinstance(archive, ZipArchive):
-            raise _no_holes(path, f"is a {archive.container}; only zip archives are written with holes")
+            raise _no_holes(path, f"is a {archive.container}; only zip archives can have skipped data")
         holes, protected = _found(archive, facts, source)
         if not holes:
             raise _no_holes(path, "has no storage that was skipped: every one of them has its data")

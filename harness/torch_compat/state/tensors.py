@@ -253,7 +253,7 @@ class Tensors:
         found = []
         for shape, steps, offset in zip(sizes, strides, offsets, strict=True):
             if not isinstance(shape, list) or not isinstance(steps, list) or not isinstance(offset, int):
-                raise self._bad(tensor, "whose sizes, strides and offsets are not rows of numbers")
+                raise self._bad(tensor, "whose sizes and strides are not lists of integers, or whose offsets are not integers")
             if len(shape) != len(steps) or min((*shape, *steps, offset), default=0) < 0:
                 raise self._bad(tensor, f"with a part of shape {_short(tuple(shape))}, strides {_short(tuple(steps))}")
             one = Tensor(
@@ -272,7 +272,7 @@ class Tensors:
         if not isinstance(made, np.ndarray) or made.dtype.kind != "i":
             raise self._bad(tensor, f"whose {name} are not integers, but {type(found).__name__}")
         if parts[name].storage.nbytes < made.nbytes:  # so that a row of zeros for strides cannot make millions of lists
-            raise self._bad(tensor, f"whose {name} are more than their storage contains")
+            raise self._bad(tensor, f"whose {name} have more elements than their storage")
         return made
 
     def _device_tensor(self, tensor: Tensor, data: Any) -> Any:
@@ -293,7 +293,7 @@ class Tensors:
         try:
             return made.astype(wanted)
         except (TypeError, ValueError) as error:
-            raise self._bad(tensor, f"whose data of {made.dtype} cannot be {tensor.dtype}") from error
+            raise self._bad(tensor, f"whose data of dtype {made.dtype} cannot be converted to {tensor.dtype}") from error
 
 
 def _resolve(numbers: Array, dtype: str, lanes: int, *, conj: bool, neg: bool) -> None:

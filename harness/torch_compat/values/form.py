@@ -224,7 +224,7 @@ def _result(result: Any, where: str) -> None:
 def _turn(turn: Any, where: str) -> None:
     _keys(turn, where, frozenset(), _TURN)
     if ("error" in turn) is ("value" in turn):
-        raise ValueError(f"{where} has {'both' if 'error' in turn else 'neither'} of value and error, expected one")
+        raise ValueError(f"{where} has {'both value and error' if 'error' in turn else 'neither value nor error'}, expected one")
     if "error" in turn:
         _error(turn["error"], f"{where}.error")
     else:
@@ -333,7 +333,7 @@ def _tensor(body: Any, where: str, _: int) -> None:
     _keys(body, where, _TENSOR, _TENSOR_MAY)
     dtype, shape, strides = body["dtype"], body["shape"], body["strides"]
     if dtype.__class__ is not str or not dtype.isidentifier():
-        raise _wrong(f"{where}.dtype", dtype, "the name of a dtype, as float32")
+        raise _wrong(f"{where}.dtype", dtype, "the name of a dtype, such as float32")
     for name, numbers in (("shape", shape), ("strides", strides)):
         if numbers.__class__ is not list:
             raise _wrong(f"{where}.{name}", numbers, "a list of integers")
@@ -349,7 +349,7 @@ def _tensor(body: Any, where: str, _: int) -> None:
         raise ValueError(f"{where} has a value of the wrong type for requires_grad or class, expected a boolean and a string")
     count, last = math.prod(shape), last_element(shape, strides, body.get("offset", 0))
     if count and last >= LARGEST:
-        raise ValueError(f"{where} reaches to element {last} of its storage, expected less than {LARGEST}")
+        raise ValueError(f"{where} extends to element {last} of its storage, expected less than {LARGEST}")
     _text(body["bytes"], f"{where}.bytes", 0)
     try:
         found = len(binascii.a2b_base64(body["bytes"], strict_mode=True))

@@ -159,7 +159,7 @@ def differences_shrunk(tree: Tree, random: Random) -> str:
     reader = random.choice([reader for reader in tree.readers() if mixed(reader)])
     cell = random.choice(mixed(reader))
     tree.observe(reader, lambda cells: cells.update({cell.cell: replace(cell, extent=cell.extent[:1])}))
-    return "differences, but their extent says otherwise"
+    return "differences, but the extent has a different number"
 
 
 @defect()

@@ -298,7 +298,7 @@ def branch_that_no_call_reaches(tree: Tree, random: Random) -> str:
 @defect(4, 1)
 def upgrader_with_another_body(tree: Tree, random: Random) -> str:
     tree.edit(tree.policy / "upgraders.toml", "return torch.gelu(self, approximate='none')", "return torch.relu(self)")
-    return "gelu_0_9: its recorded proof is of another operator, range, schema, body or old release"
+    return "gelu_0_9: its recorded proof is for a different operator, range, schema, body or old release"
 
 
 @defect(1, 4, seeds=1)

@@ -303,5 +303,5 @@ def test_a_loop_without_end_costs_its_steps_and_no_more() -> None:
 def test_arguments_without_a_pair_are_those_of_the_first_schema_alone(major: int) -> None:
     program = document(["x"], [ADD], ["y"], in_spec=json.dumps([1, tree("builtins.tuple", None, LEAF)]))
     program["schema_version"] = {"major": major, "minor": 0}
-    with pytest.raises(Corrupt, match="has no tree of arguments and keyword arguments"):
+    with pytest.raises(Corrupt, match="does not describe the structure of its arguments and keyword arguments"):
         module(program)

@@ -92,11 +92,13 @@ class ExportedProgram:
     def _in_tree(self) -> Tree:
         """The tree of the arguments: a tuple of the arguments and a dictionary of the keyword arguments."""
         if self.document.in_spec is None:
-            raise Corrupt("has no tree of its arguments", where=self.where, code="bad-program")
+            raise Corrupt("does not describe the structure of its arguments", where=self.where, code="bad-program")
         tree = read_tree(self.document.in_spec, self.where, self.document.named_tuples)
         pair = tuple([one.kind for one in tree.children])
         if self.document.schema[0] != 1 and pair != (SEQUENCE, DICTIONARY):
-            raise Corrupt("has no tree of arguments and keyword arguments", where=self.where, code="bad-program")
+            raise Corrupt(
+                "does not describe the structure of its arguments and keyword arguments", where=self.where, code="bad-program"
+            )
         users = sum(one.kind in {"user_input", "constant_input"} for one in self.document.inputs)
         if tree.leaves != users:
             said = f"states a tree of {tree.leaves} arguments, but has {users}"

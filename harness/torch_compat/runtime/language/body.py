@@ -53,7 +53,7 @@ class BodyCompiler(ExpressionCompiler):
             args.defaults = [self._default(one) for one in args.defaults]
         variables_of(node.body, self.locals, self.forks)
         if self.forks and self.forks.intersection(arg.arg[1:] for arg in args.args):
-            raise self.unit.fail(node, "has a parameter and a function of one name")
+            raise self.unit.fail(node, "has a parameter and a function with the same name")
         node.name = name
         node.returns = None
         node.type_comment = None

@@ -69,7 +69,7 @@ def raised(message: Any = "", *_: Any) -> None:
 def to_list(value: Any, type_: Type) -> Any:
     """``annotate(List[int], x.tolist())``: the annotation says which dimensions and type there must be."""
     if value.__class__ is not Tensor:
-        raise Raised("tolist() is of tensors", code="RuntimeError")
+        raise Raised("tolist() requires a tensor", code="RuntimeError")
     dims, inner = 0, type_
     while inner.kind == "List":
         dims, inner = dims + 1, inner.args[0]

@@ -200,7 +200,7 @@ class ExpressionCompiler:
         value = node.value
         kind = value.__class__
         if kind not in LITERALS:
-            raise self.unit.fail(node, f"has a constant of {kind.__name__}")
+            raise self.unit.fail(node, f"has a constant of type {kind.__name__}")
         if kind is int and not -called.INT64 <= value < called.INT64:  # type: ignore[operator]
             raise self.unit.fail(node, "has an integer of more than 64 bits")
         node.kind = None
@@ -417,7 +417,7 @@ class ExpressionCompiler:
 
     def _two(self, node: ast.Call) -> None:
         if len(node.args) != 2 or node.keywords:
-            raise self.unit.fail(node, f"expected two arguments of {dotted(node.func)}")
+            raise self.unit.fail(node, f"expected two arguments for {dotted(node.func)}")
 
     def annotate(self, node: ast.Call) -> ast.expr:
         """``annotate(T, x)``: converts where a tensor stands for a number, and of ``tolist()``."""
@@ -456,7 +456,7 @@ class ExpressionCompiler:
         self._two(node)
         name = node.args[1]
         if not (isinstance(name, ast.Constant) and name.value.__class__ is str):
-            raise self.unit.fail(node, "getattr() expects a text")
+            raise self.unit.fail(node, "getattr() expects a string")
         return ast.Attribute(self.expr(node.args[0]), "a_" + name.value, ast.Load(), lineno=node.lineno, col_offset=0)
 
     def fork_(self, node: ast.Call) -> ast.expr:

@@ -180,7 +180,7 @@ class Names:
     def literal(self, node: ast.expr, depth: int = 0) -> Any:
         """A constant: of an enumeration, a ``Final`` attribute, a default."""
         if depth > DEPTH:
-            raise self.fail(node, "is nested too deep")
+            raise self.fail(node, "is nested too deeply")
         if isinstance(node, ast.Constant) and node.value.__class__ in LITERALS:
             return node.value
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):

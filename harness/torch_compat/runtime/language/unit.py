@@ -100,7 +100,7 @@ class Unit(Names):
             elif kind is ast.Assign and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "op_version_set":  # type: ignore[attr-defined]
                 self.version = self._integer(node.value)  # type: ignore[attr-defined]
             elif kind is not ast.Import and kind is not ast.Pass:
-                raise self.fail(node, f"has {kind.__name__} where only classes and functions may stand")
+                raise self.fail(node, f"has {kind.__name__} where only classes and functions are allowed")
         module = ast.Module(self._bodies, [])
         try:
             code = compile(module, self.file, "exec", dont_inherit=True)
@@ -201,7 +201,7 @@ class Unit(Names):
         ):
             info.attributes[str(target.slice.value)] = value
             return
-        raise self.fail(target, "sets something in a class that TorchScript cannot")
+        raise self.fail(target, "has an assignment in a class body that TorchScript does not support")
 
     def _make(self, info: ClassInfo) -> None:
         """The class of Python whose objects are those of the program's class."""

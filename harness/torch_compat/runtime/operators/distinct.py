@@ -57,7 +57,9 @@ def _unique_1_0(array: Array, *, sorts: bool) -> tuple[Tensor, Tensor, Tensor]:
     if sorts and len(places) <= algorithms.INSERTED:
         algorithms.sort(places, len(places), lambda a, b: bool(numbers[a] < numbers[b]))
     elif sorts and any(numbers[place] != numbers[place] for place in places):
-        raise Unsupported("the reference reader does not sort NaN among many as std::sort does", code="operator")
+        raise Unsupported(
+            "the reference reader cannot reproduce how std::sort orders many values that include NaN", code="operator"
+        )
     elif sorts:
         places.sort(key=numbers.__getitem__)
     at, counts = {keys[place]: to for to, place in enumerate(places)}, Counter(keys)
