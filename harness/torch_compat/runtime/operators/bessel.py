@@ -1,31 +1,25 @@
-"""Bessel functions of ``torch.special``, and Airy's.
+"""Bessel functions of ``torch.special``, and Airy's, as Cephes computes them, in the type of the elements.
 
-Everything is computed in float64 by sums over points of integrals, which are exact to rounding, or by series for large numbers. Where a
-release loses digits in float32 before it takes the cosine of a large number, the same digits are lost here.
+Coefficients are those of the releases, whose errors are larger than roundings in float64; each step is rounded as theirs.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torch_compat.runtime.operators._common import FLOAT32, FLOAT64, HALVES, Array, floating, functional, not_implemented
-from torch_compat.runtime.operators._products import looped, sized
-from torch_compat.runtime.operators.pointwise import bessel_of
+from torch_compat.runtime.operators._cephes import AIRY, MODIFIED, QUOTIENTS
+from torch_compat.runtime.operators._common import FLOAT32, FLOAT64, HALVES, Array, floating, functional, not_implemented, wide
+from torch_compat.runtime.operators._products import looped
 from torch_compat.runtime.tensor import Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-LARGE = 25.0
-"""From here on Hankel's series is exact to rounding."""
-POINTS = 96
-"""Of a period, over which a sum is as good as the integral for numbers below `LARGE`."""
 RATIONAL = 5.0
-"""Up to here releases take quotients of polynomials, beyond it sines and cosines."""
-EULER = 0.57721566490153286061
+"""Up to here quotients of polynomials, beyond it sines and cosines."""
 
 
 def _checked(name: str, self: Tensor, *, halves: bool = False) -> Array:
@@ -35,100 +29,89 @@ def _checked(name: str, self: Tensor, *, halves: bool = False) -> Array:
     return array
 
 
-# ------------------------------------------------------------------------------------------------------- of the first kind
+def _quotient(above: tuple[float, ...], below: tuple[float, ...], x: Array) -> Array:
+    return _polynomial(above, x) / _polynomial(below, x)
 
 
-def _hankel(order: int, x: Array) -> tuple[Array, Array]:
-    """What of both kinds is not sine and cosine, of large numbers."""
-    mu, term = 4.0 * order * order, np.ones_like(x)
-    even, odd = np.ones_like(x), np.zeros_like(x)
-    for k in range(1, 26):
-        term = term * (mu - (2 * k - 1) ** 2) / (k * 8 * x)
-        if k % 2:
-            odd = odd + (term if k % 4 == 1 else -term)
-        else:
-            even = even + (-term if k % 4 == 2 else term)
-    return even, odd
+def _polynomial(coefficients: tuple[float, ...], x: Array) -> Array:
+    looped(len(coefficients), x.size)
+    found = np.zeros_like(x)
+    for one in coefficients:
+        found = found * x + x.dtype.type(one)
+    return found
 
 
-def _of_whole_order(orders: list[int], x: Array) -> list[Array]:
-    """Functions of the first kind of numbers that are not large: means over a period."""
-    sized(POINTS, x.size)
-    looped(1, POINTS * x.size * len(orders))
-    angles = 2 * math.pi * (np.arange(POINTS) + 0.5) / POINTS
-    waves = x[..., None] * np.sin(angles)
-    return [np.cos(order * angles - waves).mean(axis=-1) for order in orders]
+def _rounded(function: Any, x: Array) -> Array:
+    """A function of float64, rounded to the type of the elements."""
+    return np.asarray(function(x.astype(FLOAT64))).astype(x.dtype)
+
+
+# ------------------------------------------------------------------------------------------- of the first and second kind
+
+
+def _waves(order: int, x: Array, *, second: bool) -> Array:
+    """Of large numbers."""
+    kind = x.dtype.type
+    inverse = kind(5) / x
+    square = inverse * inverse if order else kind(25) / (x * x)
+    p = _quotient(QUOTIENTS[f"pp{order}"], QUOTIENTS[f"pq{order}"], square)
+    q = _quotient(QUOTIENTS[f"qp{order}"], QUOTIENTS[f"qq{order}"], square)
+    angle = x - kind((2 * order + 1) * math.pi / 4)
+    sine, cosine = _rounded(np.sin, angle), _rounded(np.cos, angle)
+    found = p * sine + inverse * q * cosine if second else p * cosine - inverse * q * sine
+    return found * kind(math.sqrt(2 / math.pi)) / np.sqrt(x)
+
+
+ROOTS = {0: (5.78318596294678452118, 30.4712623436620863991), 1: (14.6819706421238932572, 49.2184563216946036703)}
+"""Squares of the first two numbers for which each function is zero."""
+
+
+def _first_kind(order: int, x: Array) -> Array:
+    """Of numbers that are not negative."""
+    kind = x.dtype.type
+    square = x * x
+    low, high = ROOTS[order]
+    quotient = (_polynomial(QUOTIENTS[f"rp{order}"], square), _polynomial(QUOTIENTS[f"rq{order}"], square))
+    if order:
+        small = quotient[0] / quotient[1] * x * (square - kind(low)) * (square - kind(high))
+    else:
+        small = (square - kind(low)) * (square - kind(high)) * quotient[0] / quotient[1]
+        small = np.where(x < kind(0.00001), kind(1) - square / kind(4), small)
+    return np.where(x <= kind(RATIONAL), small, _waves(order, x, second=False))
 
 
 def _second_kind(order: int, x: Array) -> Array:
-    """Neumann's sum over functions of the first kind, of positive numbers that are not large."""
-    last = 44
-    found = _of_whole_order(list(range(order, last, 2)), x)
-    logarithm = np.log(x / 2) + EULER
-    if not order:
-        total = sum(((-1) ** k / k * one for k, one in enumerate(found[1:], 1)), start=np.zeros_like(x))
-        return np.asarray(2 / math.pi * logarithm * found[0] - 4 / math.pi * total)
-    total = sum(((-1) ** k * (2 * k + 1) / (k * (k + 1)) * one for k, one in enumerate(found[1:], 1)), start=np.zeros_like(x))
-    return np.asarray(-2 / (math.pi * x) + 2 / math.pi * (logarithm - 1) * found[0] - 4 / math.pi * total)
+    kind = x.dtype.type
+    quotient = _quotient(QUOTIENTS[f"yp{order}"], QUOTIENTS[f"yq{order}"], x * x)
+    logarithm, first = _rounded(np.log, x), _first_kind(order, x)
+    scale = kind(2 / math.pi)
+    small = x * quotient + scale * (first * logarithm - kind(1) / x) if order else quotient + scale * logarithm * first
+    small = np.where(x == 0, kind(-np.inf), np.where(x < 0, kind(np.nan), small))
+    return np.where(x <= kind(RATIONAL), small, _waves(order, x, second=True))
 
 
-def _both_kinds(order: int, size: Array) -> tuple[Array, Array]:
-    """Of positive numbers; what is too small for a sum is its first term."""
-    large = size > LARGE
-    inner = np.where(large | (size == 0) | ~np.isfinite(size), 1.0, size)
-    first = _of_whole_order([order], inner)[0]
-    second = _second_kind(order, inner)
-    outer = np.where(large, size, LARGE)
-    even, odd = _hankel(order, outer)
-    phase = outer - (2 * order + 1) * math.pi / 4
-    scale = np.sqrt(2 / (math.pi * outer))
-    one = scale * (even * np.cos(phase) - odd * np.sin(phase))
-    two = scale * (even * np.sin(phase) + odd * np.cos(phase))
-    return np.where(large, one, first), np.where(large, two, second)
-
-
-def _lost(order: int, array: Array) -> Array:
-    """What rounding takes of the angle whose sine and cosine a release computes."""
-    turn = array.dtype.type((2 * order + 1) * math.pi / 4)
-    exact = array.astype(FLOAT64) - (2 * order + 1) * math.pi / 4
-    lost = (array - turn).astype(FLOAT64) - exact
-    return np.where(array > RATIONAL, lost, 0.0) if array.dtype == FLOAT32 else np.zeros(array.shape)
-
-
-def _bessel_j(order: int) -> Callable[[Tensor], Tensor]:
+def _unsigned(order: int) -> Callable[[Tensor], Tensor]:
     def call(self: Tensor) -> Tensor:
         array = _checked(f"bessel_j{order}", self)
         with np.errstate(all="ignore"):
-            size = np.abs(array)
-            wide = size.astype(FLOAT64)
-            first, second = _both_kinds(order, wide)
-            lost = _lost(order, size)
-            found = first * np.cos(lost) - second * np.sin(lost)
-            small = (wide / 2) ** order * (1 - wide * wide / (4 * (order + 1)))
-            found = np.where(wide < 1e-5, small, found)
-            found = np.where(np.isfinite(wide), found, np.nan)
-            return Tensor(np.asarray(np.where(array < 0, -found, found) if order else found).astype(array.dtype))
+            found = _first_kind(order, np.abs(array))
+        return Tensor(np.asarray(np.where(array < 0, -found, found) if order else found))
 
     return call
 
 
-def _bessel_y(order: int) -> Callable[[Tensor], Tensor]:
+def _positive(order: int) -> Callable[[Tensor], Tensor]:
     def call(self: Tensor) -> Tensor:
         array = _checked(f"bessel_y{order}", self)
         with np.errstate(all="ignore"):
-            wide = np.abs(array.astype(FLOAT64))
-            first, second = _both_kinds(order, wide)
-            lost = _lost(order, array)
-            found = second * np.cos(lost) + first * np.sin(lost)
-            found = np.where(array > 0, np.where(np.isfinite(wide), found, np.nan), np.where(array == 0, -np.inf, np.nan))
-            return Tensor(np.asarray(found).astype(array.dtype))
+            return Tensor(np.asarray(_second_kind(order, array)))
 
     return call
 
 
 for _order in (0, 1):
-    functional(f"special_bessel_j{_order}")(_bessel_j(_order))
-    functional(f"special_bessel_y{_order}")(_bessel_y(_order))
+    functional(f"special_bessel_j{_order}")(_unsigned(_order))
+    functional(f"special_bessel_y{_order}")(_positive(_order))
 
 
 @functional("special_spherical_bessel_j0")
@@ -137,7 +120,7 @@ def special_spherical_bessel_j0(x: Tensor) -> Tensor:
     array = _checked("spherical_bessel_j0", x)
     wide = array.astype(FLOAT64)
     with np.errstate(all="ignore"):
-        sine = np.sin(wide).astype(array.dtype).astype(FLOAT64)  # in large numbers as good as the angle is
+        sine = np.sin(wide).astype(array.dtype).astype(FLOAT64)
         found = np.where(wide == 0, 1.0, np.where(np.isinf(wide), 0.0, sine / wide))
     return Tensor(np.asarray(found).astype(array.dtype))
 
@@ -145,17 +128,32 @@ def special_spherical_bessel_j0(x: Tensor) -> Tensor:
 # ----------------------------------------------------------------------------------------------------------- modified ones
 
 
-def _modified_i(name: str, order: int, *, halves: bool) -> Callable[[Tensor], Tensor]:
-    scaled = bessel_of(order)
+def _series(coefficients: tuple[float, ...], x: Array) -> Array:
+    """Half a sum of Chebyshev polynomials."""
+    kind = x.dtype.type
+    looped(len(coefficients), x.size)
+    before, last, now = np.zeros_like(x), np.zeros_like(x), np.zeros_like(x) + kind(coefficients[0])
+    for one in coefficients[1:]:
+        before, last = last, now
+        now = x * last - before + kind(one)
+    return kind(0.5) * (now - before)
 
+
+def _first_modified(order: int, x: Array) -> Array:
+    kind = x.dtype.type
+    size = np.abs(x)
+    growth = _rounded(np.exp, size)
+    small = growth * _series(MODIFIED[f"i{order}a"], size / kind(2) - kind(2)) * (size if order else kind(1))
+    large = growth * _series(MODIFIED[f"i{order}b"], kind(32) / size - kind(2)) / np.sqrt(size)
+    found = np.where(size <= kind(8), small, large)
+    return np.where(x < 0, -found, found) if order else found
+
+
+def _modified_i(name: str, order: int, *, halves: bool) -> Callable[[Tensor], Tensor]:
     def call(self: Tensor) -> Tensor:
-        """The exponential is of the type of the elements, which it leaves before the function does."""
         array = _checked(name, self, halves=halves)
-        kind = FLOAT64 if array.dtype == FLOAT64 else FLOAT32
         with np.errstate(all="ignore"):
-            growth = np.exp(np.abs(array.astype(FLOAT64))).astype(kind).astype(FLOAT64)
-            found = np.where(np.isinf(array.astype(FLOAT64)), np.nan, scaled(array.astype(FLOAT64)) * growth)
-        return Tensor(np.asarray(found).astype(array.dtype))
+            return Tensor(np.asarray(_first_modified(order, wide(array))).astype(array.dtype))
 
     return call
 
@@ -165,33 +163,27 @@ for _order in (0, 1):
 functional("special_i1")(_modified_i("i1", 1, halves=False))
 functional("special_i1", since="2.3.0")(_modified_i("i1", 1, halves=True))
 
-STEP = 0.125
-"""Between points of an integral over a line."""
-FARTHEST = 27.0
-"""Beyond which nothing is left of an integrand, for numbers from `TINY` on."""
-TINY = 1e-8
 
-
-def _scaled_k(order: float, x: Array) -> Array:
-    """The modified function of the second kind times the exponential: an integral over half a line, of positive numbers."""
-    points = np.arange(0, FARTHEST, STEP)
-    sized(points.size, x.size)
-    looped(1, points.size * x.size)
-    weights = np.where(points == 0, 0.5, 1.0) * STEP * np.cosh(order * points)
-    return np.asarray((np.exp(-2 * x[..., None] * np.sinh(points / 2) ** 2) * weights).sum(axis=-1))
+def _second_modified(order: int, x: Array, *, scales: bool) -> Array:
+    kind = x.dtype.type
+    half = _series(MODIFIED[f"k{order}a"], x * x - kind(2))
+    first = _first_modified(order, x)
+    logarithm = np.log(0.5 * x.astype(FLOAT64))
+    small = logarithm * first + half / x if order else half - logarithm * first
+    small = small.astype(x.dtype)
+    large = _series(MODIFIED[f"k{order}b"], kind(8) / x - kind(2)) / np.sqrt(x)
+    if scales:
+        small = small * _rounded(np.exp, x)
+    else:
+        large = _rounded(np.exp, -x) * _series(MODIFIED[f"k{order}b"], kind(8) / x - kind(2)) / np.sqrt(x)
+    found = np.where(x <= kind(2), small, large)
+    return np.where(x > 0, found, np.where(x == 0, kind(np.inf), kind(np.nan)))
 
 
 def _modified_k(name: str, order: int, *, scales: bool) -> Callable[[Tensor], Tensor]:
     def compute(array: Array) -> Tensor:
-        wide = array.astype(FLOAT64)
         with np.errstate(all="ignore"):
-            inner = np.where((wide >= TINY) & np.isfinite(wide), wide, 1.0)
-            decay = np.exp(-wide)
-            found = _scaled_k(order, inner) * (1 if scales else decay)
-            tiny = 1 / wide if order else -np.log(wide / 2) - EULER
-            found = np.where(wide < TINY, tiny, found)
-            found = np.where(wide > 0, np.where(np.isinf(wide), 0.0, found), np.where(wide == 0, np.inf, np.nan))
-        return Tensor(np.asarray(found).astype(array.dtype))
+            return Tensor(np.asarray(_second_modified(order, array, scales=scales)))
 
     def plain(self: Tensor) -> Tensor:
         return compute(_checked(name, self))
@@ -209,49 +201,58 @@ for _order in (0, 1):
 
 # ------------------------------------------------------------------------------------------------------------------- Airy's
 
-LEAST_AIRY, MOST_AIRY = -9.0, 103.892
-DECAYS = 1.0
+NEAR, NOTHING = 2.09, 103.892
+"""Where the series ends, and where nothing is left."""
+AT_ZERO = (0.355028053887817239260, 0.258819403792806798405)
+"""The function at zero, and what its slope there is less than nothing."""
+MOST_TERMS = 60
 
 
-def _airy_far_below(x: Array) -> Array:
-    """The series for large negative numbers."""
-    size = -x
-    zeta = 2 / 3 * size * np.sqrt(size)
-    even, odd, term = np.ones_like(x), np.zeros_like(x), np.ones_like(x)
-    for k in range(1, 20):
-        term = term * (6 * k - 5) * (6 * k - 3) * (6 * k - 1) / (216 * k * (2 * k - 1)) / zeta
-        if k % 2:
-            odd = odd + (term if k % 4 == 1 else -term)
-        else:
-            even = even + (-term if k % 4 == 2 else term)
-    phase = zeta - math.pi / 4
-    return np.asarray((np.cos(phase) * even + np.sin(phase) * odd) / (math.sqrt(math.pi) * size**0.25))
+def _airy_far(x: Array) -> Array:
+    """Of negative numbers."""
+    kind = x.dtype.type
+    zeta = kind(-2) * x * np.sqrt(-x) / kind(3)
+    z = kind(1) / zeta
+    square = z * z
+    f = _quotient(AIRY["afn"], AIRY["afd"], square)
+    g = _quotient(AIRY["agn"], AIRY["agd"], square)
+    angle = zeta + kind(0.25) * kind(math.pi)
+    scale = kind(1 / math.sqrt(math.pi)) / np.sqrt(np.sqrt(-x))
+    return scale * (_rounded(np.sin, angle) * (kind(1) + square * f) - _rounded(np.cos, angle) * (z * g))
+
+
+def _airy_above(x: Array) -> Array:
+    kind = x.dtype.type
+    zeta = kind(2) * x * np.sqrt(x) / kind(3)
+    quotient = _quotient(AIRY["an"], AIRY["ad"], kind(1) / zeta)
+    return kind(1 / math.sqrt(math.pi)) * quotient / (kind(2) * np.sqrt(np.sqrt(x)) * _rounded(np.exp, zeta))
 
 
 def _airy_near(x: Array) -> Array:
-    """An integral along a line above the real one, on which the integrand fades."""
-    above, step = 0.6, 0.02
-    points = np.arange(-9.0, 9.0 + step, step)
-    sized(points.size, 2 * x.size)
-    looped(1, 4 * points.size * x.size)
-    places = points + 1j * above
-    return np.asarray((np.exp(1j * (places**3 / 3 + x[..., None] * places)).sum(axis=-1) * step / (2 * math.pi)).real)
-
-
-def _airy(x: Array) -> Array:
-    far, decays = x < LEAST_AIRY, x > DECAYS
-    near = _airy_near(np.where(far | decays | np.isnan(x), 0.0, x))
-    below = _airy_far_below(np.where(far & np.isfinite(x), x, -10.0))
-    size = np.where(decays & np.isfinite(x), x, 2.0)
-    zeta = 2 / 3 * size * np.sqrt(size)
-    above = np.sqrt(size / 3) / math.pi * _scaled_k(1 / 3, zeta) * np.exp(-zeta)
-    found = np.where(far, below, np.where(decays, np.where(x > MOST_AIRY, 0.0, above), near))
-    return np.where(np.isfinite(x), found, np.nan)
+    """The series, as long as its terms count."""
+    kind = x.dtype.type
+    f, g, m, n, k = np.ones_like(x), x.copy(), np.ones_like(x), x.copy(), kind(1)
+    cube, goes = x * x * x, np.ones(x.shape, bool)
+    for _ in range(looped(MOST_TERMS, x.size)):
+        if not goes.any():
+            break
+        m = m * cube / (k + kind(1))
+        n = n * cube / (k + kind(2)) / (k + kind(3))
+        m = m / (k + kind(2))
+        k = k + kind(3)
+        f, g = np.where(goes, f + m, f), np.where(goes, g + n, g)
+        goes &= np.abs(m / f) > np.finfo(x.dtype).eps
+    return kind(AT_ZERO[0]) * f - kind(AT_ZERO[1]) * g
 
 
 @functional("special_airy_ai")
 def special_airy_ai(x: Tensor) -> Tensor:
     """Airy's function of the first kind."""
     array = _checked("airy_ai", x)
+    kind = array.dtype.type
     with np.errstate(all="ignore"):
-        return Tensor(_airy(array.astype(FLOAT64)).astype(array.dtype))
+        series = (array >= kind(-NEAR)) & (array < kind(NEAR))
+        found = np.where(array < 0, _airy_far(array), _airy_above(array))
+        found = np.where(series, _airy_near(np.where(series, array, kind(0))), found)
+        found = np.where(array > kind(NOTHING), kind(0), found)
+        return Tensor(np.asarray(np.where(np.isfinite(array), found, kind(np.nan))))

@@ -510,11 +510,6 @@ def _bessel(order: int) -> Any:
     return function
 
 
-def bessel_of(order: int) -> Any:
-    """The modified Bessel function of the first kind times exp(-|x|), of arrays."""
-    return elementwise(_bessel(order))
-
-
 def _special(name: str, function: Any) -> None:
     functional(f"special_{name}")(lambda self: Tensor(np.asarray(elementwise(function)(floating(self.array)))))
 
@@ -576,4 +571,4 @@ _igammas(("igamma", "special_gammainc"), 0)
 _igammas(("igammac", "special_gammaincc"), 1)
 
 
-__all__ = ["bessel_of", "elementwise", "erf_2_0", "erf_of", "erfc_of", "lgamma_of", "sigmoid_of", "single", "through_double"]
+__all__ = ["elementwise", "erf_2_0", "erf_of", "erfc_of", "lgamma_of", "sigmoid_of", "single", "through_double"]

@@ -21,8 +21,11 @@ if TYPE_CHECKING:
     from torch_compat.runtime.operators._operands import Operand
 
 Number = Any  # of numpy, of the type of the elements
-Ends = "Callable[[Number, int], Number | None]"
 MOST = 100_000
+HIGH_FIRST, HIGH = 6, 8
+"""Degrees from which on, of the first kind and of the others, angles are taken."""
+HERMITE = {FLOAT32: 128, FLOAT64: 512}
+"""Degrees up to which every release computes a polynomial of Hermite."""
 
 
 def _recurrent(x: Number, n: int, first: Number, step: Callable[[int, Number, Number], Number]) -> Number:
@@ -41,33 +44,36 @@ def _recurrent(x: Number, n: int, first: Number, step: Callable[[int, Number, Nu
 
 def _chebyshev(x: Number, n: int, kind: str) -> Number:
     """By angles for high degrees within -1 and 1, whose ends have values of their own; else by the recurrence."""
-    one = x.dtype.type(1)
-    odd = n % 2 == 1
-    if abs(x) == one:
+    of, odd = x.dtype.type, n % 2 == 1
+    if abs(x) == of(1):
         up, down = {"t": (1, 1), "u": (n + 1, n + 1), "v": (1, 2 * n + 1), "w": (2 * n + 1, 1)}[kind]
-        return x.dtype.type(up if x > 0 else (-down if odd else down))
-    limit = 6 if kind == "t" else 8
-    if n > limit and abs(x) < one:
-        angle = np.arccos(x)
-        if kind == "t":
-            return np.cos(x.dtype.type(n) * angle)
-        if kind == "u":
-            if np.sin(angle) == 0:
-                return x.dtype.type(n + 1) * np.cos(x.dtype.type(n + 1) * angle) / x
-            return np.sin(x.dtype.type(n + 1) * angle) / np.sin(angle)
-        half = angle / x.dtype.type(2)
-        if kind == "v":
-            return (
-                np.cos((x.dtype.type(n) + x.dtype.type(0.5)) * angle) / np.cos(half)
-                if np.sin(half) != 1
-                else x.dtype.type(n * 2 + 1) * (-1 if odd else 1)
-            )
-        return (
-            np.sin((x.dtype.type(n) + x.dtype.type(0.5)) * angle) / np.sin(half) if np.cos(half) != 1 else x.dtype.type(n * 2 + 1)
-        )
+        return of(up if x > 0 else (-down if odd else down))
+    if n > (HIGH_FIRST if kind == "t" else HIGH) and abs(x) < of(1):
+        return _by_angle(x, n, kind)
     twice = x + x
-    first = {"t": x, "u": twice, "v": twice - one, "w": twice + one}[kind]
+    first = {"t": x, "u": twice, "v": twice - of(1), "w": twice + of(1)}[kind]
     return _recurrent(x, n, first, lambda _k, now, before: twice * now - before)
+
+
+def _by_angle(x: Number, n: int, kind: str) -> Number:
+    of = x.dtype.type
+
+    def rounded(function: Callable[[float], float], of_what: Number) -> Number:
+        return of(function(float(of_what)))
+
+    angle = rounded(math.acos, x)
+    if kind == "t":
+        return rounded(math.cos, of(n) * angle)
+    if kind == "u":
+        sine = rounded(math.sin, angle)
+        return rounded(math.sin, of(n + 1) * angle) / sine if sine else of(n + 1) * rounded(math.cos, of(n + 1) * angle) / x
+    half, turned = angle / of(2), (of(n) + of(0.5)) * angle
+    sine, cosine = rounded(math.sin, half), rounded(math.cos, half)
+    if kind == "v":
+        end = of(2 * n + 1) if n % 2 == 0 else -of(2 * n + 1)
+        return rounded(math.cos, turned) / cosine if sine != of(1) else end
+    end = of(2 * n + 1) if x > 0 else of(-1 if n % 2 else 1)
+    return rounded(math.sin, turned) / sine if cosine != of(1) else end
 
 
 def _of_chebyshev(kind: str, *, shifted: bool) -> Callable[[Number, int], Number]:
@@ -77,13 +83,20 @@ def _of_chebyshev(kind: str, *, shifted: bool) -> Callable[[Number, int], Number
     return compute
 
 
+def _bounded(x: Number, n: int) -> None:
+    if n > HERMITE[x.dtype]:
+        raise Unsupported("the reference reader does not support polynomials of Hermite of such a degree", code="value")
+
+
 def _hermite_h(x: Number, n: int) -> Number:
+    _bounded(x, n)
     kind = x.dtype.type
     twice = x + x
     return _recurrent(x, n, twice, lambda k, now, before: twice * now - kind(2 * k + 2) * before)
 
 
 def _hermite_he(x: Number, n: int) -> Number:
+    _bounded(x, n)
     kind = x.dtype.type
     return _recurrent(x, n, x, lambda k, now, before: x * now - kind(k + 1) * before)
 
@@ -93,7 +106,7 @@ def _laguerre(x: Number, n: int) -> Number:
     if x == 0:
         return kind(1)
     return _recurrent(
-        x, n, kind(1) - x, lambda k, now, before: (kind(2 * k + 3) * now - x * now - kind(k + 1) * before) / kind(k + 2)
+        x, n, kind(1) - x, lambda k, now, before: ((kind(2 * k + 2) + (kind(1) - x)) * now - kind(k + 1) * before) / kind(k + 2)
     )
 
 
@@ -108,7 +121,7 @@ def _register(name: str, function: Callable[[Number, int], Number]) -> None:
     def of_one(x: Number, n: Number) -> Number:
         if np.isnan(n) or abs(n) >= 2.0**63:
             raise Unsupported("the reference reader does not support degrees that are no integers of 64 bits", code="value")
-        degree = math.trunc(n)
+        degree = int(n)
         return x.dtype.type(0) if degree < 0 else function(x, degree)
 
     def call(x: Operand, n: Operand) -> Tensor:
