@@ -139,29 +139,47 @@ def _series(coefficients: tuple[float, ...], x: Array) -> Array:
     return kind(0.5) * (now - before)
 
 
-def _first_modified(order: int, x: Array) -> Array:
+SHORT = (17, 7)
+"""Coefficients that ``i1`` takes in float32: the last ones, of small numbers and of large ones."""
+
+
+def _first_modified(order: int, x: Array, *, short: bool = False) -> Array:
+    """Of any numbers.
+
+    Parameters:
+        short: whether few coefficients are taken in float32.
+    """
     kind = x.dtype.type
+    low, high = MODIFIED[f"i{order}a"], MODIFIED[f"i{order}b"]
+    if short and x.dtype == FLOAT32:
+        low, high = low[-SHORT[0] :], high[-SHORT[1] :]
     size = np.abs(x)
     growth = _rounded(np.exp, size)
-    small = growth * _series(MODIFIED[f"i{order}a"], size / kind(2) - kind(2)) * (size if order else kind(1))
-    large = growth * _series(MODIFIED[f"i{order}b"], kind(32) / size - kind(2)) / np.sqrt(size)
+    small = growth * (size if order else kind(1)) * _series(low, size / kind(2) - kind(2))
+    large = growth * _series(high, kind(32) / size - kind(2)) / np.sqrt(size)
     found = np.where(size <= kind(8), small, large)
     return np.where(x < 0, -found, found) if order else found
 
 
-def _modified_i(name: str, order: int, *, halves: bool) -> Callable[[Tensor], Tensor]:
+def _modified_i(order: int) -> Callable[[Tensor], Tensor]:
     def call(self: Tensor) -> Tensor:
-        array = _checked(name, self, halves=halves)
+        array = _checked(f"modified_bessel_i{order}", self)
         with np.errstate(all="ignore"):
-            return Tensor(np.asarray(_first_modified(order, wide(array))).astype(array.dtype))
+            return Tensor(np.asarray(_first_modified(order, array)))
 
     return call
 
 
+def _i1(self: Tensor, *, halves: bool) -> Tensor:
+    array = _checked("i1", self, halves=halves)
+    with np.errstate(all="ignore"):
+        return Tensor(np.asarray(_first_modified(1, wide(array), short=True)).astype(array.dtype))
+
+
 for _order in (0, 1):
-    functional(f"special_modified_bessel_i{_order}")(_modified_i(f"modified_bessel_i{_order}", _order, halves=False))
-functional("special_i1")(_modified_i("i1", 1, halves=False))
-functional("special_i1", since="2.3.0")(_modified_i("i1", 1, halves=True))
+    functional(f"special_modified_bessel_i{_order}")(_modified_i(_order))
+functional("special_i1")(lambda self: _i1(self, halves=False))
+functional("special_i1", since="2.6.0")(lambda self: _i1(self, halves=True))
 
 
 def _second_modified(order: int, x: Array, *, scales: bool) -> Array:
