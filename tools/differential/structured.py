@@ -903,8 +903,8 @@ def least_squares(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     if make.name == "lstsq":
         batch = []
     rng = np.random.default_rng(make.integer(0, 9999))
-    a = rng.integers(-6, 7, [*batch, rows, wide]) / 2 + np.eye(rows, wide) * 9
-    a = make.given(a.astype({"float32": np.float32, "float64": np.float64}.get(kind, np.complex64)))
+    whole = rng.integers(-6, 7, [*batch, rows, wide]) / 2 + np.eye(rows, wide) * 9
+    a = make.given(whole.astype({"float32": np.float32, "float64": np.float64}.get(kind, np.complex64)))
     b = make.tensor([*batch, rows, count] if make.often() else [*batch, rows], kind)
     return _shaped(
         schema, self=b if make.name == "lstsq" else a, A=a, b=b, rcond=make.pick((None, {"float": "1e-3"}, {"float": "0.3"})),

@@ -30,7 +30,7 @@ GENTLE = {
     "unfold", "col2im", "fft", "pinverse", "svd", "qr", "eig", "matrix", "logcumsumexp", "digamma", "lgamma", "erfinv", "affine", "logaddexp",
     "addr", "sinc", "fold", "diff", "bincount", "pdist", "i0", "index_add", "scatter", "put", "interpolate", "transformer", "cross", "ger",
     "gcd", "lcm", "polygamma", "cov", "psi", "gelu", "ldexp", "aminmax", "unique", "searchsorted", "bucketize", "window", "linspace", "logspace", "sdp",
-    "lstsq", "lu_unpack", "householder", "zeta", "bessel", "airy", "polynomial", "multigammaln",
+    "lstsq", "lu_unpack", "lu_with_info", "householder", "zeta", "bessel", "airy", "polynomial", "multigammaln",
 }  # fmt: skip
 
 

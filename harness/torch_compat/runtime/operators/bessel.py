@@ -270,7 +270,7 @@ def special_airy_ai(x: Tensor) -> Tensor:
     kind = array.dtype.type
     with np.errstate(all="ignore"):
         series = (array >= kind(-NEAR)) & (array < kind(NEAR))
-        found = np.where(array < 0, _airy_far(array), _airy_above(array))
+        found: Array = np.where(array < 0, _airy_far(array), _airy_above(array))
         found = np.where(series, _airy_near(np.where(series, array, kind(0))), found)
         found = np.where(array > kind(NOTHING), kind(0), found)
         return Tensor(np.asarray(np.where(np.isfinite(array), found, kind(np.nan))))

@@ -1,4 +1,4 @@
-"""Factors of matrices as LAPACK leaves them (LU, Cholesky, QR by reflectors), and what is solved by them with a count of failures.
+"""Factors of matrices as LAPACK leaves them (LU, Cholesky), and what is solved by them with a count of failures.
 
 A choice that is left to roundings (which of nearly equal numbers is the pivot, whether a matrix is singular) is answered with *unsupported*.
 """
@@ -13,12 +13,12 @@ import numpy as np
 from torch_compat import arrays
 from torch_compat.errors import Unsupported
 from torch_compat.runtime.operators._common import Array, broadcast, fail, functional, words
-from torch_compat.runtime.operators._products import decomposed, exact, looped, multiplied
+from torch_compat.runtime.operators._products import decomposed, exact, looped
 from torch_compat.runtime.operators.decompositions import floating_matrices, linalg_solve, square
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
 
-__all__ = ["columns", "lu_of", "reflected", "reflectors", "substituted", "transposed"]
+__all__ = ["columns", "lu_of", "only_finite", "substituted", "transposed"]
 
 INT32 = np.dtype(np.int32)
 NEAR = 64
@@ -46,7 +46,12 @@ def _ambiguous(what: str) -> Unsupported:
     return Unsupported(f"the reference reader does not support {what} that is a matter of rounding", code="value")
 
 
-def _finite(array: Array) -> Array:
+def only_finite(array: Array) -> Array:
+    """The same matrices.
+
+    Raises:
+        Unsupported: there are infinities or NaN in them.
+    """
     if not np.isfinite(array).all():
         raise Unsupported("the reference reader does not support factors of matrices with infinities or NaN", code="value")
     return array
@@ -104,11 +109,11 @@ def _factors(where: str, A: Tensor, pivot: bool = True) -> tuple[Array, Array, A
     if not pivot and array.size:
         raise fail(f"{where}: LU without pivoting is not implemented on the CPU")
     batch, count = array.shape[:-2], min(array.shape[-2:])
-    wide = _finite(decomposed(array))
+    wide = only_finite(decomposed(array))
     rounding = _rounding(array.dtype) if array.size else 0.0
     lu, pivots, info = np.empty_like(wide), np.zeros((*batch, count), INT32), np.zeros(batch, INT32)
     looped(math.prod(batch))
-    for at in np.ndindex(*batch):
+    for at in np.ndindex(*batch) if array.size else ():
         lu[at], pivots[at], info[at] = lu_of(wide[at], rounding)
     return columns(lu.astype(array.dtype)), pivots, info
 
@@ -121,7 +126,20 @@ def _refuse_singular(where: str, info: Array) -> None:
         )
 
 
+def _pivoted(A: Tensor, pivot: bool) -> None:  # noqa: N803
+    if not pivot:
+        raise fail("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
+    floating_matrices("linalg.lu_factor", A.array)
+
+
 @functional("linalg_lu_factor_ex", exact=True)
+def linalg_lu_factor_ex_1_11(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> tuple[Tensor, Tensor, Tensor]:  # noqa: N803
+    """Up to 1.11 pivots are wanted also of nothing."""
+    _pivoted(A, pivot)
+    return linalg_lu_factor_ex(A, pivot=pivot, check_errors=check_errors)
+
+
+@functional("linalg_lu_factor_ex", exact=True, since="1.12.0")
 def linalg_lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> tuple[Tensor, Tensor, Tensor]:  # noqa: N803
     """Both factors in one matrix, the pivots, and for each matrix the first that is zero."""
     lu, pivots, info = _factors("torch.linalg.lu_factor_ex", A, pivot)
@@ -131,6 +149,13 @@ def linalg_lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = F
 
 
 @functional("linalg_lu_factor", exact=True)
+def linalg_lu_factor_1_11(A: Tensor, *, pivot: bool = True) -> tuple[Tensor, Tensor]:  # noqa: N803
+    """Up to 1.11 pivots are wanted also of nothing."""
+    _pivoted(A, pivot)
+    return linalg_lu_factor(A, pivot=pivot)
+
+
+@functional("linalg_lu_factor", exact=True, since="1.12.0")
 def linalg_lu_factor(A: Tensor, *, pivot: bool = True) -> tuple[Tensor, Tensor]:  # noqa: N803
     """As :func:`linalg_lu_factor_ex`, of matrices without a pivot that is zero."""
     lu, pivots, info = _factors("torch.linalg.lu_factor", A, pivot)
@@ -140,16 +165,23 @@ def linalg_lu_factor(A: Tensor, *, pivot: bool = True) -> tuple[Tensor, Tensor]:
 
 @operator("aten::_lu_with_info")
 def lu_with_info_1_0(self: Tensor, pivot: bool = True, check_errors: bool = True) -> tuple[Tensor, Tensor, Tensor]:
-    """Up to 1.10 pivots are wanted also of nothing."""
+    """Up to 1.3 of square matrices."""
+    square("lu", self.array)
+    return lu_with_info_1_4(self, pivot, check_errors)
+
+
+@operator("aten::_lu_with_info", since="1.4.0")
+def lu_with_info_1_4(self: Tensor, pivot: bool = True, check_errors: bool = True) -> tuple[Tensor, Tensor, Tensor]:
+    """Up to 1.11 pivots are wanted also of nothing."""
     if not pivot:
         raise fail("lu without pivoting is not implemented on the CPU")
     return lu_with_info(self, pivot, check_errors)
 
 
-@operator("aten::_lu_with_info", since="1.11.0")
+@operator("aten::_lu_with_info", since="1.12.0")
 def lu_with_info(self: Tensor, pivot: bool = True, check_errors: bool = True) -> tuple[Tensor, Tensor, Tensor]:
     """As :func:`linalg_lu_factor_ex`."""
-    return linalg_lu_factor_ex(self, pivot=pivot, check_errors=check_errors)  # type: ignore[no-any-return]
+    return linalg_lu_factor_ex(self, pivot=pivot, check_errors=check_errors)
 
 
 def _unpacked(lu: Array) -> tuple[Array, Array]:
@@ -296,12 +328,28 @@ def _check_factors(where: str, lu: Array, pivots: Array, right: Array) -> None:
 
 
 @functional("lu_solve")
+def lu_solve_1_1(self: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:  # noqa: N803
+    """Up to 1.2 of batches, as many right sides as matrices."""
+    if self.array.ndim < 3 and LU_data.array.ndim > 2:
+        raise Unsupported("the reference reader does not support lu_solve of one right side for a batch", code="value")
+    if LU_data.array.ndim < 3 or self.array.shape[:-2] != LU_data.array.shape[:-2]:
+        raise fail("b and LU_data should have the same number of batches")
+    return lu_solve_1_3(self, LU_data, LU_pivots)
+
+
+@functional("lu_solve", since="1.3.0")
+def lu_solve_1_3(self: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:  # noqa: N803
+    """Up to 1.12 into any type that can hold the solution."""
+    return lu_solve(self, LU_data, LU_pivots)
+
+
+@functional("lu_solve", exact=True, since="1.13.0")
 def lu_solve(self: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:  # noqa: N803
     """The solution of systems whose factors are given."""
-    return linalg_lu_solve(LU_data, LU_pivots, self)  # type: ignore[no-any-return]
+    return linalg_lu_solve(LU_data, LU_pivots, self)
 
 
-@functional("linalg_lu_solve")
+@functional("linalg_lu_solve", exact=True)
 def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:  # noqa: N803
     """The solution of systems whose factors are given, on either side."""
     lu, right = LU.array, B.array
@@ -353,7 +401,7 @@ def linalg_inv_ex(self: Tensor, *, check_errors: bool = False) -> tuple[Tensor, 
 @functional("linalg_inv_ex", exact=True, since="1.13.0")
 def linalg_inv_ex_1_13(A: Tensor, *, check_errors: bool = False) -> tuple[Tensor, Tensor]:  # noqa: N803
     """With another name of its argument."""
-    return linalg_inv_ex(A, check_errors=check_errors)  # type: ignore[no-any-return]
+    return linalg_inv_ex(A, check_errors=check_errors)
 
 
 @functional("linalg_solve_ex")
@@ -381,7 +429,7 @@ def linalg_cholesky_ex(self: Tensor, *, upper: bool = False, check_errors: bool 
     depth = np.arange(array.shape[-1])
     whole = whole + transposed(whole).conj()
     whole[..., depth, depth] = triangle[..., depth, depth].real
-    values = np.linalg.eigvalsh(_finite(whole))
+    values = np.linalg.eigvalsh(only_finite(whole))
     least, most = values.min(axis=-1, initial=math.inf), np.abs(values).max(axis=-1, initial=0.0)
     if (np.abs(least) <= NEAR * _rounding(array.dtype) * max(1, array.shape[-1]) * most).any():
         raise _ambiguous("whether a matrix is positive definite,")
@@ -392,191 +440,3 @@ def linalg_cholesky_ex(self: Tensor, *, upper: bool = False, check_errors: bool 
     root = np.linalg.cholesky(whole)
     root = transposed(root).conj() if upper else root
     return Tensor(columns(root.astype(array.dtype))), Tensor(np.zeros(array.shape[:-2], INT32))
-
-
-# ------------------------------------------------------------------------------------------------------ QR, by reflectors
-
-
-def reflectors(matrices: Array) -> tuple[Array, Array]:
-    """As geqrf: R above the diagonal, below it what the columns are reflected by, and the factor of each reflection."""
-    found = matrices.copy()
-    rows, wide = found.shape[-2:]
-    count = min(rows, wide)
-    taus = np.zeros((*found.shape[:-2], count), found.dtype)
-    for k in range(looped(count, found.size)):
-        first, rest = found[..., k, k].copy(), found[..., k + 1 :, k]
-        length = np.sqrt(np.abs(first) ** 2 + (np.abs(rest) ** 2).sum(axis=-1))
-        still = ((rest == 0).all(axis=-1)) & (first.imag == 0)
-        beta = np.where(still, first.real, -np.copysign(length, first.real))
-        with np.errstate(all="ignore"):
-            taus[..., k] = np.where(still, 0, (beta - first) / np.where(still, 1, beta))
-            rest = np.where(still[..., None], 0, rest / np.where(still, 1, first - beta)[..., None])
-        reflection = np.concatenate([np.ones((*found.shape[:-2], 1), found.dtype), rest], axis=-1)[..., None]
-        below = found[..., k:, k + 1 :]
-        found[..., k:, k + 1 :] = below - taus[..., k].conj()[..., None, None] * reflection * (
-            transposed(reflection).conj() @ below
-        )
-        found[..., k, k] = beta
-        found[..., k + 1 :, k] = rest
-    return found, taus
-
-
-def reflected(factors: Array, taus: Array, target: Array, *, adjoint: bool) -> Array:
-    """What the product of reflections makes of matrices, from the left."""
-    found = target.copy()
-    rows = factors.shape[-2]
-    count = taus.shape[-1]
-    for step in range(looped(count, target.size)):
-        k = step if adjoint else count - 1 - step
-        below = factors[..., k + 1 :, k]
-        reflection = np.concatenate([np.ones((*factors.shape[:-2], 1), factors.dtype), below], axis=-1)[..., None]
-        tau = (taus[..., k].conj() if adjoint else taus[..., k])[..., None, None]
-        part = found[..., k:rows, :]
-        found[..., k:rows, :] = part - tau * reflection * multiplied(transposed(reflection).conj(), part)
-    return found
-
-
-def _one_matrix(*arrays: Array, floats: bool = False) -> None:
-    """What operators of TH take: matrices, and factors of reflections, with elements.
-
-    Parameters:
-        floats: whether complex numbers are refused.
-
-    Raises:
-        Raised: it is something else.
-        Unsupported: there are holes in the memory of one, of which something else is read.
-    """
-    for array in arrays:
-        if not (array.flags.c_contiguous or array.flags.f_contiguous):
-            raise Unsupported(
-                "the reference reader does not support factors with holes in memory, beside which releases read", code="value"
-            )
-        if floats and array.dtype.kind == "c":
-            raise fail(f"not supported on CPUType for {words(array.dtype)}")
-    for array in arrays[:1] + arrays[2:]:
-        if array.ndim != 2:
-            raise fail("invalid argument 1: A should be 2 dimensional")
-        if not array.size:
-            raise fail("invalid argument 1: A should not be empty")
-
-
-@functional("geqrf")
-def geqrf_1_0(self: Tensor) -> tuple[Tensor, Tensor]:
-    """Up to 1.8 of one matrix, with elements."""
-    _one_matrix(self.array, floats=True)
-    return geqrf(self)  # type: ignore[no-any-return]
-
-
-@functional("geqrf", since="1.9.0")
-def geqrf(self: Tensor) -> tuple[Tensor, Tensor]:
-    """QR as LAPACK leaves it."""
-    array = self.array
-    floating_matrices("torch.geqrf", array)
-    found, taus = reflectors(_finite(decomposed(array)))
-    return Tensor(columns(found.astype(array.dtype))), Tensor(taus.astype(array.dtype))
-
-
-def _product(where: str, factors: Array, taus: Array) -> Tensor:
-    """The orthogonal matrix whose reflections are given."""
-    if factors.ndim < 2:
-        raise fail(f"{where}: input must have at least 2 dimensions.")
-    if factors.shape[-2] < factors.shape[-1]:
-        raise fail(f"{where}: input.shape[-2] must be greater than or equal to input.shape[-1]")
-    if not taus.ndim or factors.shape[-1] < taus.shape[-1]:
-        raise fail(f"{where}: input.shape[-1] must be greater than or equal to tau.shape[-1]")
-    if factors.ndim - taus.ndim != 1:
-        raise fail(
-            f"{where}: Expected tau to have one dimension less than input, but got tau.ndim equal to {taus.ndim} and input.ndim is equal to {factors.ndim}"
-        )
-    if factors.shape[:-2] != taus.shape[:-1]:
-        raise fail(f"{where}: Expected batch of tau to be equal to input.shape[:-2]")
-    if taus.dtype != factors.dtype:
-        raise fail(f"{where}: tau dtype {words(taus.dtype)} does not match input dtype {words(factors.dtype)}")
-    floating_matrices(where, factors)
-    start = np.broadcast_to(np.eye(*factors.shape[-2:], dtype=exact(factors).dtype), factors.shape)
-    found = reflected(decomposed(factors), exact(taus), start, adjoint=False)
-    return Tensor(columns(found.astype(factors.dtype)))
-
-
-@functional("linalg_householder_product")
-def linalg_householder_product(input: Tensor, tau: Tensor) -> Tensor:  # noqa: A002
-    """The first columns of a product of reflections."""
-    return _product("torch.linalg.householder_product", input.array, tau.array)
-
-
-@functional("orgqr")
-def orgqr_1_0(self: Tensor, input2: Tensor) -> Tensor:
-    """Up to 1.7 of one matrix, and up to 1.6 columns without a reflection stay as they are."""
-    _one_matrix(self.array, input2.array)
-    if self.array.shape[-1] != input2.array.size:
-        raise Unsupported("the reference reader does not support orgqr of columns without a reflection", code="value")
-    return orgqr(self, input2)  # type: ignore[no-any-return]
-
-
-@functional("orgqr", since="1.8.0")
-def orgqr_1_8(self: Tensor, input2: Tensor) -> Tensor:
-    """In 1.8 alone factors with holes in memory are read as if there were none."""
-    for array in (self.array, input2.array):
-        if not (array.flags.c_contiguous or array.flags.f_contiguous):
-            raise Unsupported(
-                "the reference reader does not support factors with holes in memory, beside which releases read", code="value"
-            )
-    return orgqr(self, input2)  # type: ignore[no-any-return]
-
-
-@functional("orgqr", since="1.9.0")
-def orgqr(self: Tensor, input2: Tensor) -> Tensor:
-    """As :func:`linalg_householder_product`."""
-    return _product("orgqr", self.array, input2.array)
-
-
-@functional("ormqr")
-def ormqr_1_0(self: Tensor, input2: Tensor, input3: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
-    """Up to 1.8 of one matrix, whatever its other rows are; rows that follow each other in memory are read as columns."""
-    _one_matrix(self.array, input2.array, input3.array, floats=True)
-    if not self.array.flags.f_contiguous:
-        raise Unsupported(
-            "the reference reader does not support factors that lie row by row, which releases read as columns", code="value"
-        )
-    if self.array.shape[0] != input3.array.shape[0 if left else 1] or input2.array.ndim != 1:
-        raise Unsupported(
-            "the reference reader does not support reflections of other lengths than those of the matrix", code="value"
-        )
-    return ormqr_1_9(self, input2, input3, left, transpose)  # type: ignore[no-any-return]
-
-
-@functional("ormqr", since="1.9.0")
-def ormqr_1_9(self: Tensor, input2: Tensor, input3: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
-    """The product of reflections times a matrix, on either side."""
-    factors, taus, other = self.array, input2.array, input3.array
-    where = "torch.ormqr"
-    if factors.ndim < 2 or other.ndim < 2:
-        raise fail(f"{where}: input must have at least 2 dimensions.")
-    side = other.shape[-2 if left else -1]
-    if side != factors.shape[-2] or not taus.ndim or side < taus.shape[-1]:
-        raise fail(
-            f"{where}: other.shape[{-2 if left else -1}] must be equal to input.shape[-2], and not less than tau.shape[-1]"
-        )
-    if taus.shape[-1] > factors.shape[-1]:
-        raise fail(f"{where}: tau.shape[-1] must be less than or equal to input.shape[-1]")
-    if factors.shape[:-2] != taus.shape[:-1] or factors.shape[:-2] != other.shape[:-2]:
-        raise fail(f"{where}: Expected batch of tau and of other to be equal to input.shape[:-2]")
-    if len({factors.dtype, taus.dtype, other.dtype}) > 1:
-        raise fail(f"{where}: Expected input, tau and other to have the same dtype")
-    floating_matrices(where, factors)
-    wide, given, scale = decomposed(factors), exact(other), exact(taus)
-    if left:
-        found = reflected(wide, scale, given, adjoint=transpose)
-    else:
-        found = transposed(reflected(wide, scale, transposed(given).conj(), adjoint=not transpose)).conj()
-    return Tensor(columns(found.astype(factors.dtype)))
-
-
-@functional("ormqr", since="2.9.0")
-def ormqr(self: Tensor, input2: Tensor, input3: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
-    """As many reflections as there can be."""
-    found = ormqr_1_9(self, input2, input3, left, transpose)
-    count = min(input3.array.shape[-2 if left else -1], self.array.shape[-1])
-    if input2.array.shape[-1] != count:
-        raise fail(f"torch.ormqr: tau.shape[-1] must be equal to min(other.shape[{-2 if left else -1}], input.shape[-1])")
-    return found  # type: ignore[no-any-return]

@@ -10,6 +10,7 @@ import numpy as np
 from torch_compat.releases.release import Release
 from torch_compat.runtime import dtypes
 from torch_compat.runtime.operators._common import (
+    FLOAT16,
     FLOAT32,
     FLOAT64,
     HALVES,
@@ -184,7 +185,7 @@ for _name, _real in (("fft", False), ("ifft", False), ("rfft", False), ("irfft",
     functional(f"fft_{_name}2")(_several(getattr(np.fft, f"{_name}n"), real=_real, dims=(-2, -1)))
 
 
-BACK: dict[str | None, str] = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}
+BACK: dict[str | None, Any] = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}
 """How a transform back is scaled, by how the transform is."""
 
 
@@ -229,50 +230,50 @@ for _name, _dims in (("n", None), ("2", (-2, -1))):
     _halves(f"fft_ihfft{_name}", _dims)
 
 
-def _frequencies(n: int, d: float, dtype: Any, out: Tensor | None, *, half: bool) -> Tensor:
+def _frequencies(n: int, d: float, dtype: Any, out: Tensor | None, *, half: bool, halves: bool) -> Tensor:
     """The frequencies of a transform of n points that lie d apart.
 
     Parameters:
         half: whether only those of a transform of real numbers.
+        halves: whether there are some of float16.
     """
     kind = out.array.dtype if out is not None else any_dtype(dtype, dtypes.default_dtype().array)
     if kind.kind in "iub":
         raise fail(f"{'rfftfreq' if half else 'fftfreq'} requires a floating point or complex dtype")
-    if kind.kind == "c":
+    if kind.kind == "c" or (kind == FLOAT16 and not halves):
         raise not_implemented("arange_cpu", kind)
     count = math.trunc(n / 2) + 1 if half else n
     if count < 0 or (half and n < -1):
         raise fail(f"Trying to create tensor with negative dimension {count}: [{count}]")
     sized(count)
     first = 0 if half else -(n // 2)
-    steps = np.arange(first, first + count)
+    steps: Any = np.arange(first, first + count)
     if not half:
         steps = np.roll(steps, first)
     with np.errstate(all="ignore"):
-        scale = np.float64(1) / np.float64(n * d)
-        wide = FLOAT64 if kind == FLOAT64 else FLOAT32
+        scale: Any = np.float64(1) / np.float64(n * d)
+        wide: Any = FLOAT64 if kind == FLOAT64 else FLOAT32
         found = (steps.astype(kind).astype(wide) * scale.astype(wide)).astype(kind)
     return Tensor(found) if out is None else into(out, found)
 
 
-@operator("aten::fft_fftfreq")
-def fft_fftfreq(
-    n: int, d: float = 1.0, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None, out: Tensor | None = None,
-) -> Tensor:  # fmt: skip
-    """The frequencies of a transform: those that are not negative first."""
-    del layout, pin_memory
-    on_cpu(device)
-    return _frequencies(n, d, dtype, out, half=False)
+def _registered(name: str, *, half: bool) -> None:
+    for since, halves in (("1.0.0", False), ("1.13.0", True)):
+
+        def call(
+            n: int, d: float = 1.0, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None, out: Tensor | None = None,
+            halves: bool = halves,
+        ) -> Tensor:  # fmt: skip
+            """Up to 1.12 none of float16."""
+            del layout, pin_memory
+            on_cpu(device)
+            return _frequencies(n, d, dtype, out, half=half, halves=halves)
+
+        operator(f"aten::{name}", since=since)(call)
 
 
-@operator("aten::fft_rfftfreq")
-def fft_rfftfreq(
-    n: int, d: float = 1.0, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None, out: Tensor | None = None,
-) -> Tensor:  # fmt: skip
-    """The frequencies of a transform of real numbers, none of them negative."""
-    del layout, pin_memory
-    on_cpu(device)
-    return _frequencies(n, d, dtype, out, half=True)
+_registered("fft_fftfreq", half=False)
+_registered("fft_rfftfreq", half=True)
 
 
 def _shifted(self: Tensor, dim: Any) -> tuple[int, ...]:

@@ -47,12 +47,22 @@ def _exponential(matrices: Array) -> Array:
 
 @functional("linalg_matrix_exp", "matrix_exp")
 def matrix_exp_1_7(self: Tensor) -> Tensor:
+    """In 1.7 alone complex matrices with holes in memory give whatever is in them."""
+    if self.array.dtype.kind == "c" and not self.array.flags.c_contiguous:
+        raise Unsupported(
+            "the reference reader does not support exponentials of complex matrices with holes in memory", code="value"
+        )
+    return matrix_exp_1_8(self)
+
+
+@functional("linalg_matrix_exp", "matrix_exp", since="1.8.0")
+def matrix_exp_1_8(self: Tensor) -> Tensor:
     """Up to 1.10 matrices without rows are refused."""
     if self.array.ndim > 1 and self.array.shape[-2:] == (0, 0):
         raise fail(
             "cannot reshape tensor of 0 elements into shape [-1, 0, 0] because the unspecified dimension size -1 can be any value and is ambiguous"
         )
-    return matrix_exp(self)  # type: ignore[no-any-return]
+    return matrix_exp(self)
 
 
 @functional("linalg_matrix_exp", "matrix_exp", since="1.11.0")
@@ -106,7 +116,7 @@ def _rank(array: Array, atol: Any, rtol: Any, *, hermitian: bool) -> Array:
 
 
 def _by_default(array: Array) -> float:
-    return float(np.finfo(array.dtype).eps) * max(array.shape[-2:])
+    return float(np.finfo(array.dtype).eps) * int(max(array.shape[-2:]))
 
 
 def _matrices(array: Array) -> None:
@@ -129,10 +139,10 @@ def _tolerances(array: Array, atol: Any, rtol: Any) -> tuple[Any, Any]:
 
 def _linalg_matrix_rank(self: Tensor, atol: Any, rtol: Any, *, hermitian: bool) -> Tensor:
     array = self.array
+    if array.ndim > 1 and not array.size:
+        return Tensor(np.zeros(array.shape[:-2], INT64))
     _matrices(array)
     low, relative = _tolerances(array, atol, rtol)
-    if not array.size:
-        return Tensor(np.zeros(array.shape[:-2], INT64))
     if hermitian:
         square("linalg.matrix_rank", array)
     batch = broadcast(np.empty(array.shape[:-2], bool), np.empty(np.shape(low), bool), np.empty(np.shape(relative), bool))
@@ -145,11 +155,17 @@ def linalg_matrix_rank_1_8(input: Tensor, tol: Any = None, hermitian: bool = Fal
     return _linalg_matrix_rank(input, tol, None if tol is None else 0.0, hermitian=hermitian)
 
 
+@functional("linalg_matrix_rank", since="1.9.0")
+def linalg_matrix_rank_1_9(input: Tensor, tol: Any = None, hermitian: bool = False) -> Tensor:  # noqa: A002
+    """Into whatever can hold the number."""
+    return linalg_matrix_rank_1_8(input, tol, hermitian)
+
+
 @functional("linalg_matrix_rank", since="1.11.0")
 def linalg_matrix_rank(input: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Tensor:  # noqa: A002
     """How many singular values are above both limits."""
     if tol is not None:
-        return linalg_matrix_rank_1_8(input, tol, hermitian)  # type: ignore[no-any-return]
+        return linalg_matrix_rank_1_8(input, tol, hermitian)
     return _linalg_matrix_rank(input, atol, rtol, hermitian=hermitian)
 
 
@@ -172,7 +188,7 @@ def matrix_rank(self: Tensor, tol: Any = None, symmetric: bool = False) -> Tenso
     """As :func:`linalg_matrix_rank`, with one limit."""
     if tol.__class__ is bool:  # of the form without a limit
         tol, symmetric = None, tol
-    return linalg_matrix_rank_1_8(self, tol, symmetric)  # type: ignore[no-any-return]
+    return linalg_matrix_rank_1_8(self, tol, symmetric)
 
 
 BY_VALUES = (None, 2, -2)
@@ -184,7 +200,7 @@ def linalg_cond_1_8(self: Tensor, p: Any = None) -> Tensor:
     """In 1.8 alone the quotient of singular values has one more dimension."""
     found = linalg_cond(self, p)
     by_values = p in BY_VALUES and p.__class__ is not str and self.array.size
-    return Tensor(found.array[..., None]) if by_values else found  # type: ignore[no-any-return]
+    return Tensor(found.array[..., None]) if by_values else found
 
 
 @functional("linalg_cond", since="1.9.0")
@@ -193,12 +209,15 @@ def linalg_cond(self: Tensor, p: Any = None) -> Tensor:
     array = self.array
     if p is not None and p not in ORDERS:
         raise fail(f"linalg.cond got an invalid norm type: {p}")
-    floating_matrices("linalg.cond", array)
     kind, batch = _real(array.dtype), array.shape[:-2]
-    if not array.size:
+    if array.size or array.ndim < 2:
+        floating_matrices("linalg.cond", array)
+    if not array.size and p.__class__ is not str:
         return Tensor(np.zeros(batch, kind))
     if p not in BY_VALUES or p.__class__ is str:
         square("linalg.cond", array)
+    if not array.size:
+        return Tensor(np.zeros(batch, kind))
     values = _values(array, hermitian=False)
     most, least = values.max(axis=-1), values.min(axis=-1)
     if (least <= NEAR * float(np.finfo(array.dtype).eps) * max(array.shape[-2:]) * most).any():
@@ -265,7 +284,7 @@ def _matrix_norm(self: Tensor, ord: Any, dim: Sequence[int], keepdim: bool, dtyp
     if array.dtype in HALVES and ord is not None and (told is None or told.array == array.dtype):
         single = Tensor(array.astype(np.float32))
         return Tensor(norm(single, ord, places, keepdim).array.astype(array.dtype))
-    return norm(self, ord, places, keepdim, dtype=dtype)  # type: ignore[no-any-return]
+    return norm(self, ord, places, keepdim, dtype=dtype)
 
 
 def _matrix_norms() -> None:
@@ -276,7 +295,11 @@ def _matrix_norms() -> None:
             era: int = era,
         ) -> Tensor:  # fmt: skip
             found = _matrix_norm(self, ord, dim, keepdim, dtype, era=era)
-            return found if out is None else into(out, found.array, exact=dtype is not None or self.array.dtype.kind == "c")
+            return (
+                found
+                if out is None
+                else into(out, found.array, exact=dtype is not None or (era > 0 and self.array.dtype.kind == "c"))
+            )
 
         operator("aten::linalg_matrix_norm", since=since)(call)
 

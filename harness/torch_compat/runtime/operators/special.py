@@ -141,9 +141,12 @@ def _in_range(array: Array, p: int) -> None:
 
 @functional("mvlgamma", "special_multigammaln", inplace=True, since="1.10.0")
 def mvlgamma_1_10(self: Tensor, p: int) -> Tensor:
-    """Up to 1.12 numbers for which a gamma function is not positive are refused."""
-    _in_range(self.array, p)
-    return mvlgamma(self, p)
+    """Up to 1.12 numbers for which a gamma function is not positive are refused, and truths are not."""
+    array = floating(self.array)
+    if array.dtype.kind == "c":
+        raise not_implemented("lgamma_cpu", array.dtype)
+    _in_range(array, p)
+    return Tensor(_multigammaln(array, p))
 
 
 @functional("mvlgamma", "special_multigammaln", inplace=True, since="1.13.0")
@@ -152,7 +155,10 @@ def mvlgamma(self: Tensor, p: int) -> Tensor:
     if self.array.dtype == BOOL:
         raise fail("The input tensor may not be a boolean tensor.")
     _at_least_one(p)
-    return Tensor(_multigammaln(floating(self.array), p))
+    array = floating(self.array)
+    if array.dtype.kind == "c":
+        raise not_implemented("lgamma_cpu", array.dtype)
+    return Tensor(_multigammaln(array, p))
 
 
 # -------------------------------------------------------------------------------------------------- the normal distribution

@@ -12,7 +12,8 @@ from torch_compat.errors import Unsupported
 from torch_compat.runtime.operators._common import Array, axis, broadcast, cast, fail, functional, words
 from torch_compat.runtime.operators._products import decomposed, exact, multiplied
 from torch_compat.runtime.operators.decompositions import floating_matrices, inverse, linalg_solve, square
-from torch_compat.runtime.operators.factorizations import columns, reflected, reflectors, substituted, transposed
+from torch_compat.runtime.operators.factorizations import columns, substituted, transposed
+from torch_compat.runtime.operators.reflections import reflected, reflectors
 from torch_compat.runtime.tensor import Tensor
 
 if TYPE_CHECKING:
