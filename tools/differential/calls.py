@@ -251,7 +251,11 @@ def _elements(wanted: np.ndarray[Any, Any], got: np.ndarray[Any, Any], where: st
     if wanted.dtype.kind == "c":
         size = np.abs(wanted.astype(np.complex128))
         with np.errstate(all="ignore"):
-            near = np.abs(wanted.astype(np.complex128) - got.astype(np.complex128)) <= 4 * size * np.finfo(wanted.dtype).eps
+            gap = np.abs(wanted.astype(np.complex128) - got.astype(np.complex128))
+            near = gap <= 4 * size * np.finfo(wanted.dtype).eps
+            if loose:
+                largest = float(np.max(size, initial=0.0, where=np.isfinite(size)))
+                near |= gap <= CLOSE[min(loose.size, wanted.dtype.itemsize // 2)] * max(1.0, loose.scale, largest)
         rest = ~near  # how the roundings of a product or quotient fall to the parts is open
         parts = (("real", wanted.real[rest], got.real[rest]), ("imag", wanted.imag[rest], got.imag[rest]))
         return next((found for name, a, b in parts if (found := _elements(a, b, f"{where}.{name}", loose=loose))), None)

@@ -811,6 +811,150 @@ def solve(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     return _shaped(schema, self=b, A=a, B=b, left=True, upper=make.flag(), transpose=make.flag(), unitriangular=make.flag())
 
 
+@spec(
+    "linalg_(lu|lu_factor|lu_factor_ex|inv_ex|cholesky_ex|matrix_exp|cond|vander)|matrix_exp|geqrf|_lu_with_info|linalg_polar|linalg_matrix_sqrth|linalg_ldl_factor(_ex)?"
+)
+def factors(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
+    """Matrices of which nothing is a matter of rounding, most of the time."""
+    kind = make.pick((*FLOATS, *FLOATS, "complex64", "complex128", "int64", "float16"))
+    x = _square(make, kind, definite="cholesky" in make.name or "sqrth" in make.name, symmetric="ldl" in make.name)
+    if (re.search("lu|geqrf|polar", make.name) and make.flag()) or make.integer(0, 4) == 0 or "vander" in make.name:
+        x = make.tensor([*make.integers(make.integer(0, 1), 1, 2), *make.integers(2, 0 if make.flag() else 1, 4)], kind)
+    if "exp" in make.name and make.often():
+        x = make.tensor([*make.integers(make.integer(0, 1), 1, 2), *[make.integer(0, 3)] * 2], kind, low=-1, high=1)
+    return _shaped(
+        schema, self=x, A=x, x=x, pivot=make.integer(0, 4) > 0, check_errors=make.flag(), upper=make.flag(), hermitian=make.flag(),
+        p=make.pick(("fro", "nuc") if any(one["real"] == "str" for one in schema["arguments"]) else (None, 1, -1, 2, -2, {"float": "inf"}, {"float": "-inf"}, 3)),
+        N=make.pick((None, 2, 3, 5, 1, 0)),
+    )  # fmt: skip
+
+
+@spec("linalg_matrix_rank|matrix_rank")
+def rank(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
+    """Matrices with and without full rank, and limits far from their singular values."""
+    kind = make.pick(FLOATS)
+    batch = make.integers(make.pick((0, 0, 1)), 1, 2)
+    x = make.tensor([*batch, *make.integers(2, 0 if make.integer(0, 3) == 0 else 1, 4)], kind)
+    hermitian = make.integer(0, 3) == 0
+    if hermitian:
+        x = _square(make, kind, symmetric=True)
+    named = {one["name"]: one["real"] for one in schema["arguments"]}
+    made: dict[str, Any] = {}
+    for name in ("tol", "atol", "rtol"):
+        if "Tensor" in named.get(name, ""):
+            made[name] = make.pick(
+                (
+                    None,
+                    make.tensor(make.pick(((), (), tuple(batch), (2, 1))), make.pick(("float64", "float32")), low=0.25, high=2.0),
+                )
+            )
+            if not named[name].startswith("Optional"):
+                made[name] = made[name] or make.tensor((), kind, low=0.25, high=2.0)
+        else:
+            made[name] = (
+                {"float": make.pick(("0.3", "1.1", "0.0001", "0.01"))}
+                if make.flag() or not named.get(name, "").startswith("Optional")
+                else None
+            )
+    return _shaped(schema, self=x, input=x, hermitian=hermitian, symmetric=hermitian, **made)
+
+
+@spec("lu_unpack|lu_solve|linalg_lu_solve")
+def by_lu(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
+    """Factors with pivots that there are."""
+    kind = make.pick((*FLOATS, *FLOATS, "complex64"))
+    size, batch = make.integer(1, 4), make.integers(make.pick((0, 0, 1)), 1, 2)
+    lu = _square(make, kind, batch=batch, size=size)
+    if make.name == "lu_unpack":
+        rows, size = make.integers(2, 1, 4)
+        lu = make.tensor([*batch, rows, size], kind)
+        pivots = np.random.default_rng(make.integer(0, 999)).integers(
+            np.arange(min(rows, size)) + 1, rows + 1, [*batch, min(rows, size)]
+        )
+    else:
+        pivots = np.random.default_rng(make.integer(0, 999)).integers(np.arange(size) + 1, size + 1, [*batch, size])
+    whole = make.given(pivots.astype(np.int32))
+    left = make.often()
+    lead = batch if make.flag() else make.pick(([], [2], [1]))
+    b = make.tensor([*lead, *([size, make.integer(1, 2)] if left else [make.integer(1, 2), size])], kind)
+    return _shaped(
+        schema, self=b, B=b, LU=lu, LU_data=lu, pivots=whole, LU_pivots=whole, left=left, adjoint=make.flag(), unpack_data=make.often(), unpack_pivots=make.often(),
+    )  # fmt: skip
+
+
+@spec("linalg_solve_triangular|linalg_solve_ex")
+def triangular(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
+    """Systems with one answer, on either side."""
+    kind, size, batch = make.pick((*FLOATS, *FLOATS, "complex64")), make.integer(1, 4), make.integers(make.pick((0, 1)), 1, 2)
+    a, left = _square(make, kind, batch=batch, size=size), make.often()
+    lead = batch if make.flag() else make.pick(([], [2], [1]))
+    other = kind if make.integer(0, 7) else make.pick(FLOATS)
+    b = make.tensor([*lead, *([size, make.integer(0, 2)] if left else [make.integer(1, 2), size])], other)
+    if make.name == "linalg_solve_ex" and make.integer(0, 3) == 0:
+        b = make.tensor([*batch, size], kind)
+    return _shaped(schema, self=a, A=a, B=b, left=left, upper=make.flag(), unitriangular=make.flag(), check_errors=make.flag())
+
+
+@spec("lstsq|linalg_lstsq")
+def least_squares(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
+    """As many equations as unknowns, more and fewer."""
+    kind, batch = make.pick((*FLOATS, *FLOATS, "complex64")), make.integers(make.pick((0, 0, 1)), 1, 2)
+    rows, wide, count = make.integer(1, 5), make.integer(1, 4), make.integer(1, 3)
+    if make.name == "lstsq":
+        batch = []
+    rng = np.random.default_rng(make.integer(0, 9999))
+    whole = rng.integers(-6, 7, [*batch, rows, wide]) / 2 + np.eye(rows, wide) * 9
+    a = make.given(whole.astype({"float32": np.float32, "float64": np.float64}.get(kind, np.complex64)))
+    b = make.tensor([*batch, rows, count] if make.often() else [*batch, rows], kind)
+    return _shaped(
+        schema, self=b if make.name == "lstsq" else a, A=a, b=b, rcond=make.pick((None, {"float": "1e-3"}, {"float": "0.3"})),
+        driver=make.pick((None, "gels", "gelsy", "gelsd", "gelss", "gel")),
+    )  # fmt: skip
+
+
+@spec("orgqr|ormqr|linalg_householder_product")
+def reflections(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
+    """Reflections, which need not be orthogonal."""
+    kind, batch = make.pick((*FLOATS, *FLOATS, "complex64")), make.integers(make.pick((0, 0, 1)), 1, 2)
+    wide = make.integer(1, 3)
+    rows, count = wide + make.integer(0, 2), make.integer(0 if make.integer(0, 3) == 0 else 1, wide)
+    x, tau = make.tensor([*batch, rows, wide], kind), make.tensor([*batch, count], kind, low=0.5, high=2.0)
+    left = make.often()
+    other = make.tensor([*batch, *([rows, make.integer(1, 2)] if left else [make.integer(1, 2), rows])], kind)
+    return _shaped(schema, self=x, input=x, tau=tau, input2=tau, input3=other, left=left, transpose=make.flag())
+
+
+@spec("linalg_tensor(inv|solve)")
+def of_tensors(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
+    """Tensors that are square matrices in disguise."""
+    kind = make.pick(FLOATS)
+    first, last = make.pick((([2, 3], [6]), ([4], [2, 2]), ([2, 2], [4]), ([3], [3]), ([2, 3], [3, 2]), ([2], [3])))
+    rng = np.random.default_rng(make.integer(0, 9999))
+    size = int(np.prod(last))
+    matrix = rng.integers(-3, 4, [int(np.prod(first)), size]) / 2 + np.eye(int(np.prod(first)), size) * 8
+    x = make.given(matrix.reshape(*first, *last).astype(np.float32 if kind == "float32" else np.float64))
+    return _shaped(
+        schema,
+        self=x,
+        ind=len(first) if make.often() else make.integer(-1, 3),
+        other=make.tensor(first, kind),
+        dims=make.pick((None, None, [0], [1, 0])),
+    )
+
+
+@spec("linalg_vecdot")
+def vecdot(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
+    """Vectors of one length, most of the time."""
+    kind, shape = make.pick((*FLOATS, "complex64", "float16", "bfloat16", "int64")), make.integers(make.integer(1, 3), 0, 3)
+    other = shape if make.often() else make.integers(make.integer(1, 3), 1, 3)
+    return _shaped(
+        schema,
+        x=make.tensor(shape, kind),
+        y=make.tensor(other, kind if make.integer(0, 6) else "float64"),
+        dim=make.integer(-len(shape), len(shape) - 1),
+    )
+
+
 @spec("qr|linalg_qr|svd|linalg_svd|linalg_svdvals|symeig")
 def decomposition(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     """A full matrix, square so that every column is of use."""
@@ -824,6 +968,23 @@ def decomposition(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
         mode=make.pick(("reduced", "complete", "r")),
         full_matrices=True,
         driver=None,
+    )
+
+
+@spec("linalg_matrix_norm")
+def matrix_norm(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
+    """Orders and dimensions that there are."""
+    kind = make.pick((*FLOATS, *FLOATS, "complex64", "bfloat16"))
+    shape = make.integers(make.integer(2, 3), 0 if make.integer(0, 3) == 0 else 1, 3)
+    text = any(one["name"] == "ord" and one["real"] == "str" for one in schema["arguments"])
+    dims = make.pick(([-2, -1], [0, 1], [1, 0], [-1, 0], [0, 0], [0]))
+    order = make.pick(("fro", "nuc", "max") if text else (1, -1, 2, -2, {"float": "inf"}, {"float": "-inf"}, 3, 0))
+    return _shaped(
+        schema,
+        self=make.tensor(shape, kind),
+        ord=order,
+        dim=dims,
+        dtype=make.pick((None, None, {"dtype": "float64"}, {"dtype": "float32"})),
     )
 
 
@@ -952,12 +1113,19 @@ def cross(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
 def fft(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     """Signals."""
     name = make.name
+    if name in {"fft_hfft2", "fft_hfftn"}:
+        return _fft(make, schema, make.pick(("complex64", "complex128", "float32", "int64")))
     complex_ = re.search("c?ifft|irfft|hfft", name) and not re.search("rfft$|ihfft", name.replace("irfft", ""))
     kind = make.pick(
         ("complex64", "complex128")
         if complex_
         else (*FLOATS, *(() if re.search("rfft|ihfft", name) else ("complex64",)), "int64")
     )
+    return _fft(make, schema, kind)
+
+
+def _fft(make: Maker, schema: dict[str, Any], kind: str) -> dict[str, Any]:
+    name = make.name
     shape = make.integers(make.integer(2 if "2" in name else 1, 3), 1, 4)
     made: dict[str, Any] = {"self": make.tensor(shape, kind), "norm": make.pick((None, "backward", "ortho", "forward"))}
     names = {one["name"]: one["real"] for one in schema["arguments"]}
@@ -1291,6 +1459,69 @@ def shift(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
     tensor = any(one["name"] == "other" and one["real"] == "Tensor" for one in schema["arguments"])
     shape = make.shape()
     return {"self": make.tensor(shape, kind), "other": make.tensor(shape, kind, low=0, high=6) if tensor else make.integer(0, 6)}
+
+
+@spec("mvlgamma|special_(multigammaln|polygamma)|fft_r?fftfreq")
+def counted(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
+    """Small counts, and numbers for which the functions are finite most of the time."""
+    kind = make.pick((*FLOATS, *FLOATS, "int64", "int32", "bool", "float16", "bfloat16"))
+    few = {"low": 0.75, "high": 4.0} if make.often() else {"low": -3.0, "high": 3.0}
+    low, high = (-1, 4) if kind in {"int64", "int32"} else few.values()
+    x = make.tensor(make.shape(), kind) if kind == "bool" else make.tensor(make.shape(), kind, low=low, high=high)
+    dtype = make.pick(
+        (None, {"dtype": "float64"}, {"dtype": "float16"}, {"dtype": "bfloat16"}, {"dtype": "int64"}, {"dtype": "complex64"})
+    )
+    return _shaped(
+        schema, self=x, p=make.integer(0, 4) if make.name != "polygamma" else None, n=make.integer(-1, 9) if "freq" in make.name else make.integer(0, 4),
+        d={"float": make.pick(("1.0", "0.5", "0.1", "-2.0", "0.0"))}, dtype=dtype, layout=None, pin_memory=None,
+    )  # fmt: skip
+
+
+@spec("special_.*bessel_.*|special_i1|special_airy_ai")
+def bessel(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
+    """Numbers near zero and far from it."""
+    kind = make.pick((*FLOATS, *FLOATS, "int64", "bfloat16"))
+    most = make.pick((2, 8, 30, 100))
+    x = (
+        make.tensor(make.shape(), kind, low=-most if make.flag() else 0, high=most)
+        if make.often()
+        else make.tensor(make.shape(), kind)
+    )
+    return _shaped(schema, self=x, x=x)
+
+
+@spec("special_.*_polynomial_.*")
+def polynomial(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
+    """Low degrees, and numbers within the ends and beyond."""
+    kind, most = make.pick((*FLOATS, *FLOATS, "int64")), make.pick((1, 1, 3))
+    named = {one["name"]: one["real"] for one in schema["arguments"]}
+    x = (
+        make.tensor(make.shape(), kind, low=-most, high=most)
+        if named["x"] == "Tensor"
+        else {"float": make.pick(("0.5", "-1.0", "1.0", "2.5", "-0.3"))}
+    )
+    degrees = make.pick(("int64", "int64", "int32", "float32"))
+    n = make.tensor(make.shape(), degrees, low=-1, high=12) if named["n"] == "Tensor" else make.integer(-1, 14)
+    return _shaped(schema, x=x, n=n)
+
+
+@spec("special_zeta")
+def zeta(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
+    """Exponents above one most of the time, and a second argument that may be negative."""
+    kind = make.pick((*FLOATS, *FLOATS, "int64"))
+    named = {one["name"]: one["real"] for one in schema["arguments"]}
+    low = 1 if make.often() else -2
+    x = (
+        make.tensor(make.shape(), kind, low=low, high=6)
+        if named["self"] == "Tensor"
+        else {"float": make.pick(("1.5", "2.0", "1.0", "0.5", "7.25"))}
+    )
+    y = (
+        make.tensor(make.shape(), kind, low=-4, high=12)
+        if named["other"] == "Tensor"
+        else {"float": make.pick(("1.5", "-2.0", "-2.5", "30.0"))}
+    )
+    return _shaped(schema, self=x, other=y)
 
 
 @spec("polygamma|bitwise_(left|right)_shift|__[il]?r?shift__|__ilshift__|__irshift__|ldexp")

@@ -30,6 +30,7 @@ GENTLE = {
     "unfold", "col2im", "fft", "pinverse", "svd", "qr", "eig", "matrix", "logcumsumexp", "digamma", "lgamma", "erfinv", "affine", "logaddexp",
     "addr", "sinc", "fold", "diff", "bincount", "pdist", "i0", "index_add", "scatter", "put", "interpolate", "transformer", "cross", "ger",
     "gcd", "lcm", "polygamma", "cov", "psi", "gelu", "ldexp", "aminmax", "unique", "searchsorted", "bucketize", "window", "linspace", "logspace", "sdp",
+    "lstsq", "lu_unpack", "lu_with_info", "householder", "zeta", "bessel", "airy", "polynomial", "multigammaln",
 }  # fmt: skip
 
 
@@ -299,25 +300,30 @@ def make_call(
     return request
 
 
-PLACES = {"indices", "min_indices", "max_values", "exponent"}
+PLACES = {"indices", "min_indices", "max_values", "exponent", "pivots", "info", "rank"}
+NARROW = {"exponent", "pivots", "info"}
 BOOLS = re.compile(r"is(nan|inf|posinf|neginf)|signbit|all|any|eq|ne|[lg][te]|not_equal|(less|greater)(_equal)?|logical_.*")
 
 
 def _out_kind(own: str, schema: dict[str, Any], special: dict[str, Any], generic: Generic) -> str:
     """The type that a result most likely has: most operators refuse others."""
     name = schema["name"].split("::")[1]
-    if own in PLACES or re.fullmatch("(searchsorted|bucketize|argm.*|argsort|count_nonzero|tri[lu]_indices|nonzero)", name):
-        return "int32" if own == "exponent" else "int64"
+    if own in PLACES or re.fullmatch(
+        "(searchsorted|bucketize|argm.*|argsort|count_nonzero|tri[lu]_indices|nonzero|linalg_matrix_rank)", name
+    ):
+        return "int32" if own in NARROW else "int64"
     if BOOLS.fullmatch(name):
         return "bool"
     if name == "float_power":
         return "float64"
+    if name in {"fft_fftfreq", "fft_rfftfreq"}:
+        return "float32"
     for value in special.values():
         if isinstance(value, dict) and "tensor" in value:
             kind: str = value["tensor"]["dtype"]
             if name.startswith("fft_"):
                 double = kind in {"float64", "complex128"}
-                real = name in {"fft_irfft", "fft_irfftn", "fft_irfft2", "fft_hfft"}
+                real = name in {"fft_irfft", "fft_irfftn", "fft_irfft2", "fft_hfft", "fft_hfft2", "fft_hfftn"}
                 return ("float64" if double else "float32") if real else "complex128" if double else "complex64"
             if name in {"polar", "complex"}:
                 return "complex64" if kind == "float32" else "complex128"

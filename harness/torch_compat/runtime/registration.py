@@ -19,7 +19,8 @@ Function = TypeVar("Function", bound="Callable[..., Any]")
 OUTS = frozenset(
     {"out", "out0", "out1", "out2", "out3", "output", "total_weight", "save_mean", "save_invstd", "sign", "logabsdet", "eigenvalues",
      "eigenvectors", "eigvals", "eigvecs", "values", "indices", "min", "max", "min_indices", "max_values", "U", "S", "V", "Vh", "Q", "R", "X", "M",
-     "L", "buffer", "mantissa", "exponent", "solution", "lu", "e"}
+     "L", "buffer", "mantissa", "exponent", "solution", "lu", "e", "v", "P", "LU", "LD", "pivots", "info", "inverse", "result", "residuals", "rank",
+     "singular_values", "a", "tau", "qr", "H"}
 )  # fmt: skip
 
 

@@ -25,7 +25,12 @@ from torch_compat.runtime.tensor import Tensor
 from torch_compat.runtime.values import raised
 
 
-def _square(where: str, a: Array) -> None:
+def square(where: str, a: Array) -> None:
+    """Refuse anything but square matrices of floating point or complex numbers.
+
+    Raises:
+        Raised: so it is.
+    """
     if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
         raise fail(
             f"{where}: A must be batches of square matrices, but they are {a.shape[-2] if a.ndim > 1 else 1} by {a.shape[-1] if a.ndim else 1} matrices"
@@ -41,6 +46,16 @@ def _floating(where: str, a: Array) -> None:
 def _matrix(where: str, a: Array) -> None:
     if a.ndim < 2:
         raise fail(f"{where}: The input tensor must have at least 2 dimensions.")
+
+
+def floating_matrices(where: str, a: Array) -> None:
+    """Refuse anything but matrices of floating point or complex numbers.
+
+    Raises:
+        Raised: so it is.
+    """
+    _matrix(where, a)
+    _floating(where, a)
 
 
 def _factored(matrix: Array) -> tuple[Array, list[int], int]:
@@ -76,7 +91,7 @@ def _each(function: Any, a: Array) -> Array:
 def solve(self: Tensor, A: Tensor) -> tuple[Tensor, Tensor]:  # noqa: N803
     """The solution of ``A X = self`` and the factors of A."""
     b, a = self.array, A.array
-    _square("solve", a)
+    square("solve", a)
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     a, b = np.broadcast_to(a, batch + a.shape[-2:]), np.broadcast_to(b, batch + b.shape[-2:])
     solution, factors = np.empty_like(b), np.empty_like(a)
@@ -95,7 +110,7 @@ def solve(self: Tensor, A: Tensor) -> tuple[Tensor, Tensor]:  # noqa: N803
 def linalg_solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:  # noqa: N803
     """The solution of ``A X = B``."""
     a, b = A.array, B.array
-    _square("linalg.solve", a)
+    square("linalg.solve", a)
     vector = b.ndim == 1 or (b.ndim == a.ndim - 1 and b.shape == a.shape[:-1])
     right = exact(b)[..., None] if vector else exact(b)
     if not left:
@@ -107,7 +122,7 @@ def linalg_solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:  # noqa:
 
 def _symeig(self: Tensor, eigenvectors: bool, upper: bool, *, zeros: bool) -> tuple[Tensor, Tensor]:
     a = self.array
-    _square("symeig", a)
+    square("symeig", a)
     values, vectors = np.linalg.eigh(decomposed(a), UPLO="U" if upper else "L")
     nothing = np.zeros(a.shape if zeros else (0,), a.dtype)
     return Tensor(values.astype(a.dtype)), Tensor(vectors.astype(a.dtype) if eigenvectors else nothing)
@@ -123,7 +138,7 @@ operator("aten::symeig", since="1.4.0")(
 @operator("aten::linalg_eigh", "aten::_linalg_eigh")
 def linalg_eigh(self: Tensor, UPLO: str = "L", compute_v: bool = True) -> tuple[Tensor, Tensor]:  # noqa: N803
     """Eigenvalues and vectors of symmetric matrices."""
-    _square("linalg.eigh", self.array)
+    square("linalg.eigh", self.array)
     decompose: Any = np.linalg.eigh
     values, vectors = decompose(decomposed(self.array), UPLO=UPLO)
     if not compute_v:
@@ -140,28 +155,28 @@ def linalg_eigvalsh(self: Tensor, UPLO: str = "L") -> Tensor:  # noqa: N803
 @functional("inverse", "linalg_inv")
 def inverse(self: Tensor) -> Tensor:
     """Of square matrices."""
-    _square("linalg.inv", self.array)
+    square("linalg.inv", self.array)
     return Tensor(_each(np.linalg.inv, self.array).astype(self.array.dtype))
 
 
 @functional("det", "linalg_det")
 def det(self: Tensor) -> Tensor:
     """Determinants."""
-    _square("linalg.det", self.array)
+    square("linalg.det", self.array)
     return Tensor(np.asarray(np.linalg.det(decomposed(self.array))).astype(self.array.dtype))
 
 
 @operator("aten::logdet")
 def logdet(self: Tensor) -> Tensor:
     """Logarithms of determinants."""
-    _square("logdet", self.array)
+    square("logdet", self.array)
     return Tensor(np.log(np.asarray(np.linalg.det(decomposed(self.array)))).astype(self.array.dtype))
 
 
 @operator("aten::slogdet", "aten::linalg_slogdet")
 def slogdet(self: Tensor) -> tuple[Tensor, Tensor]:
     """Signs and logarithms of determinants."""
-    _square("linalg.slogdet", self.array)
+    square("linalg.slogdet", self.array)
     sign, size = np.linalg.slogdet(decomposed(self.array))
     return Tensor(np.asarray(sign).astype(self.array.dtype)), Tensor(np.asarray(size).astype(_real(self.array.dtype)))
 
@@ -171,7 +186,7 @@ def cholesky(self: Tensor, upper: bool = False) -> Tensor:
     """The triangular root of positive definite matrices; of nothing, whatever its shape is, nothing."""
     if not self.array.size:
         return Tensor(self.array.copy())
-    _square("cholesky", self.array)
+    square("cholesky", self.array)
     try:
         given = decomposed(self.array)  # of which one triangle is read
         found = np.linalg.cholesky(np.swapaxes(given, -1, -2) if upper else given).astype(self.array.dtype)
@@ -183,7 +198,7 @@ def cholesky(self: Tensor, upper: bool = False) -> Tensor:
 @functional("linalg_cholesky")
 def linalg_cholesky(self: Tensor, *, upper: bool = False) -> Tensor:
     """As :func:`cholesky`, of square matrices only."""
-    _square("linalg.cholesky", self.array)
+    square("linalg.cholesky", self.array)
     return cholesky(self, upper)
 
 
@@ -386,7 +401,7 @@ def triangular_solve(
 @functional("cholesky_solve")
 def cholesky_solve(self: Tensor, input2: Tensor, upper: bool = False) -> Tensor:
     """The solution of a system whose triangular root is given."""
-    _square("cholesky_solve", input2.array)
+    square("cholesky_solve", input2.array)
     root = np.triu(decomposed(input2.array)) if upper else np.tril(decomposed(input2.array))
     other = np.swapaxes(root.conj(), -1, -2)
     whole = multiplied(other, root) if upper else multiplied(root, other)
@@ -396,7 +411,7 @@ def cholesky_solve(self: Tensor, input2: Tensor, upper: bool = False) -> Tensor:
 @functional("cholesky_inverse")
 def cholesky_inverse(self: Tensor, upper: bool = False) -> Tensor:
     """The inverse of a matrix whose triangular root is given."""
-    _square("cholesky_inverse", self.array)
+    square("cholesky_inverse", self.array)
     root = np.triu(decomposed(self.array)) if upper else np.tril(decomposed(self.array))
     other = np.swapaxes(root.conj(), -1, -2)
     return Tensor(_each(np.linalg.inv, multiplied(other, root) if upper else multiplied(root, other)).astype(self.array.dtype))
@@ -405,14 +420,14 @@ def cholesky_inverse(self: Tensor, upper: bool = False) -> Tensor:
 @functional("linalg_eigvals")
 def linalg_eigvals(self: Tensor) -> Tensor:
     """Eigenvalues of any matrix."""
-    _square("linalg.eig", self.array)
+    square("linalg.eig", self.array)
     return Tensor(np.linalg.eigvals(_finite(decomposed(self.array))).astype(_complex_of(self.array.dtype)))
 
 
 @operator("aten::linalg_eig")
 def linalg_eig(self: Tensor) -> tuple[Tensor, Tensor]:
     """Eigenvalues and vectors of any matrix."""
-    _square("linalg.eig", self.array)
+    square("linalg.eig", self.array)
     kind = _complex_of(self.array.dtype)
     values, vectors = np.linalg.eig(_finite(decomposed(self.array)))
     return Tensor(values.astype(kind)), Tensor(vectors.astype(kind))

@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from torch_compat.releases.release import Release
+from torch_compat.runtime import dtypes
 from torch_compat.runtime.operators._common import (
+    FLOAT16,
     FLOAT32,
     FLOAT64,
+    HALVES,
     Array,
+    any_dtype,
     axis,
     fail,
     floating,
     full_words,
     functional,
+    into,
+    not_implemented,
+    on_cpu,
+    words,
 )
 from torch_compat.runtime.operators._products import looped, sized
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
 from torch_compat.runtime.values import raised
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def _checked(self: Tensor) -> Array:
@@ -135,7 +147,7 @@ def _one(name: str, transform: Any, *, real: bool) -> None:
     functional(f"fft_{name}")(call)
 
 
-def _several(name: str, transform: Any, *, real: bool, dims: tuple[int, ...] | None) -> None:
+def _several(transform: Any, *, real: bool, dims: tuple[int, ...] | None) -> Callable[..., Tensor]:
     def call(self: Tensor, s: Any = None, dim: Any = dims, norm: str | None = None) -> Tensor:
         array = floating(self.array)
         kinds = _kinds(array)
@@ -163,14 +175,105 @@ def _several(name: str, transform: Any, *, real: bool, dims: tuple[int, ...] | N
         value = transform(array, sizes, axes, norm or "backward")
         return Tensor(np.asarray(value).astype(kinds[0 if real else 1]))
 
-    functional(f"fft_{name}")(call)
+    return call
 
 
 for _name, _real in (("fft", False), ("ifft", False), ("rfft", False), ("irfft", True), ("hfft", True), ("ihfft", False)):
     _one(_name, getattr(np.fft, _name), real=_real)
 for _name, _real in (("fft", False), ("ifft", False), ("rfft", False), ("irfft", True)):
-    _several(f"{_name}n", getattr(np.fft, f"{_name}n"), real=_real, dims=None)
-    _several(f"{_name}2", getattr(np.fft, f"{_name}n"), real=_real, dims=(-2, -1))
+    functional(f"fft_{_name}n")(_several(getattr(np.fft, f"{_name}n"), real=_real, dims=None))
+    functional(f"fft_{_name}2")(_several(getattr(np.fft, f"{_name}n"), real=_real, dims=(-2, -1)))
+
+
+BACK: dict[str | None, Any] = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}
+"""How a transform back is scaled, by how the transform is."""
+
+
+def _hermitian(array: Array, sizes: Any, axes: Any, norm: str | None) -> Array:
+    """Real numbers of half of a signal that is the conjugate of its reverse."""
+    _not_half(array)
+    return np.fft.irfftn(np.conj(array), sizes, axes, BACK[norm])
+
+
+def _half(array: Array, sizes: Any, axes: Any, norm: str | None) -> Array:
+    """The other way round: half of such a signal, of real numbers."""
+    _not_half(array)
+    if array.dtype.kind == "c":
+        raise fail(f"ihfftn expects a real-valued input tensor, but got {words(array.dtype)}")
+    return np.conj(np.fft.rfftn(array, sizes, axes, BACK[norm]))
+
+
+def _not_half(array: Array) -> None:
+    if array.dtype in HALVES:
+        raise fail(f"Unsupported dtype {words(array.dtype)}")
+
+
+def _halves(name: str, dims: tuple[int, ...] | None) -> None:
+    transform = _several(_half, real=False, dims=dims)
+
+    def call(self: Tensor, s: Any = None, dim: Any = dims, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
+        """Along one dimension ``out`` stays as it is: every release writes elsewhere."""
+        result = transform(self, s, dim, norm)
+        if out is None:
+            return result
+        if (self.array.ndim if s is None and dim is None else len(s if dim is None else dim)) != 1:
+            return into(out, result.array)
+        if out.array.dtype != result.array.dtype:
+            raise fail(f"Found dtype {words(result.array.dtype)} but expected {words(out.array.dtype)}")
+        return out
+
+    operator(f"aten::{name}")(call)
+
+
+for _name, _dims in (("n", None), ("2", (-2, -1))):
+    functional(f"fft_hfft{_name}")(_several(_hermitian, real=True, dims=_dims))
+    _halves(f"fft_ihfft{_name}", _dims)
+
+
+def _frequencies(n: int, d: float, dtype: Any, out: Tensor | None, *, half: bool, halves: bool) -> Tensor:
+    """The frequencies of a transform of n points that lie d apart.
+
+    Parameters:
+        half: whether only those of a transform of real numbers.
+        halves: whether there are some of float16.
+    """
+    kind = out.array.dtype if out is not None else any_dtype(dtype, dtypes.default_dtype().array)
+    if kind.kind in "iub":
+        raise fail(f"{'rfftfreq' if half else 'fftfreq'} requires a floating point or complex dtype")
+    if kind.kind == "c" or (kind == FLOAT16 and not halves):
+        raise not_implemented("arange_cpu", kind)
+    count = math.trunc(n / 2) + 1 if half else n
+    if count < 0 or (half and n < -1):
+        raise fail(f"Trying to create tensor with negative dimension {count}: [{count}]")
+    sized(count)
+    first = 0 if half else -(n // 2)
+    steps: Any = np.arange(first, first + count)
+    if not half:
+        steps = np.roll(steps, first)
+    with np.errstate(all="ignore"):
+        scale: Any = np.float64(1) / np.float64(n * d)
+        wide: Any = FLOAT64 if kind == FLOAT64 else FLOAT32
+        found = (steps.astype(kind).astype(wide) * scale.astype(wide)).astype(kind)
+    return Tensor(found) if out is None else into(out, found)
+
+
+def _registered(name: str, *, half: bool) -> None:
+    for since, halves in (("1.0.0", False), ("1.13.0", True)):
+
+        def call(
+            n: int, d: float = 1.0, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None, out: Tensor | None = None,
+            halves: bool = halves,
+        ) -> Tensor:  # fmt: skip
+            """Up to 1.12 none of float16."""
+            del layout, pin_memory
+            on_cpu(device)
+            return _frequencies(n, d, dtype, out, half=half, halves=halves)
+
+        operator(f"aten::{name}", since=since)(call)
+
+
+_registered("fft_fftfreq", half=False)
+_registered("fft_rfftfreq", half=True)
 
 
 def _shifted(self: Tensor, dim: Any) -> tuple[int, ...]:

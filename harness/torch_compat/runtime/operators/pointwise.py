@@ -27,6 +27,7 @@ from torch_compat.runtime.operators._common import (
     not_implemented,
     scalar_as,
     words,
+    write,
 )
 from torch_compat.runtime.operators._products import looped
 from torch_compat.runtime.registry import operator
@@ -199,7 +200,7 @@ def _sinc(array: Array) -> Array:
     return np.where(x == 0, 1.0, np.sin(product) / np.where(product == 0, 1, product)).astype(array.dtype)
 
 
-def _erf_of_halves(array: Array) -> Array:
+def erf_2_0(array: Array) -> Array:
     """Since 2.0 in 16 bits by a formula of Abramowitz and Stegun (7.1.26) in float32, which loses small results."""
     if array.dtype not in HALVES:
         return erf_of(array)
@@ -221,6 +222,7 @@ def _erf_of_halves(array: Array) -> Array:
 erf_of = elementwise(_erf)
 erfc_of = elementwise(_erfc)
 digamma_of = elementwise(_digamma)
+lgamma_of = elementwise(_lgamma)
 
 for _names, _function in {
     ("exp",): through_double(np.exp), ("exp2", "special_exp2"): through_double(np.exp2), ("expm1", "special_expm1"): through_double(np.expm1),
@@ -232,16 +234,14 @@ for _names, _function in {
     ("tanh",): through_double(np.tanh), ("asinh", "arcsinh"): through_double(np.arcsinh), ("acosh", "arccosh"): through_double(np.arccosh),
     ("atanh", "arctanh"): through_double(np.arctanh), ("sigmoid", "special_expit"): sigmoid_of,
     ("erf", "special_erf"): erf_of, ("erfc", "special_erfc"): erfc_of, ("erfinv", "special_erfinv"): elementwise(_erfinv),
-    ("lgamma", "special_gammaln"): elementwise(_lgamma),
+    ("lgamma", "special_gammaln"): lgamma_of,
     ("sinc", "special_sinc"): _sinc, ("deg2rad",): lambda x: (x.astype(FLOAT64) * (np.pi / 180)).astype(x.dtype),
     ("rad2deg",): lambda x: (x.astype(FLOAT64) * (180 / np.pi)).astype(x.dtype), ("i0", "special_i0"): through_double(np.i0),
 }.items():  # fmt: skip
     single(_names, _function)
 
 single(("digamma", "special_digamma", "special_psi"), digamma_of, elementwise(_digamma_1_0))
-functional("erf", "special_erf", inplace=True, since="2.0.0")(
-    lambda self: Tensor(np.asarray(_erf_of_halves(floating(self.array))))
-)
+functional("erf", "special_erf", inplace=True, since="2.0.0")(lambda self: Tensor(np.asarray(erf_2_0(floating(self.array)))))
 
 
 # -------------------------------------------------------------------------------------------------------------------- pairs
@@ -385,10 +385,14 @@ def polygamma_1_0(n: int, self: Tensor) -> Tensor:
     return Tensor(elementwise(_digamma_1_0)(floating(self.array))) if n == 0 else _polygamma(n, self)
 
 
-@functional("polygamma", since="1.7.0")
+@functional("polygamma", "special_polygamma", since="1.7.0")
 def polygamma(n: int, self: Tensor) -> Tensor:
     """Derivatives of digamma; the zeroth is digamma itself."""
     return _polygamma(n, self)
+
+
+operator("aten::polygamma_")(lambda self, n: write(self, polygamma_1_0(n, self).array))
+operator("aten::polygamma_", since="1.7.0")(lambda self, n: write(self, polygamma(n, self).array))
 
 
 def _polygamma(n: int, self: Tensor) -> Tensor:
@@ -567,4 +571,4 @@ _igammas(("igamma", "special_gammainc"), 0)
 _igammas(("igammac", "special_gammaincc"), 1)
 
 
-__all__ = ["elementwise", "erf_of", "erfc_of", "sigmoid_of", "single", "through_double"]
+__all__ = ["elementwise", "erf_2_0", "erf_of", "erfc_of", "lgamma_of", "sigmoid_of", "single", "through_double"]

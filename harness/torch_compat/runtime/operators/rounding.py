@@ -94,6 +94,11 @@ functional("round", inplace=True, exact=True, since="1.11.0")(
 )
 functional("round", inplace=True, exact=True, since="1.13.0")(_round_1_13)
 functional("round", inplace=True, exact=True, since="2.1.0")(lambda self, *, decimals=None: _round_2_1(self, decimals=decimals))
+functional("special_round", exact=True)(
+    lambda self, *, decimals=None: _round_1_13(self, decimals=decimals) if decimals else _round(self)
+)
+functional("special_round", exact=True, since="1.13.0")(_round_1_13)
+functional("special_round", exact=True, since="2.1.0")(lambda self, *, decimals=None: _round_2_1(self, decimals=decimals))
 
 
 @functional("frac", inplace=True, exact=True)

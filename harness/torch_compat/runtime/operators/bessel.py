@@ -1,0 +1,276 @@
+"""Bessel functions of ``torch.special``, and Airy's, as Cephes computes them, in the type of the elements.
+
+Coefficients are those of the releases, whose errors are larger than roundings in float64; each step is rounded as theirs.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from torch_compat.runtime.operators._cephes import AIRY, MODIFIED, QUOTIENTS
+from torch_compat.runtime.operators._common import FLOAT32, FLOAT64, HALVES, Array, floating, functional, not_implemented, wide
+from torch_compat.runtime.operators._products import looped
+from torch_compat.runtime.tensor import Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+RATIONAL = 5.0
+"""Up to here quotients of polynomials, beyond it sines and cosines."""
+
+
+def _checked(name: str, self: Tensor, *, halves: bool = False) -> Array:
+    array = floating(self.array)
+    if array.dtype not in {FLOAT32, FLOAT64} and not (halves and array.dtype in HALVES):
+        raise not_implemented(f"{name}_cpu", array.dtype)
+    return array
+
+
+def _quotient(above: tuple[float, ...], below: tuple[float, ...], x: Array) -> Array:
+    return _polynomial(above, x) / _polynomial(below, x)
+
+
+def _polynomial(coefficients: tuple[float, ...], x: Array) -> Array:
+    looped(len(coefficients), x.size)
+    found = np.zeros_like(x)
+    for one in coefficients:
+        found = found * x + x.dtype.type(one)
+    return found
+
+
+def _rounded(function: Any, x: Array) -> Array:
+    """A function of float64, rounded to the type of the elements."""
+    return np.asarray(function(x.astype(FLOAT64))).astype(x.dtype)
+
+
+# ------------------------------------------------------------------------------------------- of the first and second kind
+
+
+def _waves(order: int, x: Array, *, second: bool) -> Array:
+    """Of large numbers."""
+    kind = x.dtype.type
+    inverse = kind(5) / x
+    square = inverse * inverse if order else kind(25) / (x * x)
+    p = _quotient(QUOTIENTS[f"pp{order}"], QUOTIENTS[f"pq{order}"], square)
+    q = _quotient(QUOTIENTS[f"qp{order}"], QUOTIENTS[f"qq{order}"], square)
+    angle = x - kind((2 * order + 1) * math.pi / 4)
+    sine, cosine = _rounded(np.sin, angle), _rounded(np.cos, angle)
+    found = p * sine + inverse * q * cosine if second else p * cosine - inverse * q * sine
+    return found * kind(math.sqrt(2 / math.pi)) / np.sqrt(x)
+
+
+ROOTS = {0: (5.78318596294678452118, 30.4712623436620863991), 1: (14.6819706421238932572, 49.2184563216946036703)}
+"""Squares of the first two numbers for which each function is zero."""
+
+
+def _first_kind(order: int, x: Array) -> Array:
+    """Of numbers that are not negative."""
+    kind = x.dtype.type
+    square = x * x
+    low, high = ROOTS[order]
+    quotient = (_polynomial(QUOTIENTS[f"rp{order}"], square), _polynomial(QUOTIENTS[f"rq{order}"], square))
+    if order:
+        small = quotient[0] / quotient[1] * x * (square - kind(low)) * (square - kind(high))
+    else:
+        small = (square - kind(low)) * (square - kind(high)) * quotient[0] / quotient[1]
+        small = np.where(x < kind(0.00001), kind(1) - square / kind(4), small)
+    return np.where(x <= kind(RATIONAL), small, _waves(order, x, second=False))
+
+
+def _second_kind(order: int, x: Array) -> Array:
+    kind = x.dtype.type
+    quotient = _quotient(QUOTIENTS[f"yp{order}"], QUOTIENTS[f"yq{order}"], x * x)
+    logarithm, first = _rounded(np.log, x), _first_kind(order, x)
+    scale = kind(2 / math.pi)
+    small = x * quotient + scale * (first * logarithm - kind(1) / x) if order else quotient + scale * logarithm * first
+    small = np.where(x == 0, kind(-np.inf), np.where(x < 0, kind(np.nan), small))
+    return np.where(x <= kind(RATIONAL), small, _waves(order, x, second=True))
+
+
+def _unsigned(order: int) -> Callable[[Tensor], Tensor]:
+    def call(self: Tensor) -> Tensor:
+        array = _checked(f"bessel_j{order}", self)
+        with np.errstate(all="ignore"):
+            found = _first_kind(order, np.abs(array))
+        return Tensor(np.asarray(np.where(array < 0, -found, found) if order else found))
+
+    return call
+
+
+def _positive(order: int) -> Callable[[Tensor], Tensor]:
+    def call(self: Tensor) -> Tensor:
+        array = _checked(f"bessel_y{order}", self)
+        with np.errstate(all="ignore"):
+            return Tensor(np.asarray(_second_kind(order, array)))
+
+    return call
+
+
+for _order in (0, 1):
+    functional(f"special_bessel_j{_order}")(_unsigned(_order))
+    functional(f"special_bessel_y{_order}")(_positive(_order))
+
+
+@functional("special_spherical_bessel_j0")
+def special_spherical_bessel_j0(x: Tensor) -> Tensor:
+    """``sin(x) / x``."""
+    array = _checked("spherical_bessel_j0", x)
+    wide = array.astype(FLOAT64)
+    with np.errstate(all="ignore"):
+        sine = np.sin(wide).astype(array.dtype).astype(FLOAT64)
+        found = np.where(wide == 0, 1.0, np.where(np.isinf(wide), 0.0, sine / wide))
+    return Tensor(np.asarray(found).astype(array.dtype))
+
+
+# ----------------------------------------------------------------------------------------------------------- modified ones
+
+
+def _series(coefficients: tuple[float, ...], x: Array) -> Array:
+    """Half a sum of Chebyshev polynomials."""
+    kind = x.dtype.type
+    looped(len(coefficients), x.size)
+    before, last, now = np.zeros_like(x), np.zeros_like(x), np.zeros_like(x) + kind(coefficients[0])
+    for one in coefficients[1:]:
+        before, last = last, now
+        now = x * last - before + kind(one)
+    return kind(0.5) * (now - before)
+
+
+SHORT = (17, 7)
+"""Coefficients that ``i1`` takes in float32: the last ones, of small numbers and of large ones."""
+
+
+def _first_modified(order: int, x: Array, *, short: bool = False) -> Array:
+    """Of any numbers.
+
+    Parameters:
+        short: whether few coefficients are taken in float32.
+    """
+    kind = x.dtype.type
+    low, high = MODIFIED[f"i{order}a"], MODIFIED[f"i{order}b"]
+    if short and x.dtype == FLOAT32:
+        low, high = low[-SHORT[0] :], high[-SHORT[1] :]
+    size = np.abs(x)
+    growth = _rounded(np.exp, size)
+    small = growth * (size if order else kind(1)) * _series(low, size / kind(2) - kind(2))
+    large = growth * _series(high, kind(32) / size - kind(2)) / np.sqrt(size)
+    found = np.where(size <= kind(8), small, large)
+    return np.where(x < 0, -found, found) if order else found
+
+
+def _modified_i(order: int) -> Callable[[Tensor], Tensor]:
+    def call(self: Tensor) -> Tensor:
+        array = _checked(f"modified_bessel_i{order}", self)
+        with np.errstate(all="ignore"):
+            return Tensor(np.asarray(_first_modified(order, array)))
+
+    return call
+
+
+def _i1(self: Tensor, *, halves: bool) -> Tensor:
+    array = _checked("i1", self, halves=halves)
+    with np.errstate(all="ignore"):
+        return Tensor(np.asarray(_first_modified(1, wide(array), short=True)).astype(array.dtype))
+
+
+for _order in (0, 1):
+    functional(f"special_modified_bessel_i{_order}")(_modified_i(_order))
+functional("special_i1")(lambda self: _i1(self, halves=False))
+functional("special_i1", since="2.6.0")(lambda self: _i1(self, halves=True))
+
+
+def _second_modified(order: int, x: Array, *, scales: bool) -> Array:
+    kind = x.dtype.type
+    half = _series(MODIFIED[f"k{order}a"], x * x - kind(2))
+    first = _first_modified(order, x)
+    logarithm = np.log(0.5 * x.astype(FLOAT64))
+    small = logarithm * first + half / x if order else half - logarithm * first
+    small = small.astype(x.dtype)
+    large = _series(MODIFIED[f"k{order}b"], kind(8) / x - kind(2)) / np.sqrt(x)
+    if scales:
+        small = small * _rounded(np.exp, x)
+    else:
+        large = _rounded(np.exp, -x) * _series(MODIFIED[f"k{order}b"], kind(8) / x - kind(2)) / np.sqrt(x)
+    found = np.where(x <= kind(2), small, large)
+    return np.where(x > 0, found, np.where(x == 0, kind(np.inf), kind(np.nan)))
+
+
+def _modified_k(name: str, order: int, *, scales: bool) -> Callable[[Tensor], Tensor]:
+    def compute(array: Array) -> Tensor:
+        with np.errstate(all="ignore"):
+            return Tensor(np.asarray(_second_modified(order, array, scales=scales)))
+
+    def plain(self: Tensor) -> Tensor:
+        return compute(_checked(name, self))
+
+    def scaled(x: Tensor) -> Tensor:
+        return compute(_checked(name, x))
+
+    return scaled if scales else plain
+
+
+for _order in (0, 1):
+    for _name, _scales in ((f"modified_bessel_k{_order}", False), (f"scaled_modified_bessel_k{_order}", True)):
+        functional(f"special_{_name}")(_modified_k(_name, _order, scales=_scales))
+
+
+# ------------------------------------------------------------------------------------------------------------------- Airy's
+
+NEAR, NOTHING = 2.09, 103.892
+"""Where the series ends, and where nothing is left."""
+AT_ZERO = (0.355028053887817239260, 0.258819403792806798405)
+"""The function at zero, and what its slope there is less than nothing."""
+MOST_TERMS = 60
+
+
+def _airy_far(x: Array) -> Array:
+    """Of negative numbers."""
+    kind = x.dtype.type
+    zeta = kind(-2) * x * np.sqrt(-x) / kind(3)
+    z = kind(1) / zeta
+    square = z * z
+    f = _quotient(AIRY["afn"], AIRY["afd"], square)
+    g = _quotient(AIRY["agn"], AIRY["agd"], square)
+    angle = zeta + kind(0.25) * kind(math.pi)
+    scale = kind(1 / math.sqrt(math.pi)) / np.sqrt(np.sqrt(-x))
+    return scale * (_rounded(np.sin, angle) * (kind(1) + square * f) - _rounded(np.cos, angle) * (z * g))
+
+
+def _airy_above(x: Array) -> Array:
+    kind = x.dtype.type
+    zeta = kind(2) * x * np.sqrt(x) / kind(3)
+    quotient = _quotient(AIRY["an"], AIRY["ad"], kind(1) / zeta)
+    return kind(1 / math.sqrt(math.pi)) * quotient / (kind(2) * np.sqrt(np.sqrt(x)) * _rounded(np.exp, zeta))
+
+
+def _airy_near(x: Array) -> Array:
+    """The series, as long as its terms count."""
+    kind = x.dtype.type
+    f, g, m, n, k = np.ones_like(x), x.copy(), np.ones_like(x), x.copy(), kind(1)
+    cube, goes = x * x * x, np.ones(x.shape, bool)
+    for _ in range(looped(MOST_TERMS, x.size)):
+        if not goes.any():
+            break
+        m = m * cube / (k + kind(1))
+        n = n * cube / (k + kind(2)) / (k + kind(3))
+        m = m / (k + kind(2))
+        k = k + kind(3)
+        f, g = np.where(goes, f + m, f), np.where(goes, g + n, g)
+        goes &= np.abs(m / f) > np.finfo(x.dtype).eps
+    return kind(AT_ZERO[0]) * f - kind(AT_ZERO[1]) * g
+
+
+@functional("special_airy_ai")
+def special_airy_ai(x: Tensor) -> Tensor:
+    """Airy's function of the first kind."""
+    array = _checked("airy_ai", x)
+    kind = array.dtype.type
+    with np.errstate(all="ignore"):
+        series = (array >= kind(-NEAR)) & (array < kind(NEAR))
+        found: Array = np.where(array < 0, _airy_far(array), _airy_above(array))
+        found = np.where(series, _airy_near(np.where(series, array, kind(0))), found)
+        found = np.where(array > kind(NOTHING), kind(0), found)
+        return Tensor(np.asarray(np.where(np.isfinite(array), found, kind(np.nan))))

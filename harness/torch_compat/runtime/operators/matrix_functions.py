@@ -1,0 +1,354 @@
+"""Numbers and functions of matrices: exponentials, ranks, conditions and norms; products of vectors, and powers of their elements."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from torch_compat.errors import Unsupported
+from torch_compat.runtime import dtypes
+from torch_compat.runtime.operators._common import FLOAT64, HALVES, INT64, Array, axis, broadcast, fail, functional, into, words
+from torch_compat.runtime.operators._products import decomposed, exact, looped, multiplied, sized
+from torch_compat.runtime.operators.decompositions import floating_matrices, linalg_norm, linalg_norm_1_0, square
+from torch_compat.runtime.registry import operator
+from torch_compat.runtime.tensor import Tensor
+from torch_compat.runtime.values import raised
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+NEAR = 64
+"""Roundings of a type within which a singular value is neither above nor below a limit."""
+
+# ----------------------------------------------------------------------------------------------------------- exponentials
+
+TERMS = 24
+"""Of the series, of a matrix whose norm is at most a half: what is left out is below the roundings of float64."""
+
+
+def _exponential(matrices: Array) -> Array:
+    """By the series of what is halved so often that its norm is at most a half, and squared as often."""
+    norms = np.abs(matrices).sum(axis=-2).max(axis=-1, initial=0.0)
+    with np.errstate(all="ignore"):
+        halved = np.maximum(0, np.ceil(np.log2(norms)) + 1)
+    halved = np.where(norms > 0, halved, 0).astype(np.int64)
+    scaled = matrices / np.exp2(halved.astype(FLOAT64))[..., None, None]
+    total = np.zeros_like(scaled) + np.eye(scaled.shape[-1])
+    term = total
+    for at in range(1, looped(TERMS, scaled.size) + 1):
+        term = multiplied(term, scaled) / at
+        total = total + term
+    for at in range(looped(int(halved.max(initial=0)), scaled.size)):
+        total = np.where((at < halved)[..., None, None], multiplied(total, total), total)
+    return total
+
+
+@functional("linalg_matrix_exp", "matrix_exp")
+def matrix_exp_1_7(self: Tensor) -> Tensor:
+    """In 1.7 alone complex matrices with holes in memory give whatever is in them."""
+    if self.array.dtype.kind == "c" and not self.array.flags.c_contiguous:
+        raise Unsupported(
+            "the reference reader does not support exponentials of complex matrices with holes in memory", code="value"
+        )
+    return matrix_exp_1_8(self)
+
+
+@functional("linalg_matrix_exp", "matrix_exp", since="1.8.0")
+def matrix_exp_1_8(self: Tensor) -> Tensor:
+    """Up to 1.10 matrices without rows are refused."""
+    if self.array.ndim > 1 and self.array.shape[-2:] == (0, 0):
+        raise fail(
+            "cannot reshape tensor of 0 elements into shape [-1, 0, 0] because the unspecified dimension size -1 can be any value and is ambiguous"
+        )
+    return matrix_exp(self)
+
+
+@functional("linalg_matrix_exp", "matrix_exp", since="1.11.0")
+def matrix_exp(self: Tensor) -> Tensor:
+    """Exponentials of square matrices."""
+    array = self.array
+    if array.dtype in HALVES:
+        raise Unsupported(
+            "the reference reader does not support exponentials of matrices of 16 bits, whose roundings grow", code="value"
+        )
+    square("linalg.matrix_exp", array)
+    if not np.isfinite(array).all():
+        raise Unsupported("the reference reader does not support exponentials of matrices with infinities or NaN", code="value")
+    with np.errstate(all="ignore"):
+        return Tensor(np.ascontiguousarray(_exponential(decomposed(array)).astype(array.dtype)))
+
+
+# ----------------------------------------------------------------------------------------------------- ranks and conditions
+
+
+def _real(kind: np.dtype[Any]) -> np.dtype[Any]:
+    return np.empty(0, kind).real.dtype
+
+
+def _values(array: Array, *, hermitian: bool) -> Array:
+    """Singular values, the largest first; of Hermitian matrices the sizes of eigenvalues."""
+    wide = decomposed(array)
+    if not np.isfinite(wide).all():
+        raise Unsupported("the reference reader does not support singular values of infinities or NaN", code="value")
+    if hermitian:
+        return np.sort(np.abs(np.linalg.eigvalsh(wide)), axis=-1)[..., ::-1]
+    return np.asarray(np.linalg.svd(wide, compute_uv=False))
+
+
+def _rank(array: Array, atol: Any, rtol: Any, *, hermitian: bool) -> Array:
+    """How many singular values are above both limits.
+
+    Raises:
+        Unsupported: one is within roundings of its limit.
+    """
+    values = _values(array, hermitian=hermitian)
+    most = values.max(axis=-1, initial=0.0)
+    limit = np.maximum(np.asarray(atol, FLOAT64), np.asarray(rtol, FLOAT64) * most)
+    rounding = float(np.finfo(array.dtype).eps)
+    close = np.abs(values - limit[..., None]) <= 4 * rounding * max(array.shape[-2:]) * most[..., None]
+    lowest = rounding * max(array.shape[-2:])  # the limit by default, of which nothing that is mere rounding comes near
+    mere = (values <= lowest / 4 * most[..., None]) & (limit[..., None] >= lowest * 0.99 * most[..., None])
+    if (close & ~mere & (most[..., None] > 0)).any():
+        raise Unsupported("the reference reader does not support ranks that are a matter of rounding", code="value")
+    return np.asarray((values > limit[..., None]).sum(axis=-1)).astype(INT64)
+
+
+def _by_default(array: Array) -> float:
+    return float(np.finfo(array.dtype).eps) * int(max(array.shape[-2:]))
+
+
+def _matrices(array: Array) -> None:
+    if array.ndim < 2:
+        raise fail(f"torch.linalg.matrix_rank: The input tensor input must have at least 2 dimensions. Got {array.ndim}")
+    floating_matrices("linalg.matrix_rank", array)
+
+
+def _tolerances(array: Array, atol: Any, rtol: Any) -> tuple[Any, Any]:
+    given = [one.array if one.__class__ is Tensor else one for one in (atol, rtol)]
+    if any(one is not None and np.asarray(one).dtype.kind == "c" for one in given):
+        raise fail("torch.linalg.matrix_rank: tolerance tensor of complex type is not supported.")
+    low = 0.0 if given[0] is None else given[0]
+    if given[1] is None:
+        relative: Any = np.where(np.asarray(low) > 0, 0.0, _by_default(array)) if given[0] is not None else _by_default(array)
+    else:
+        relative = given[1]
+    return low, relative
+
+
+def _linalg_matrix_rank(self: Tensor, atol: Any, rtol: Any, *, hermitian: bool) -> Tensor:
+    array = self.array
+    if array.ndim > 1 and not array.size:
+        return Tensor(np.zeros(array.shape[:-2], INT64))
+    _matrices(array)
+    low, relative = _tolerances(array, atol, rtol)
+    if hermitian:
+        square("linalg.matrix_rank", array)
+    batch = broadcast(np.empty(array.shape[:-2], bool), np.empty(np.shape(low), bool), np.empty(np.shape(relative), bool))
+    return Tensor(np.broadcast_to(_rank(array, low, relative, hermitian=hermitian), batch).copy())
+
+
+@functional("linalg_matrix_rank", exact=True)
+def linalg_matrix_rank_1_8(input: Tensor, tol: Any = None, hermitian: bool = False) -> Tensor:  # noqa: A002
+    """Up to 1.10 one limit, below which nothing counts."""
+    return _linalg_matrix_rank(input, tol, None if tol is None else 0.0, hermitian=hermitian)
+
+
+@functional("linalg_matrix_rank", since="1.9.0")
+def linalg_matrix_rank_1_9(input: Tensor, tol: Any = None, hermitian: bool = False) -> Tensor:  # noqa: A002
+    """Into whatever can hold the number."""
+    return linalg_matrix_rank_1_8(input, tol, hermitian)
+
+
+@functional("linalg_matrix_rank", since="1.11.0")
+def linalg_matrix_rank(input: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Tensor:  # noqa: A002
+    """How many singular values are above both limits."""
+    if tol is not None:
+        return linalg_matrix_rank_1_8(input, tol, hermitian)
+    return _linalg_matrix_rank(input, atol, rtol, hermitian=hermitian)
+
+
+def _one_matrix(self: Tensor) -> None:
+    if self.array.ndim != 2 or self.array.dtype.kind != "f":
+        raise fail(f"matrix_rank({words(self.array.dtype)}{list(self.array.shape)}): expected a 2D tensor of floating types")
+
+
+@operator("aten::matrix_rank")
+def matrix_rank_1_0(self: Tensor, tol: Any = None, symmetric: bool = False) -> Tensor:
+    """Up to 1.7 of one matrix, with elements."""
+    _one_matrix(self)
+    if not self.array.size:
+        raise Unsupported("the reference reader does not support matrix_rank of an empty matrix", code="value")
+    return matrix_rank(self, tol, symmetric)
+
+
+@operator("aten::matrix_rank", since="1.8.0")
+def matrix_rank(self: Tensor, tol: Any = None, symmetric: bool = False) -> Tensor:
+    """As :func:`linalg_matrix_rank`, with one limit."""
+    if tol.__class__ is bool:  # of the form without a limit
+        tol, symmetric = None, tol
+    return linalg_matrix_rank_1_8(self, tol, symmetric)
+
+
+BY_VALUES = (None, 2, -2)
+ORDERS = ("fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf)
+
+
+@functional("linalg_cond", exact=True)
+def linalg_cond_1_8(self: Tensor, p: Any = None) -> Tensor:
+    """In 1.8 alone the quotient of singular values has one more dimension."""
+    found = linalg_cond(self, p)
+    by_values = p in BY_VALUES and p.__class__ is not str and self.array.size
+    return Tensor(found.array[..., None]) if by_values else found
+
+
+@functional("linalg_cond", since="1.9.0")
+def linalg_cond(self: Tensor, p: Any = None) -> Tensor:
+    """How much larger the errors of a solution are than those of its system: the norm of a matrix times that of its inverse."""
+    array = self.array
+    if p is not None and p not in ORDERS:
+        raise fail(f"linalg.cond got an invalid norm type: {p}")
+    kind, batch = _real(array.dtype), array.shape[:-2]
+    if array.size or array.ndim < 2:
+        floating_matrices("linalg.cond", array)
+    if not array.size and p.__class__ is not str:
+        return Tensor(np.zeros(batch, kind))
+    if p not in BY_VALUES or p.__class__ is str:
+        square("linalg.cond", array)
+    if not array.size:
+        return Tensor(np.zeros(batch, kind))
+    values = _values(array, hermitian=False)
+    most, least = values.max(axis=-1), values.min(axis=-1)
+    if (least <= NEAR * float(np.finfo(array.dtype).eps) * max(array.shape[-2:]) * most).any():
+        raise Unsupported(
+            "the reference reader does not support the condition of singular matrices, which is a matter of rounding",
+            code="value",
+        )
+    if p in BY_VALUES:
+        found = least / most if p == -2 else most / least
+    elif p == "nuc":
+        found = values.sum(axis=-1) * (1 / values).sum(axis=-1)
+    else:
+        order: Any = p if p.__class__ is str else float(p)
+        wide = decomposed(array)
+        measure: Any = np.linalg.norm
+        found = measure(wide, order, (-2, -1)) * measure(np.linalg.inv(wide), order, (-2, -1))
+    return Tensor(np.asarray(found).astype(kind))
+
+
+# ------------------------------------------------------------------------------------------------------------------ norms
+
+
+def _check_dtype(where: str, given: np.dtype[Any], wanted: np.dtype[Any], era: int) -> None:
+    """Refuse to compute in a type that loses something.
+
+    Raises:
+        Raised: so it is.
+        Unsupported: so it is, up to 1.12, which compute.
+    """
+    whole, parts = wanted.kind in "iub", wanted.kind == "c"
+    if not whole and parts == (given.kind == "c") and wanted.itemsize >= given.itemsize:
+        return
+    if not era and not whole:
+        raise Unsupported("the reference reader does not support matrix_norm in a type that loses something", code="value")
+    raise fail(
+        f"{where}: the dtype of the input ({words(given)}) should be convertible without narrowing to the specified dtype ({words(wanted)})"
+    )
+
+
+def _matrix_norm(self: Tensor, ord: Any, dim: Sequence[int], keepdim: bool, dtype: Any, *, era: int) -> Tensor:  # noqa: A002
+    array = self.array
+    where = "linalg.matrix_norm"
+    if array.ndim < 2:
+        raise fail(f"{where}: The input tensor A must have at least 2 dimensions.")
+    if array.dtype.kind not in "fc" and array.dtype not in HALVES:
+        raise fail(f"{where}: Expected a floating point or complex tensor as input. Got {words(array.dtype)}")
+    if len(dim) != 2:
+        raise fail(f"{where}: dim must be a 2-tuple. Got {list(dim)}")
+    places = [axis(one, array.ndim) for one in dim]
+    if places[0] == places[1]:
+        raise fail(f"{where}: dims must be different. Got ({dim[0]}, {dim[1]})")
+    if ord not in ORDERS:
+        raise fail(f"{where}: Order {ord} not supported.")
+    if array.dtype in HALVES and (dtype is None or era) and ord in {"nuc", 2, -2}:
+        raise fail(f"{where}: Low precision dtypes not supported. Got {words(array.dtype)}")
+    told = dtypes.as_dtype(dtype)
+    if not era and not array.size:
+        raise Unsupported("the reference reader does not support matrix_norm of nothing before 1.13", code="value")
+    if told is not None:
+        _check_dtype(where, array.dtype, told.array, era)
+    if ord == "fro":
+        ord = None  # noqa: A001 - which is of all elements
+    norm = linalg_norm if era > 1 else linalg_norm_1_0
+    if array.dtype in HALVES and ord is not None and (told is None or told.array == array.dtype):
+        single = Tensor(array.astype(np.float32))
+        return Tensor(norm(single, ord, places, keepdim).array.astype(array.dtype))
+    return norm(self, ord, places, keepdim, dtype=dtype)
+
+
+def _matrix_norms() -> None:
+    for era, since in enumerate(("1.0.0", "1.13.0", "2.4.0")):
+
+        def call(
+            self: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None, out: Tensor | None = None,  # noqa: A002
+            era: int = era,
+        ) -> Tensor:  # fmt: skip
+            found = _matrix_norm(self, ord, dim, keepdim, dtype, era=era)
+            return (
+                found
+                if out is None
+                else into(out, found.array, exact=dtype is not None or (era > 0 and self.array.dtype.kind == "c"))
+            )
+
+        operator("aten::linalg_matrix_norm", since=since)(call)
+
+
+_matrix_norms()
+
+
+# ---------------------------------------------------------------------------------------------------------------- vectors
+
+
+@operator("aten::linalg_vander")
+def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:  # noqa: N803
+    """Powers of each element, from the zeroth on."""
+    array = x.array
+    if array.dtype.kind not in "fciu" or array.dtype in HALVES:
+        raise fail(f"linalg.vander supports floating point, complex, and integer tensors, but got {words(array.dtype)}")
+    array = array.reshape(1) if not array.ndim else array
+    count = array.shape[-1] if N is None else N
+    if count <= 1:
+        raise fail("N must be greater than 1.")
+    sized(*array.shape, count)
+    wide = array.astype(INT64) if array.dtype.kind in "iu" else exact(array)
+    powers = np.empty((*array.shape, count), wide.dtype)
+    powers[..., 0] = 1
+    powers[..., 1:] = np.cumprod(np.broadcast_to(wide[..., None], (*array.shape, count - 1)), axis=-1)
+    return Tensor(powers.astype(INT64 if array.dtype.kind in "iu" else array.dtype))
+
+
+@operator("aten::linalg_vecdot")
+def linalg_vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Tensor | None = None) -> Tensor:
+    """Products of vectors along a dimension, of which the first are conjugated."""
+    a, b = x.array, y.array
+    if a.dtype.kind not in "fc" and a.dtype not in HALVES:
+        raise fail(f"linalg.vecdot: Expected a floating point or complex tensor as input. Got {words(a.dtype)}")
+    if a.dtype != b.dtype:
+        raise fail(
+            f"linalg.vecdot: Expected x and y to have the same dtype, but found x of type {words(a.dtype)} and y of type {words(b.dtype)} instead"
+        )
+    if a.ndim == 1 and b.ndim == 1:
+        if a.shape != b.shape:
+            raise fail(
+                f"inconsistent tensor size, expected tensor {list(a.shape)} and src {list(b.shape)} to have the same number of elements"
+            )
+        if dim not in {0, -1}:
+            raise raised("IndexError", f"Dimension out of range (expected to be in range of [-1, 0], but got {dim})")
+    shape = broadcast(a, b)
+    at = axis(dim, len(shape))
+    products = exact(a).conj() * exact(b)
+    if a.dtype in HALVES:
+        products = exact(products.astype(a.dtype))
+    found = np.asarray(products.sum(axis=at) if shape else products).astype(a.dtype)
+    return Tensor(found) if out is None else into(out, found)

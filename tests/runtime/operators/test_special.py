@@ -1,0 +1,98 @@
+"""Special functions as releases give them: values of torch 2.15.0, which those before agree with but where a horizon says."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from torch_compat.errors import Raised
+from torch_compat.releases.release import Release
+from torch_compat.runtime.registry import resolve
+from torch_compat.runtime.tensor import Tensor
+
+
+def called(name: str, *given: Any, at: str = "2.15.0") -> Any:
+    """What an operator gives for lists, which stand for tensors of float64, and arrays."""
+    tensors = (Tensor(np.asarray(one, np.float64)) if isinstance(one, list) else one for one in given)
+    return resolve(f"aten::{name}", Release(at))(*(Tensor(one.copy()) if isinstance(one, np.ndarray) else one for one in tensors))
+
+
+def single(*numbers: float) -> Any:
+    return np.array(numbers, np.float32)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "expected"),
+    [
+        ("special_zeta", ([2.0, 3.0, 1.0, 0.5, 2.0], [1.0, -0.5, 3.0, 1.0, -1.0]), [1.6449340668482266, 0.41439832211716, math.inf, math.nan, math.inf]),
+        ("mvlgamma", ([2.5, 3.0, 0.5], 3), [1.8809954616117743, 2.694924879806965, math.inf]),
+        ("special_log_ndtr", ([-10.0, 1.0],), [-53.23128515051248, -0.17275377902344985]),
+        ("special_polygamma", (2, [1.0]), [-2.4041138063191885]),
+        ("special_scaled_modified_bessel_k1", ([75.0, 1.0, 0.0, -1.0],), [0.14544087169291156, 1.636153486263258, math.inf, math.nan]),
+        ("special_bessel_j0", ([7.0, 1.0],), [0.3000792697173623, 0.7651976865579665]),
+        ("special_bessel_y1", ([1.0, 0.0, -1.0],), [-0.7812128213002887, -math.inf, math.nan]),
+        ("special_airy_ai", ([-4.0, 1.0, 4.0, math.inf, 104.0],), [-0.07026553297551054, 0.13529241631288144, 0.0009515638512048024, math.nan, 0.0]),
+        ("special_spherical_bessel_j0", ([0.0, 1.0, math.inf],), [1.0, 0.8414709848078965, 0.0]),
+        ("special_chebyshev_polynomial_t", ([0.5, 2.0, -1.0, 0.5], [10.0, 3.0, 5.0, -1.0]), [-0.4999999999999983, 26.0, -1.0, 0.0]),
+        ("special_shifted_chebyshev_polynomial_u", ([0.75], [3.0]), [-1.0]),
+        ("special_hermite_polynomial_h", ([0.5], 4), [1.0]),
+        ("special_hermite_polynomial_he", ([0.5], 3), [-1.375]),
+        ("special_laguerre_polynomial_l", ([0.5], 2), [0.125]),
+        ("special_legendre_polynomial_p", ([0.5], 4), [-0.2890625]),
+        ("special_round", ([1.5, 2.5],), [2.0, 2.0]),
+    ],
+)  # fmt: skip
+def test_values(name: str, given: tuple[Any, ...], expected: list[float]) -> None:
+    assert called(name, *given).array.tolist() == pytest.approx(expected, rel=1e-14, abs=1e-300, nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "expected"),
+    [
+        ("special_ndtr", (-3.75, 1.0), (8.842349052429199e-05, 0.8413447141647339)),  # half of one plus what is nearly minus one
+        ("special_i1", (8.0,), (399.87353515625,)),  # by few coefficients
+        (
+            "special_bessel_j0",
+            (7.0, 1e5),
+            (0.3000792860984802, -0.0017124225851148367),
+        ),  # the angle is rounded before its cosine is taken
+        ("special_modified_bessel_i0", (91.0,), (math.inf,)),  # the exponential is none of float32, though the function is
+    ],
+)
+def test_single_precision_loses_what_releases_lose(name: str, given: tuple[float, ...], expected: tuple[float, ...]) -> None:
+    found = called(name, single(*given))
+    assert found.dtype.name == "float32"
+    assert found.array.tolist() == pytest.approx(list(expected), rel=3e-7)
+
+
+def test_integers_become_floats() -> None:
+    assert called("special_bessel_j0", np.array([1])).dtype.name == "float32"
+    assert called("special_zeta", 2.0, np.array([1], np.int64)).array.tolist() == pytest.approx([1.6449340668])
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "release", "refused"),
+    [
+        ("mvlgamma", ([0.5], 3), "1.12.1", True), ("mvlgamma", ([0.5], 3), "1.13.1", False), ("mvlgamma", ([2.0], 0), "2.15.0", True),
+        ("mvlgamma", (np.array([3]), 2), "1.9.1", True), ("mvlgamma", (np.array([3]), 2), "1.10.2", False),
+        ("special_i1", (np.array([1], np.float16),), "2.5.1", True), ("special_i1", (np.array([1], np.float16),), "2.6.0", False),
+        ("special_bessel_j0", (np.array([1], np.float16),), "2.15.0", True), ("fft_fftfreq", (4, 1.0), "1.8.1", False),
+    ],
+)  # fmt: skip
+def test_what_a_release_refuses(name: str, given: tuple[Any, ...], release: str, refused: bool) -> None:
+    if refused:
+        with pytest.raises(Raised):
+            called(name, *given, at=release)
+    else:
+        assert called(name, *given, at=release).array.size
+
+
+def test_in_place() -> None:
+    target = Tensor(np.array([1.0, 2.0]))
+    assert resolve("aten::polygamma_", Release("2.15.0"))(target, 1) is target
+    assert target.array.tolist() == pytest.approx([1.6449340668482266, 0.6449340668482266])
+    resolve("aten::mvlgamma_", Release("1.5.1"))(target, 1)
+    assert target.array.tolist() == pytest.approx([math.lgamma(1.6449340668482266), math.lgamma(0.6449340668482266)])
