@@ -16,7 +16,7 @@ from torch_compat.runtime.operators._common import FLOAT32, FLOAT64, Array
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["ROUNDINGS", "Roundings", "normed_rows"]
+__all__ = ["LONGEST", "ROUNDINGS", "Roundings", "fused", "moments_of", "normed_rows", "plain"]
 
 LANES = 8  # of a vector of 32 bytes, which the recorded releases compute with
 CHUNK = 16  # vectors
@@ -83,7 +83,7 @@ def _merged(more: _Moments, moments: _Moments, product: Callable[[Array, Array, 
     return _Moments(count, product(share, apart, moments.mean), squares)
 
 
-def _of_rows(rows: Array, how: Roundings) -> tuple[Array, Array]:
+def moments_of(rows: Array, how: Roundings) -> tuple[Array, Array]:
     """Mean and variance of each row."""
     size = rows.shape[1]
     whole = size // LANES
@@ -117,7 +117,7 @@ def normed_rows(
     """
     if rows.dtype != FLOAT32 or not 0 < rows.shape[1] <= LONGEST:
         return None
-    mean, variance = (one[:, np.newaxis] for one in _of_rows(rows, how))
+    mean, variance = (one[:, np.newaxis] for one in moments_of(rows, how))
     inverse = np.float32(1) / np.sqrt(variance + np.float32(eps))
     found = (rows - mean) * inverse if how.centred else fused(rows, inverse, -inverse * mean)
     if weight is not None and bias is not None:
