@@ -226,7 +226,10 @@ def _kl_div(self: Tensor, target: Tensor, reduction: int, log_target: bool) -> T
     if self.array.dtype.kind == "c" or target.array.dtype.kind == "c":
         raise fail("kl_div: Complex inputs not supported.")
     kind, (x, y) = _floats("kl_div", self, target)
-    value = np.exp(y) * (y - x) if log_target else np.where(y == 0, 0.0, y * np.log(y)) - y * x
+    if log_target:
+        value = rounded(np.exp(y), kind) * rounded(y - x, kind)
+    else:
+        value = rounded(np.where(y == 0, 0.0, y * np.log(y)), kind) - rounded(y * x, kind)
     return _reduce(np.where(np.isnan(y), y, value) if not log_target else value, reduction, kind)
 
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from torch_compat.errors import Unsupported
 from torch_compat.releases.release import Release
-from torch_compat.runtime.operators._common import FLOAT32, FLOAT64, Array, cast, fail, not_implemented, words
-from torch_compat.runtime.operators._moments import LONGEST, ROUNDINGS, Roundings, fused, moments_of, normed_rows, plain
+from torch_compat.runtime.operators._common import FLOAT32, FLOAT64, HALVES, Array, cast, fail, not_implemented, words
+from torch_compat.runtime.operators._moments import LANES, LONGEST, ROUNDINGS, Roundings, fused, moments_of, normed_rows, plain
 from torch_compat.runtime.operators._products import looped, sized
 from torch_compat.runtime.operators._sums import mean_of
 from torch_compat.runtime.registry import operator
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class _Era(NamedTuple):
+class _BatchSteps(NamedTuple):
     """How releases normalize batches from one of them on.
 
     Attributes:
@@ -31,7 +31,7 @@ class _Era(NamedTuple):
             summed in float32.
         mean: whether means are those of float32.
         scales: whether elements are scaled and shifted by one number for each channel, not centred first: those of batches.
-        evaluated: likewise where running statistics are used; only of tensors without gaps.
+        evaluated: likewise where running statistics are used. Both only where no tensor has gaps.
         fuses: whether scaling and shifting is rounded once.
     """
 
@@ -45,12 +45,16 @@ class _Era(NamedTuple):
 
 
 ERAS = {
-    "1.0.0": _Era(asks=True, evaluated=False), "1.1.0": _Era(asks=True, fuses=False), "1.4.0": _Era(fuses=False), "1.5.0": _Era(),
-    "1.9.0": _Era(narrow=False, mean=True), "1.10.0": _Era(stored=True, scales=True),
+    "1.0.0": _BatchSteps(asks=True, evaluated=False), "1.1.0": _BatchSteps(asks=True, fuses=False), "1.4.0": _BatchSteps(fuses=False), "1.5.0": _BatchSteps(),
+    "1.9.0": _BatchSteps(narrow=False, mean=True), "1.10.0": _BatchSteps(stored=True, scales=True),
 }  # fmt: skip
 
 
-def _statistics(x: Array, dims: tuple[int, ...], kind: np.dtype[Any], era: _Era) -> tuple[Array, Array]:
+ASKS_NOTHING = "1.4.0"
+"""Where ``batch_norm`` alone changes."""
+
+
+def _statistics(x: Array, dims: tuple[int, ...], kind: np.dtype[Any], era: _BatchSteps) -> tuple[Array, Array]:
     """Means in a dtype, and variances in double precision, of the channels of a batch."""
     total, count = np.asarray(x.astype(FLOAT64).sum(axis=dims, keepdims=True)), math.prod(x.shape[at] for at in dims)
     single = era.stored and math.prod(x.shape[2:]) == 1
@@ -72,7 +76,7 @@ def _batch_norm(
     training: bool,
     momentum: float,
     eps: float,
-    era: _Era,
+    era: _BatchSteps,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Normalized, with the statistics used."""
     x = input.array
@@ -109,14 +113,22 @@ def _batch_norm(
     inverse = (1 / np.sqrt(spread + eps)).astype(kind)
     factor = inverse if weight is None else inverse * weight.array.astype(kind)
     shift = np.zeros((), kind) if bias is None else bias.array.astype(kind)
-    if (era.scales if training else era.evaluated) and x.flags.c_contiguous:
+    given = (one.array for one in (input, weight, bias, mean, var) if one is not None)
+    if (era.scales if training else era.evaluated) and all(one.flags.c_contiguous for one in given):
         shift = shift - center * factor
-        value = (fused if era.fuses and kind == FLOAT32 else plain)(
-            x.astype(kind), *(_for_channels(one, x) for one in (factor, shift))
-        )
+        value = (_fused if era.fuses else plain)(x.astype(kind), _for_channels(factor, x), _for_channels(shift, x))
     else:
         value = (x.astype(kind) - _for_channels(center, x)) * _for_channels(factor, x) + _for_channels(shift, x)
     return Tensor(value.astype(x.dtype)), Tensor(center.astype(x.dtype)), Tensor(inverse.astype(x.dtype))
+
+
+def _fused(x: Array, factor: Array, shift: Array) -> Array:
+    """``x * factor + shift``, rounded once; of float64 where that decides whether it is a number."""
+    if x.dtype == FLOAT32:
+        return fused(x, factor, shift)
+    value = x * factor + shift
+    lost = np.isnan(value) & np.isfinite(x) & np.isfinite(factor) & np.isinf(shift)
+    return np.where(lost, shift, value)
 
 
 def _for_channels(vector: Array, x: Array) -> Array:
@@ -124,7 +136,7 @@ def _for_channels(vector: Array, x: Array) -> Array:
     return vector.reshape(-1, *(1,) * (x.ndim - 2)) if vector.ndim else vector
 
 
-def _batch_norms(since: str, era: _Era) -> Callable[..., tuple[Tensor, Tensor, Tensor]]:
+def _batch_norms(since: str, era: _BatchSteps) -> Callable[..., tuple[Tensor, Tensor, Tensor]]:
     """From a release on; ``native_batch_norm`` is given back."""
 
     def batch_norm(
@@ -167,7 +179,7 @@ def _batch_norms(since: str, era: _Era) -> Callable[..., tuple[Tensor, Tensor, T
         samples = x.shape[0]
 
         def repeated(one: Tensor | None) -> Tensor | None:
-            return None if one is None else Tensor(np.tile(one.array, samples))
+            return None if one is None else Tensor(np.concatenate([one.array] * samples) if samples else one.array[:0])
 
         mean, var = repeated(running_mean), repeated(running_var)
         found = _batch_norm(
@@ -181,8 +193,9 @@ def _batch_norms(since: str, era: _Era) -> Callable[..., tuple[Tensor, Tensor, T
         return Tensor(found.array.reshape(x.shape))
 
     operator("aten::batch_norm", since=since)(batch_norm)
-    operator("aten::native_batch_norm", since=since)(native_batch_norm)
-    operator("aten::instance_norm", since=since)(instance_norm)
+    if since != ASKS_NOTHING:
+        operator("aten::native_batch_norm", since=since)(native_batch_norm)
+        operator("aten::instance_norm", since=since)(instance_norm)
     if since == max(ERAS, key=Release):
         operator("aten::_native_batch_norm_legit", since=since)(native_batch_norm_legit)
     return native_batch_norm
@@ -219,9 +232,12 @@ def _overflowed(x: Array, dims: tuple[int, ...], center: Array, inverse: Array, 
         rows = x.astype(FLOAT32).reshape(-1, math.prod(x.shape[at] for at in dims))
         if not 0 < rows.shape[1] <= LONGEST:
             return center, inverse
-        mean, variance = (one.reshape(center.shape) for one in moments_of(rows, how))
+        lanes = 2 * LANES if x.dtype in HALVES else LANES  # a vector of 16 bits is made of two
+        mean, variance = (one.reshape(center.shape) for one in moments_of(rows, how, lanes))
     lost = ~(np.isfinite(mean) & np.isfinite(variance))
-    return np.where(lost, mean, center), np.where(lost, 1 / np.sqrt(variance), inverse)
+    inverse = inverse.copy()
+    inverse[lost] = 1 / np.sqrt(variance[lost])
+    return np.where(lost, mean, center), inverse
 
 
 def _layer_norm(
@@ -258,9 +274,9 @@ def _layer_norm(
     wide = x.astype(FLOAT64)
     center = mean_of(wide, axis=dims, keepdims=True)
     inverse = 1 / np.sqrt(mean_of((wide - center) ** 2, axis=dims, keepdims=True) + eps)
-    if x.dtype != FLOAT64:
+    if x.size and x.dtype != FLOAT64:
         center, inverse = _overflowed(x, dims, center, inverse, how)
-    value = (wide - center) * inverse
+    value = (wide - center) * inverse + 0.0  # whose zeros are positive
     if weight is not None:
         value = value * weight.array.astype(FLOAT64)
     if bias is not None:
@@ -369,7 +385,7 @@ for _since, _how in ROUNDINGS.items():
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:  # noqa: A002
     """By the root of the mean square over the last dimensions."""
     x = input.array
-    wide = x.astype(FLOAT64 if x.dtype == FLOAT64 else FLOAT32)
+    wide: Array = x.astype(FLOAT64 if x.dtype == FLOAT64 else FLOAT32)
     if not len(normalized_shape):
         raise fail(
             "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape = []"
@@ -383,8 +399,9 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
         )
     dims = tuple(range(x.ndim - len(normalized_shape), x.ndim))
     smallest = float(np.finfo(x.dtype if x.dtype.itemsize > 2 else np.float32).eps) if eps is None else eps
-    squares = np.asarray(mean_of((wide * wide).astype(FLOAT64), axis=dims, keepdims=True)).astype(wide.dtype)
-    value = wide * (1 / np.sqrt(squares + wide.dtype.type(smallest)))
+    count: Array = np.asarray(math.prod(x.shape[at] for at in dims), wide.dtype)
+    squares: Array = np.asarray((wide * wide).astype(FLOAT64).sum(axis=dims, keepdims=True)).astype(wide.dtype) / count
+    value: Array = wide * (1 / np.sqrt(squares + wide.dtype.type(smallest)))
     return Tensor((value if weight is None else value * weight.array.astype(wide.dtype)).astype(x.dtype))
 
 
@@ -463,7 +480,9 @@ def _group_norms(since: str, how: Roundings | None, *, batches: bool) -> Callabl
 
 _group_norms("1.0.0", None, batches=True)
 _group_norms("1.6.0", None, batches=False)
-for _since, _how in ROUNDINGS.items():
+for _since, _how in (
+    (one, ROUNDINGS[one]) for one in ("1.10.0", "2.10.0")
+):  # those between differ in roundings, which are not followed here
     group_norm = _group_norms(_since, _how, batches=False)
 
 

@@ -108,8 +108,7 @@ def norm_1_1(self: Tensor, p: Scalar | None = 2, dim: Dims = None, keepdim: bool
     """
     dims, array = once(dim, self.array.ndim), cast(self.array, any_dtype(dtype, self.array.dtype))
     if array.dtype.kind == "c" and (p is None or float(p.real) == 2):
-        wide = array.astype(np.complex128)
-        total = (wide * wide).sum(axis=axes(dims, array.ndim), keepdims=keepdim)
+        total = (array * array).astype(np.complex128).sum(axis=axes(dims, array.ndim), keepdims=keepdim)
         return Tensor(np.asarray(np.sqrt(total)).astype(array.dtype))
     return _of_own_type(_norm(self, p, dims, keepdim, dtype, FIRST), array.dtype, p, some=bool(array.size))
 
@@ -189,8 +188,8 @@ def dist_1_5(self: Tensor, other: Tensor, p: Scalar = 2) -> Tensor:
     return _of_own_type(found, kind, p, some=bool(self.array.size and other.array.size))
 
 
-NORMS: dict[str, Callable[..., Tensor]] = {"1.0.0": norm_1_0, "1.1.0": norm_1_1, "1.7.0": norm_1_7}
-"""``norm`` by the first release that computes so."""
+NORMS: dict[str, Callable[..., Tensor]] = {"1.0.0": norm_1_0, "1.1.0": norm_1_1}
+"""``norm`` of real numbers, by the first release that computes so."""
 
 
 def _norms(since: str, era: _Era) -> None:
@@ -221,9 +220,24 @@ def _norms(since: str, era: _Era) -> None:
 
     NORMS[since] = norm
     functional("norm", since=since)(norm)
-    functional("linalg_vector_norm", since=since)(linalg_vector_norm)
-    functional("frobenius_norm", since=since)(frobenius_norm)
     functional("dist", out=False, since=since)(dist)
+    if since != "1.8.0":  # as before
+        functional("linalg_vector_norm", since=since)(linalg_vector_norm)
+    if since not in {"1.8.0", "2.0.0"}:
+        functional("frobenius_norm", since=since)(frobenius_norm)
+
+
+@functional("linalg_vector_norm")
+def linalg_vector_norm_1_9(
+    self: Tensor,
+    ord: Scalar = 2,  # noqa: A002
+    dim: Dims = None,
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+) -> Tensor:
+    """Up to 1.11 elements of 16 bits are raised to powers and summed in their dtype."""
+    return _norm(self, ord, dim, keepdim, dtype, FIRST._replace(refuses=True))
 
 
 for _since, _era in ERAS.items():

@@ -32,7 +32,7 @@ from torch_compat.runtime.operators._common import (
     words,
 )
 from torch_compat.runtime.operators._products import looped
-from torch_compat.runtime.operators._sums import ordered_sum
+from torch_compat.runtime.operators._sums import ordered_product, ordered_sum
 from torch_compat.runtime.operators.comparison import larger, old_larger, old_smaller, smaller
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
@@ -162,8 +162,9 @@ def prod(self: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: 
     """Integers and bools multiply to int64."""
     array = cast(self.array, sum_type(self.array, dtype))
     found = axes(dim, array.ndim)
-    exact = array.astype(FLOAT64) if array.dtype == FLOAT32 or array.dtype in HALVES else array
-    return Tensor(np.asarray(exact.prod(axis=found, keepdims=keepdim, dtype=exact.dtype)).astype(array.dtype))
+    if array.dtype == FLOAT32 or array.dtype in HALVES:
+        return Tensor(ordered_product(array, found, keepdims=keepdim))
+    return Tensor(np.asarray(array.prod(axis=found, keepdims=keepdim, dtype=array.dtype)).astype(array.dtype))
 
 
 # ------------------------------------------------------------------------------------------------------------- extremes
