@@ -13,9 +13,11 @@ import numpy as np
 import pytest
 
 from tests.runtime.operators.tables import called, inf, t
+from torch_compat.errors import Unsupported
 
 HUGE, TINY = t([1e20, 1e20]), t([2e-23, 2e-23, 3e-24])
 ROW, ZEROS = t([[1e20, 1e20]]), t([[0.0, 0.0]])
+ROW_OF_THREE = t([[1e20, 1e20, 1e20]])
 COMPLEX = t(np.asarray([1 + 1j, 2]) * 1e20, "complex64")
 CASES: list[tuple[str, tuple[Any, ...], dict[str, str]]] = [
     ("norm", (HUGE, 2), {"1.0.1": "float32[][1.41421e+20]", "1.1.0": "float32[][inf]", "2.15.0": "float32[][inf]"}),
@@ -270,3 +272,35 @@ def test_statistics_of_tensors_with_gaps_center_first() -> None:
     stepped = t([1.0, 5.0, 1.0, 5.0])
     stepped.array = stepped.array[::2]
     assert called("batch_norm", (pair[0], stepped, *pair[2:]), at="2.6.0") == "float32[1, 2][0.0, 0.0]"
+
+
+def test_complex_tensors_are_divided_part_by_part_from_2_0() -> None:
+    whole = t(np.asarray([1e30 + 1e30j]), "complex64")
+    assert called("div", (whole, whole), at="1.13.1") == "complex64[1][(nan+nanj)]"
+    assert [called(name, (whole, whole), at="2.0.1") for name in ("div", "true_divide")] == ["complex64[1][(1+0j)]"] * 2
+    assert called("div", (t(np.asarray([0.25 + 1j] * 3), "complex128"), inf), at="2.0.1") == "complex128[3][0j, 0j, 0j]"
+    for count, release in ((8, "2.0.1"), (8, "2.6.0")):
+        with pytest.raises(Unsupported, match="by infinity"):
+            called("div", (t(np.asarray([0.25 - 1j] * count), "complex64"), inf), at=release)
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "said"),
+    [
+        ("avg_pool2d", (t([[[[3e38, 3e38, 1.0, 1.0]]]]), [1, 2]), "float32[1, 1, 1, 2][inf, 1.0]"),
+        ("adaptive_avg_pool3d", (t([[[[[3e38, 3e38, 1.0, 1.0]]]]]), [1, 1, 2]), "float32[1, 1, 1, 1, 2][inf, 1.0]"),
+        ("mean", (t([3e38, 3e38], "bfloat16"),), "bfloat16[][inf]"),
+        ("nanmean", (t([3e38, 3e38]),), "float32[][inf]"),
+        ("nll_loss", (t([[3e38], [3e38]]), t([0, 0], "int64")), "float32[][-inf]"),
+        ("multilabel_soft_margin_loss", (t([[3e38, 3e38]]), ZEROS, None, 0), "float32[1][inf]"),
+        ("cross", (ROW_OF_THREE, ROW_OF_THREE, 1), "float32[1, 3][-inf, -inf, -inf]"),
+        ("sinc", (t([1e20, 1e-20]),), "float32[2][-1.93355e-21, 1.0]"),
+    ],
+)
+def test_sums_and_products_overflow_as_float32(name: str, args: tuple[Any, ...], said: str) -> None:
+    assert [called(name, args, at=release) for release in ("1.12.1", "2.15.0")] == [said] * 2
+
+
+def test_log1p_of_the_greatest_numbers_from_2_0_to_2_6() -> None:
+    found = [called("log1p", (t([1e37, 3e38]),), at=release) for release in ("1.13.1", "2.0.0", "2.6.0", "2.7.1")]
+    assert found == ["float32[2][85.1956, 88.5968]", *["float32[2][85.1956, inf]"] * 2, "float32[2][85.1956, 88.5968]"]

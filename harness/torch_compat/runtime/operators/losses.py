@@ -287,7 +287,7 @@ def _nll(
         return Tensor(value.astype(x.dtype)), Tensor((total if not y.ndim else np.zeros(())).astype(x.dtype))
     if reduction == SUM:
         return Tensor(np.asarray(value.sum()).astype(x.dtype)), Tensor(total.astype(x.dtype))
-    mean = np.asarray(value.sum()) / total if total else np.asarray(empty if x.size else np.nan)
+    mean = np.asarray(value.sum()).astype(x.dtype).astype(FLOAT64) / total if total else np.asarray(empty if x.size else np.nan)
     return Tensor(np.asarray(mean).astype(x.dtype)), Tensor(total.astype(x.dtype))
 
 
@@ -477,7 +477,9 @@ def multilabel_soft_margin_loss(self: Tensor, target: Tensor, weight: Tensor | N
     value = -(y * -np.logaddexp(0, -x) + (1 - y) * -np.logaddexp(0, x))
     if weight is not None:
         value = value * weight.array.astype(FLOAT64)
-    return _reduce(mean_of(value, axis=-1), reduction, kind)
+    classes = value.shape[-1] if value.ndim else 1
+    total = np.asarray(value.sum(axis=-1) if value.ndim else value)
+    return _reduce(rounded(total, kind) / np.float64(classes), reduction, kind)
 
 
 @operator("aten::poisson_nll_loss")

@@ -129,9 +129,9 @@ def mean(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = 
     ordered = ordered_sum(array, found, keepdims=keepdim)
     if ordered is not None:
         return Tensor(ordered / np.asarray(count, array.dtype))
-    exact = array.astype(FLOAT64) if array.dtype.kind != "c" else array.astype(np.complex128)
-    total = np.asarray(exact.sum(axis=found, keepdims=keepdim))
-    return Tensor((total / np.asarray(float(count))).astype(array.dtype))
+    total = wide(exact_sum(wide(array), found, keepdims=keepdim))  # which may overflow
+    exact = total.astype(np.complex128 if total.dtype.kind == "c" else FLOAT64)
+    return Tensor((exact / np.asarray(float(count))).astype(array.dtype))
 
 
 @functional("mean", out_type=True, since="1.10.0")
@@ -153,8 +153,8 @@ def nanmean(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any
     array = cast(self.array, any_dtype(dtype, self.array.dtype))
     found = axes(dim, array.ndim)
     there = ~np.isnan(array)
-    total = np.where(there, array, 0).astype(FLOAT64).sum(axis=found, keepdims=keepdim)
-    return Tensor(np.asarray(total / there.sum(axis=found, keepdims=keepdim)).astype(array.dtype))
+    total = exact_sum(np.where(there, array, np.zeros((), array.dtype)), found, keepdims=keepdim)
+    return Tensor(np.asarray(total.astype(FLOAT64) / there.sum(axis=found, keepdims=keepdim)).astype(array.dtype))
 
 
 @functional("prod", out_type=True)
