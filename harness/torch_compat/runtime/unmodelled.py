@@ -442,7 +442,7 @@ ENTRIES: Final = (
     _entry("aminmax", "1.10.0..<2.1.0", _kept_of_one, "keeps a dimension of a 0-dim tensor"),
     _entry("nanmean", "1.10.0..<2.13.0", _whole_dtype, "computes a mean in an integer dtype"),
     _entry("cosine_similarity", "1.12.0..<2.1.0", _any_whole, "divides integers by their norm in their own dtype"),
-    _entry("norm|linalg_vector_norm|linalg_norm|frobenius_norm|norm_except_dim|dist|renorm_?", "1.8.0..<2.1.0", _half_power_overflows,
+    _entry("linalg_norm|norm_except_dim", "1.8.0..<2.1.0", _half_power_overflows,
            "adds powers of float16 values in float16, which overflow"),
     _entry("norm", "..<1.2.0", _norm_of_nothing, "computes the minimum of no elements, which is infinite for some overloads"),
     _entry("dist", "..<1.5.0", _norm_of_nothing, "computes the maximum of no elements, which starts at -1"),

@@ -16,7 +16,7 @@ from torch_compat.runtime.operators._common import FLOAT32, FLOAT64, Array
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["ROUNDINGS", "Roundings", "normed_rows"]
+__all__ = ["LANES", "LONGEST", "ROUNDINGS", "Roundings", "fused", "moments_of", "normed_rows", "plain"]
 
 LANES = 8  # of a vector of 32 bytes, which the recorded releases compute with
 CHUNK = 16  # vectors
@@ -83,22 +83,26 @@ def _merged(more: _Moments, moments: _Moments, product: Callable[[Array, Array, 
     return _Moments(count, product(share, apart, moments.mean), squares)
 
 
-def _of_rows(rows: Array, how: Roundings) -> tuple[Array, Array]:
-    """Mean and variance of each row."""
+def moments_of(rows: Array, how: Roundings, width: int = LANES) -> tuple[Array, Array]:
+    """Mean and variance of each row of float32.
+
+    Parameters:
+        width: elements of a vector.
+    """
     size = rows.shape[1]
-    whole = size // LANES
+    whole = size // width
     vector, single = (fused if how.vectors else plain), (fused if how.rest else plain)
-    nothing = np.zeros((len(rows), LANES), FLOAT32)
+    nothing = np.zeros((len(rows), width), FLOAT32)
     lanes = _Moments(0, nothing, nothing)
     for number in range(whole):
-        x = rows[:, number * LANES : (number + 1) * LANES]
+        x = rows[:, number * width : (number + 1) * width]
         lanes = _seen(lanes, x, np.full_like(x, np.float32(1) / np.float32(number + 1)), vector)
     if whole and not how.skips:
         lanes = _merged(lanes, _Moments(0, nothing, nothing), vector)
     found = _Moments(0, nothing[:, 0], nothing[:, 0])
-    for place in range(whole * LANES, size):
+    for place in range(whole * width, size):
         found = _seen(found, rows[:, place], None, single)
-    for lane in range(LANES):
+    for lane in range(width):
         found = _merged(_Moments(whole, lanes.mean[:, lane], lanes.squares[:, lane]), found, vector)
     return found.mean, found.squares / np.float32(size)
 
@@ -117,7 +121,7 @@ def normed_rows(
     """
     if rows.dtype != FLOAT32 or not 0 < rows.shape[1] <= LONGEST:
         return None
-    mean, variance = (one[:, np.newaxis] for one in _of_rows(rows, how))
+    mean, variance = (one[:, np.newaxis] for one in moments_of(rows, how))
     inverse = np.float32(1) / np.sqrt(variance + np.float32(eps))
     found = (rows - mean) * inverse if how.centred else fused(rows, inverse, -inverse * mean)
     if weight is not None and bias is not None:

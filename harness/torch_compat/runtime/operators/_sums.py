@@ -14,7 +14,7 @@ import numpy as np
 
 from torch_compat.runtime.operators._common import FLOAT32, FLOAT64, Array
 
-__all__ = ["lanes_sum", "mean_of", "ordered_sum"]
+__all__ = ["lanes_sum", "mean_of", "ordered_product", "ordered_sum"]
 
 VECTOR = 32  # bytes, which the recorded releases compute with
 LANES = VECTOR // 4  # of float32
@@ -54,6 +54,29 @@ def ordered_sum(array: Array, dims: tuple[int, ...], *, keepdims: bool = False, 
     found = found.reshape([array.shape[at] for at in kept]).transpose([kept.index(at) for at in sorted(kept)])
     shape = [1 if at in dims else size for at, size in enumerate(array.shape) if keepdims or at not in dims]
     return np.array(found, array.dtype, order="C").reshape(shape)  # a copy, also of the only element
+
+
+def ordered_product(array: Array, dims: tuple[int, ...], *, keepdims: bool = False) -> Array:
+    """The product over dimensions, each step in the dtype, so that it overflows and underflows where releases do.
+
+    One element after the other; where all lie side by side and fill four vectors, four vectors at a time.
+    """
+    kept = [at for at in range(array.ndim) if at not in dims]
+    rows = array.transpose([*kept, *dims]).reshape(*(array.shape[at] for at in kept), -1)
+    if not rows.shape[-1]:
+        found = np.ones(rows.shape[:-1], array.dtype)
+    else:
+        wide = 4 * VECTOR // rows.itemsize
+        whole = rows.shape[-1] // wide * wide if not kept or array.strides[dims[-1]] == array.itemsize else 0
+        parts = [rows[..., whole:]]
+        if whole:
+            vectors = np.multiply.accumulate(rows[..., :whole].reshape(*rows.shape[:-1], -1, 4, wide // 4), axis=-3)[
+                ..., -1, :, :
+            ]
+            lanes = (vectors[..., 0, :] * vectors[..., 1, :]) * (vectors[..., 2, :] * vectors[..., 3, :])
+            parts.insert(0, lanes)
+        found = np.multiply.accumulate(np.concatenate(parts, axis=-1), axis=-1)[..., -1]
+    return np.array(np.expand_dims(found, dims) if keepdims else found, array.dtype)
 
 
 def _parts(summed: list[int]) -> tuple[slice, slice, slice]:

@@ -144,13 +144,21 @@ def _quotient(self: Operand, other: Operand, rounding_mode: str | None) -> Array
 
 
 def _by_zero_2_0(self: Operand, other: Operand) -> None:
-    """From 2.0 to 2.6, what complex numbers divided by zero give depends on whether a vector computes it.
+    """From 2.0 to 2.6, what complex numbers divided by zero or by infinity give depends on whether a vector computes it.
 
     Raises:
         Unsupported: such a call.
     """
     x, y = (one.array.dtype.kind if one.__class__ is Tensor else "c" if one.__class__ is complex else "" for one in (self, other))
-    if "c" in {x, y} and not np.all(as_array(other)):
+    if "c" not in {x, y}:
+        return
+    dividend, divisor = as_array(self), as_array(other)
+    if np.isinf(divisor).any() and max(dividend.size, divisor.size) * max(dividend.itemsize, divisor.itemsize) >= VECTORS:
+        raise Unsupported(
+            "divides complex numbers by infinity: from 2.0 to 2.6, vectors give another result than single numbers",
+            code="complex",
+        )
+    if not np.all(divisor):
         raise Unsupported(
             "divides complex numbers by zero: from 2.0 to 2.6, vectors give another result than single numbers", code="complex"
         )
@@ -192,6 +200,10 @@ def _refused_1_5(self: Operand, other: Operand, out: Tensor | None = None) -> No
         together = dtypes.result_type((self, other)).array
         if together in {FLOAT16, BOOL}:
             raise not_implemented("div_cpu", together)
+
+
+VECTORS = 64
+"""Bytes of a tensor from which on a loop of ATen works with vectors: two of 256 bits."""
 
 
 def _divisions(names: tuple[str, ...]) -> None:
@@ -266,13 +278,16 @@ def _divisions(names: tuple[str, ...]) -> None:
         operands = common_floats if rounding_mode is None else common
         return write(self, _divided(*operands(self, other), rounding_mode, old=True))
 
-    def div_2_0(self: Operand, other: Operand, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
+    def quotient_2_0(self: Operand, other: Operand, rounding_mode: str | None) -> Array:
         _by_zero_2_0(self, other)
-        return div_1_9(self, other, rounding_mode=rounding_mode, out=out)
+        return _divided(*(common_floats if rounding_mode is None else common)(self, other), rounding_mode)
+
+    def div_2_0(self: Operand, other: Operand, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
+        value = quotient_2_0(self, other, rounding_mode)
+        return Tensor(value) if out is None else into(out, value)
 
     def div_in_place_2_0(self: Tensor, other: Operand, *, rounding_mode: str | None = None) -> Tensor:
-        _by_zero_2_0(self, other)
-        return div_in_place_1_9(self, other, rounding_mode=rounding_mode)
+        return write(self, quotient_2_0(self, other, rounding_mode))
 
     def div_2_7(self: Operand, other: Operand, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
         value = _quotient(self, other, rounding_mode)
@@ -329,7 +344,7 @@ def true_divide_1_7(self: Operand, other: Operand) -> Tensor:
 def true_divide_2_0(self: Operand, other: Operand) -> Tensor:
     """By zero, vectors and single numbers differ."""
     _by_zero_2_0(self, other)
-    return true_divide_1_7(self, other)
+    return Tensor(_true_quotient(*common_floats(self, other)))
 
 
 @functional("true_divide", inplace=True, since="2.1.0")

@@ -16,6 +16,8 @@ from torch_compat.runtime import dtypes
 from torch_compat.runtime.limits import meter
 from torch_compat.runtime.operators._common import (
     BOOL,
+    FLOAT32,
+    FLOAT64,
     Array,
     Scalar,
     axis,
@@ -489,6 +491,10 @@ def _cross(self: Tensor, other: Tensor, dim: int | None, *, broadcasts: bool = F
     if a.shape[at] != 3 or b.shape[axis(dim, b.ndim)] != 3:
         raise fail(f"linalg.cross: inputs dimension {dim} must have length 3. Got {a.shape[at]} and {b.shape[axis(dim, b.ndim)]}")
     broadcast(a, b)
+    if a.dtype == b.dtype == FLOAT32:  # one product is rounded, the other is added to it at once
+        a, b = (np.moveaxis(one, at, -1) for one in np.broadcast_arrays(a, b))
+        pairs = [(a[..., one].astype(FLOAT64) * b[..., two], a[..., two] * b[..., one]) for one, two in ((1, 2), (2, 0), (0, 1))]
+        return Tensor(np.moveaxis(np.stack([(first - second).astype(FLOAT32) for first, second in pairs], axis=-1), -1, at))
     return Tensor(np.cross(a, b, axis=at).astype(a.dtype))
 
 

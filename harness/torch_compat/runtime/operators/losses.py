@@ -14,17 +14,18 @@ from torch_compat.runtime.operators._common import (
     INT64,
     Array,
     Scalar,
-    axis,
     broadcast,
     fail,
     floating,
     functional,
     into,
     not_implemented,
+    wide,
     words,
 )
 from torch_compat.runtime.operators._sums import mean_of, ordered_sum
 from torch_compat.runtime.operators.activations import log_softmax_of
+from torch_compat.runtime.operators.distances import PAIRWISE, rounded, sum_of_products
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
 from torch_compat.runtime.values import raised
@@ -225,7 +226,10 @@ def _kl_div(self: Tensor, target: Tensor, reduction: int, log_target: bool) -> T
     if self.array.dtype.kind == "c" or target.array.dtype.kind == "c":
         raise fail("kl_div: Complex inputs not supported.")
     kind, (x, y) = _floats("kl_div", self, target)
-    value = np.exp(y) * (y - x) if log_target else np.where(y == 0, 0.0, y * np.log(y)) - y * x
+    if log_target:
+        value = rounded(np.exp(y), kind) * rounded(y - x, kind)
+    else:
+        value = rounded(np.where(y == 0, 0.0, y * np.log(y)), kind) - rounded(y * x, kind)
     return _reduce(np.where(np.isnan(y), y, value) if not log_target else value, reduction, kind)
 
 
@@ -283,7 +287,7 @@ def _nll(
         return Tensor(value.astype(x.dtype)), Tensor((total if not y.ndim else np.zeros(())).astype(x.dtype))
     if reduction == SUM:
         return Tensor(np.asarray(value.sum()).astype(x.dtype)), Tensor(total.astype(x.dtype))
-    mean = np.asarray(value.sum()) / total if total else np.asarray(empty if x.size else np.nan)
+    mean = np.asarray(value.sum()).astype(x.dtype).astype(FLOAT64) / total if total else np.asarray(empty if x.size else np.nan)
     return Tensor(np.asarray(mean).astype(x.dtype)), Tensor(total.astype(x.dtype))
 
 
@@ -402,49 +406,43 @@ def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: 
 
 @operator("aten::cosine_embedding_loss")
 def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = MEAN) -> Tensor:
-    """One minus the cosine, or the cosine above a margin."""
+    """One minus the cosine, or the cosine above a margin; each step in the type of the elements."""
     kind = dtypes.result_type((input1, input2)).array
-    a, b, y = (one.array.astype(FLOAT64) for one in (input1, input2, target))
-    cosine = (a * b).sum(axis=-1) / np.sqrt(((a * a).sum(axis=-1) + 1e-12) * ((b * b).sum(axis=-1) + 1e-12))
+    least = wide(np.zeros((), kind)).dtype.type(1e-12)
+    products = sum_of_products(input1.array, input2.array, -1)
+    first, second = (rounded(sum_of_products(one.array, one.array, -1) + least, kind) for one in (input1, input2))
+    cosine = rounded(products / rounded(np.sqrt(rounded(first * second, kind)), kind), kind)
+    y = target.array.astype(FLOAT64)
     value = np.where(y == 1, 1 - cosine, 0.0) + np.where(y == -1, np.maximum(cosine - margin, 0), 0.0)
     return _reduce(np.asarray(value), reduction, kind)
 
 
-def _distance(a: Array, b: Array, p: float, eps: float, *, keepdims: bool = False) -> Array:
-    gap = np.abs(a - b + eps)
-    if p == np.inf:
-        return np.asarray(gap.max(axis=-1, keepdims=keepdims))
-    if p == 0:
-        return np.asarray((gap != 0).sum(axis=-1, keepdims=keepdims).astype(FLOAT64))
-    return np.asarray((gap**p).sum(axis=-1, keepdims=keepdims) ** (1 / p))
+def _triplet_margin_losses(since: str, pairwise_distance: Callable[..., Tensor]) -> None:
+    """From a release on, by the distances that it has."""
+
+    def triplet_margin_loss(
+        anchor: Tensor,
+        positive: Tensor,
+        negative: Tensor,
+        margin: float = 1.0,
+        p: float = 2.0,
+        eps: float = 1e-06,
+        swap: bool = False,
+        reduction: int = MEAN,
+    ) -> Tensor:
+        """Whether the anchor is nearer to one than to the other."""
+        kind = _floats("triplet_margin_loss", anchor, positive, negative)[0]
+        near, far = (wide(pairwise_distance(anchor, one, p, eps).array) for one in (positive, negative))
+        if swap:
+            far = np.minimum(far, wide(pairwise_distance(positive, negative, p, eps).array))
+        value = rounded(rounded(near + near.dtype.type(margin), kind) - far, kind)
+        return _reduce(np.maximum(value, 0), reduction, kind)
+
+    operator("aten::triplet_margin_loss", since=since)(triplet_margin_loss)
 
 
-@operator("aten::pairwise_distance")
-def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-06, keepdim: bool = False) -> Tensor:
-    """Norms of differences over the last dimension; of integers floats, as the small number that is added is one."""
-    if x1.array.dtype.kind in "iu" and x2.array.dtype.kind in "iu":
-        x1, x2 = (Tensor(one.array.astype(FLOAT32)) for one in (x1, x2))
-    kind, (a, b) = _floats("pairwise_distance", x1, x2)
-    return Tensor(_distance(a, b, float(p), eps, keepdims=keepdim).astype(kind))
-
-
-@operator("aten::triplet_margin_loss")
-def triplet_margin_loss(
-    anchor: Tensor,
-    positive: Tensor,
-    negative: Tensor,
-    margin: float = 1.0,
-    p: float = 2.0,
-    eps: float = 1e-06,
-    swap: bool = False,
-    reduction: int = MEAN,
-) -> Tensor:
-    """Whether the anchor is nearer to one than to the other."""
-    kind, (a, b, c) = _floats("triplet_margin_loss", anchor, positive, negative)
-    near, far = _distance(a, b, float(p), eps), _distance(a, c, float(p), eps)
-    if swap:
-        far = np.minimum(far, _distance(b, c, float(p), eps))
-    return _reduce(np.maximum(margin + near - far, 0), reduction, kind)
+for _since, _distance in PAIRWISE.items():
+    _triplet_margin_losses(_since, _distance)
 
 
 @functional("multi_margin_loss")
@@ -479,7 +477,9 @@ def multilabel_soft_margin_loss(self: Tensor, target: Tensor, weight: Tensor | N
     value = -(y * -np.logaddexp(0, -x) + (1 - y) * -np.logaddexp(0, x))
     if weight is not None:
         value = value * weight.array.astype(FLOAT64)
-    return _reduce(mean_of(value, axis=-1), reduction, kind)
+    classes = value.shape[-1] if value.ndim else 1
+    total = np.asarray(value.sum(axis=-1) if value.ndim else value)
+    return _reduce(rounded(total, kind) / np.float64(classes), reduction, kind)
 
 
 @operator("aten::poisson_nll_loss")
@@ -497,85 +497,3 @@ def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool, full: bool,
     if full:
         value = value + np.where(y > 1, y * np.log(y) - y + 0.5 * np.log(2 * np.pi * y), 0.0)
     return _reduce(value, reduction, kind)
-
-
-# --------------------------------------------------------------------------------------------------------------- distances
-
-
-@operator("aten::cosine_similarity")
-def cosine_similarity_1_0(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) -> Tensor:
-    """Up to 1.9 lengths are those before broadcasting."""
-    if x1.array.dtype == x2.array.dtype == np.float16:
-        raise not_implemented("clamp_min_cpu", x1.array.dtype)
-    kind, (a, b) = _floats("cosine_similarity", x1, x2)
-    products, *squares = ((one.sum(axis=axis(dim, one.ndim))) for one in (a * b, a * a, b * b))
-    lengths = np.sqrt(np.maximum(squares[0] * squares[1], eps * eps))
-    if np.broadcast_shapes(products.shape, lengths.shape) != products.shape:
-        raise fail(f"output with shape {list(products.shape)} doesn't match the broadcast shape {list(lengths.shape)}")
-    return Tensor(np.asarray(products / lengths).astype(kind))
-
-
-@operator("aten::cosine_similarity", since="1.10.0")
-def cosine_similarity_1_10(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) -> Tensor:
-    """Up to 1.11 the product of the lengths is at least the square of ``eps``."""
-    if x1.array.dtype == x2.array.dtype == np.float16:
-        raise not_implemented("clamp_min_cpu", x1.array.dtype)
-    return _cosine(x1, x2, dim, (eps, eps), together=True)
-
-
-@operator("aten::cosine_similarity", since="1.12.0")
-def cosine_similarity_1_12(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) -> Tensor:
-    """Up to 2.0 not of two float16, and the squares are bounded by that of ``eps``, whose sign is lost."""
-    if x1.array.dtype == x2.array.dtype == np.float16:
-        raise not_implemented("clamp_min_cpu", x1.array.dtype)
-    return _cosine(x1, x2, dim, (abs(eps), abs(eps)))
-
-
-@operator("aten::cosine_similarity", since="2.1.0")
-def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) -> Tensor:
-    """Products over lengths, which are at least ``eps`` in the type of each: nothing in float16."""
-    kinds = [FLOAT64 if one.array.dtype.kind in "iubc" else one.array.dtype for one in (x1, x2)]
-    return _cosine(x1, x2, dim, tuple(float(np.asarray(eps).astype(kind)) for kind in kinds))
-
-
-def _cosine(x1: Tensor, x2: Tensor, dim: int, eps: tuple[float, ...], *, together: bool = False) -> Tensor:
-    kind, (a, b) = _floats("cosine_similarity", x1, x2)
-    shape = np.broadcast_shapes(a.shape, b.shape)
-    a, b = np.broadcast_to(a, shape), np.broadcast_to(b, shape)
-    at = axis(dim, len(shape))
-    if together:
-        squares = np.maximum((a * a).sum(axis=at) * (b * b).sum(axis=at), eps[0] * eps[0])
-        return Tensor(np.asarray((a * b).sum(axis=at) / np.sqrt(squares)).astype(kind))
-    lengths = [np.maximum(np.sqrt((one * one).sum(axis=at)), least) for one, least in zip((a, b), eps, strict=True)]
-    return Tensor(np.asarray((a * b).sum(axis=at) / (lengths[0] * lengths[1])).astype(kind))
-
-
-@functional("_euclidean_dist")
-def euclidean_dist(x1: Tensor, x2: Tensor) -> Tensor:
-    """Distances of every pair of rows; the first may be one row."""
-    if x1.array.ndim == 1 and x2.array.ndim > 1:
-        return Tensor(np.squeeze(cdist(Tensor(x1.array[None]), x2).array, -2))
-    return cdist(x1, x2)
-
-
-@functional("cdist")
-def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: int | None = None) -> Tensor:
-    """Distances of every pair of rows."""
-    del compute_mode
-    for name, one in (("X1", x1), ("X2", x2)):
-        if one.array.ndim < 2:
-            raise fail(f"cdist only supports at least 2D tensors, {name} got: {one.array.ndim}D")
-        if one.array.dtype.kind not in "fV":
-            raise fail(f"cdist only supports floating-point dtypes, {name} got: {words(one.array.dtype)}")
-    a, b = x1.array.astype(FLOAT64), x2.array.astype(FLOAT64)
-    if a.shape[-1] != b.shape[-1]:
-        raise fail(f"X1 and X2 must have the same number of columns. X1: {a.shape[-1]} X2: {b.shape[-1]}")
-    return Tensor(_distance(a[..., :, None, :], b[..., None, :, :], float(p), 0.0).astype(x1.array.dtype))
-
-
-@operator("aten::pdist")
-def pdist(self: Tensor, p: float = 2.0) -> Tensor:
-    """Distances of every pair of rows, once."""
-    rows, columns = np.triu_indices(self.array.shape[0], 1)
-    wide = self.array.astype(FLOAT64)
-    return Tensor(_distance(wide[rows], wide[columns], float(p), 0.0).astype(self.array.dtype))

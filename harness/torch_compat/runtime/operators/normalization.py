@@ -3,25 +3,68 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from torch_compat.errors import Unsupported
-from torch_compat.runtime.operators._common import FLOAT64, Array, cast, fail, not_implemented, words
-from torch_compat.runtime.operators._moments import ROUNDINGS, Roundings, normed_rows
+from torch_compat.releases.release import Release
+from torch_compat.runtime.operators._common import FLOAT32, FLOAT64, HALVES, Array, cast, fail, not_implemented, words
+from torch_compat.runtime.operators._moments import LANES, LONGEST, ROUNDINGS, Roundings, fused, moments_of, normed_rows, plain
 from torch_compat.runtime.operators._products import looped, sized
 from torch_compat.runtime.operators._sums import mean_of
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
 from torch_compat.runtime.values import raised
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
-def _shaped(vector: Tensor | None, ndim: int, otherwise: float) -> Array:
-    """A number for every channel, ready to broadcast."""
-    if vector is None:
-        return np.asarray(otherwise, FLOAT64)
-    return vector.array.astype(FLOAT64).reshape((1, -1, *(1,) * (ndim - 2)) if ndim >= 2 else (-1,))
+
+class _BatchSteps(NamedTuple):
+    """How releases normalize batches from one of them on.
+
+    Attributes:
+        asks: whether something is asked of the statistics of nothing.
+        narrow: whether squares are those of float32, which overflow; in 1.9 they are summed in double precision.
+        stored: whether the sum of squares is stored as float32 before it is divided; then a single element for each channel is also
+            summed in float32.
+        mean: whether means are those of float32.
+        scales: whether elements are scaled and shifted by one number for each channel, not centred first: those of batches.
+        evaluated: likewise where running statistics are used. Both only where no tensor has gaps.
+        fuses: whether scaling and shifting is rounded once.
+    """
+
+    asks: bool = False
+    narrow: bool = True
+    stored: bool = False
+    mean: bool = False
+    scales: bool = False
+    evaluated: bool = True
+    fuses: bool = True
+
+
+ERAS = {
+    "1.0.0": _BatchSteps(asks=True, evaluated=False), "1.1.0": _BatchSteps(asks=True, fuses=False), "1.4.0": _BatchSteps(fuses=False), "1.5.0": _BatchSteps(),
+    "1.9.0": _BatchSteps(narrow=False, mean=True), "1.10.0": _BatchSteps(stored=True, scales=True),
+}  # fmt: skip
+
+
+ASKS_NOTHING = "1.4.0"
+"""Where ``batch_norm`` alone changes."""
+
+
+def _statistics(x: Array, dims: tuple[int, ...], kind: np.dtype[Any], era: _BatchSteps) -> tuple[Array, Array]:
+    """Means in a dtype, and variances in double precision, of the channels of a batch."""
+    total, count = np.asarray(x.astype(FLOAT64).sum(axis=dims, keepdims=True)), math.prod(x.shape[at] for at in dims)
+    single = era.stored and math.prod(x.shape[2:]) == 1
+    own = era.mean or single or (era.stored and not x.flags.c_contiguous)
+    center = ((total.astype(kind) if own else total) / np.asarray(count, kind if own else FLOAT64)).astype(kind)
+    gap = x.astype(kind) - center if era.narrow else x.astype(FLOAT64) - center
+    squares = np.asarray((gap * gap).astype(FLOAT64).sum(axis=dims))
+    if era.stored:
+        squares = squares.astype(kind).astype(FLOAT64)
+    return center.reshape(-1), squares / np.asarray(count, FLOAT64)
 
 
 def _batch_norm(
@@ -33,18 +76,13 @@ def _batch_norm(
     training: bool,
     momentum: float,
     eps: float,
-    *,
-    asks: bool = False,
+    era: _BatchSteps,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Normalized, with the statistics used.
-
-    Parameters:
-        asks: whether something is asked of the statistics of nothing, as up to 1.3.
-    """
+    """Normalized, with the statistics used."""
     x = input.array
     if x.dtype.kind in "iub":
         raise not_implemented("batch_norm", x.dtype)
-    if not x.size and not training and not asks:
+    if not x.size and not training and not era.asks:
         nothing = np.zeros(0, x.dtype)
         return Tensor(np.zeros(x.shape, x.dtype)), Tensor(nothing), Tensor(nothing)
     if x.ndim < 2:
@@ -58,12 +96,11 @@ def _batch_norm(
             raise fail(f"{name} should contain {channels} elements not {one.array.size}")
         if one is not None and one.array.dtype != x.dtype and x.dtype.kind == "f" and x.dtype.itemsize > 2:
             raise fail(f"expected scalar type {words(x.dtype)} but found {words(one.array.dtype)}")
-    wide = x.astype(FLOAT64)
+    kind = FLOAT64 if x.dtype == FLOAT64 else FLOAT32
     dims = (0, *range(2, x.ndim))
     if training:
         count = x.size // max(channels, 1)
-        center = mean_of(wide, axis=dims)
-        spread = mean_of((wide - _shaped(Tensor(center), x.ndim, 0.0)) ** 2, axis=dims)
+        center, spread = _statistics(x, dims, kind, era)
         if mean is not None:
             mean.array[...] = cast((1 - momentum) * mean.array.astype(FLOAT64) + momentum * center, mean.array.dtype)
         if var is not None:
@@ -72,83 +109,135 @@ def _batch_norm(
     else:
         if mean is None or var is None:
             raise fail("Expected running_mean and running_var to be defined when training=False")
-        center, spread = mean.array.astype(FLOAT64), var.array.astype(FLOAT64)
-    inverse = 1 / np.sqrt(spread + eps)
-    value = (wide - _shaped(Tensor(center), x.ndim, 0.0)) * _shaped(Tensor(inverse), x.ndim, 1.0) * _shaped(
-        weight, x.ndim, 1.0
-    ) + _shaped(bias, x.ndim, 0.0)
+        center, spread = mean.array.astype(kind), var.array.astype(FLOAT64)
+    inverse = (1 / np.sqrt(spread + eps)).astype(kind)
+    factor = inverse if weight is None else inverse * weight.array.astype(kind)
+    shift = np.zeros((), kind) if bias is None else bias.array.astype(kind)
+    given = (one.array for one in (input, weight, bias, mean, var) if one is not None)
+    if (era.scales if training else era.evaluated) and all(one.flags.c_contiguous for one in given):
+        shift = shift - center * factor
+        value = (_fused if era.fuses else plain)(x.astype(kind), _for_channels(factor, x), _for_channels(shift, x))
+    else:
+        value = (x.astype(kind) - _for_channels(center, x)) * _for_channels(factor, x) + _for_channels(shift, x)
     return Tensor(value.astype(x.dtype)), Tensor(center.astype(x.dtype)), Tensor(inverse.astype(x.dtype))
 
 
-@operator("aten::batch_norm")
-def batch_norm_1_0(
-    input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: bool,  # noqa: A002
-    momentum: float, eps: float, cudnn_enabled: bool = False,
-) -> Tensor:  # fmt: skip
-    """Up to 1.3 as many statistics as channels are needed also where nothing is normalized."""
-    del cudnn_enabled
-    return _batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, asks=True)[0]
+def _fused(x: Array, factor: Array, shift: Array) -> Array:
+    """``x * factor + shift``, rounded once; of float64 where that decides whether it is a number."""
+    if x.dtype == FLOAT32:
+        return fused(x, factor, shift)
+    value = x * factor + shift
+    lost = np.isnan(value) & np.isfinite(x) & np.isfinite(factor) & np.isinf(shift)
+    return np.where(lost, shift, value)
 
 
-@operator("aten::batch_norm", since="1.4.0")
-def batch_norm(
-    input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: bool,  # noqa: A002
-    momentum: float, eps: float, cudnn_enabled: bool = False,
-) -> Tensor:  # fmt: skip
-    """By the statistics of the batch, which the running ones learn of, or by the running ones."""
-    del cudnn_enabled
-    return _batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
+def _for_channels(vector: Array, x: Array) -> Array:
+    """A number for every channel of an array, ready to broadcast."""
+    return vector.reshape(-1, *(1,) * (x.ndim - 2)) if vector.ndim else vector
 
 
-@operator("aten::_native_batch_norm_legit")
-def native_batch_norm_legit(
-    input: Tensor,  # noqa: A002
-    weight: Tensor | None,
-    bias: Tensor | None,
-    *rest: Any,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """As :func:`native_batch_norm`, with and without running statistics."""
-    return native_batch_norm(input, weight, bias, *(rest if len(rest) == 5 else (None, None, *rest)))
+def _batch_norms(since: str, era: _BatchSteps) -> Callable[..., tuple[Tensor, Tensor, Tensor]]:
+    """From a release on; ``native_batch_norm`` is given back."""
 
+    def batch_norm(
+        input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: bool,  # noqa: A002
+        momentum: float, eps: float, cudnn_enabled: bool = False,
+    ) -> Tensor:  # fmt: skip
+        """By the statistics of the batch, which the running ones learn of, or by the running ones."""
+        del cudnn_enabled
+        return _batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, era)[0]
 
-@operator("aten::native_batch_norm")
-def native_batch_norm(
-    input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: bool,  # noqa: A002
-    momentum: float, eps: float,
-) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    """With the statistics used."""
-    found, center, inverse = _batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
-    nothing = Tensor(np.zeros(0, input.array.dtype))
-    return (found, center, inverse) if training else (found, nothing, nothing)
-
-
-@operator("aten::instance_norm")
-def instance_norm(
-    input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, use_input_stats: bool,  # noqa: A002
-    momentum: float, eps: float, cudnn_enabled: bool = False,
-) -> Tensor:  # fmt: skip
-    """Every channel of every sample by itself."""
-    del cudnn_enabled
-    x = input.array
-    if not use_input_stats:
-        return _batch_norm(input, weight, bias, running_mean, running_var, False, momentum, eps)[0]
-    dims = tuple(range(2, x.ndim))
-    wide = x.astype(FLOAT64)
-    center = mean_of(wide, axis=dims, keepdims=True)
-    spread = mean_of((wide - center) ** 2, axis=dims, keepdims=True)
-    count = math.prod(x.shape[2:])
-    if running_mean is not None:
-        running_mean.array[...] = cast(
-            (1 - momentum) * running_mean.array.astype(FLOAT64) + momentum * mean_of(center.reshape(x.shape[:2]), axis=0),
-            running_mean.array.dtype,
+    def native_batch_norm(
+        input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: bool,  # noqa: A002
+        momentum: float, eps: float,
+    ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+        """With the statistics used."""
+        found, center, inverse = _batch_norm(
+            input, weight, bias, running_mean, running_var, training, momentum, eps, era._replace(asks=False)
         )
-    if running_var is not None:
-        unbiased = mean_of(spread.reshape(x.shape[:2]), axis=0) * np.divide(count, count - 1)
-        running_var.array[...] = cast(
-            (1 - momentum) * running_var.array.astype(FLOAT64) + momentum * unbiased, running_var.array.dtype
+        nothing = Tensor(np.zeros(0, input.array.dtype))
+        return (found, center, inverse) if training else (found, nothing, nothing)
+
+    def native_batch_norm_legit(
+        input: Tensor,  # noqa: A002
+        weight: Tensor | None,
+        bias: Tensor | None,
+        *rest: Any,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """As ``native_batch_norm``, with and without running statistics."""
+        return native_batch_norm(input, weight, bias, *(rest if len(rest) == 5 else (None, None, *rest)))
+
+    def instance_norm(
+        input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, use_input_stats: bool,  # noqa: A002
+        momentum: float, eps: float, cudnn_enabled: bool = False,
+    ) -> Tensor:  # fmt: skip
+        """Every channel of every sample by itself, as a channel of a batch of one."""
+        del cudnn_enabled
+        x = input.array
+        if not use_input_stats:
+            return _batch_norm(input, weight, bias, running_mean, running_var, False, momentum, eps, era)[0]
+        samples = x.shape[0]
+
+        def repeated(one: Tensor | None) -> Tensor | None:
+            return None if one is None else Tensor(np.concatenate([one.array] * samples) if samples else one.array[:0])
+
+        mean, var = repeated(running_mean), repeated(running_var)
+        found = _batch_norm(
+            Tensor(np.ascontiguousarray(x).reshape(1, samples * x.shape[1], *x.shape[2:])), repeated(weight), repeated(bias), mean, var, True,
+            momentum, eps, era,
+        )[0]  # fmt: skip
+        for running, one in ((running_mean, mean), (running_var, var)):
+            if running is not None and one is not None:
+                known = mean_of(one.array.reshape(samples, -1).astype(FLOAT64), axis=0)
+                running.array[...] = cast(known, running.array.dtype)
+        return Tensor(found.array.reshape(x.shape))
+
+    operator("aten::batch_norm", since=since)(batch_norm)
+    if since != ASKS_NOTHING:
+        operator("aten::native_batch_norm", since=since)(native_batch_norm)
+        operator("aten::instance_norm", since=since)(instance_norm)
+    if since == max(ERAS, key=Release):
+        operator("aten::_native_batch_norm_legit", since=since)(native_batch_norm_legit)
+    return native_batch_norm
+
+
+for _since, _era in ERAS.items():
+    native_batch_norm = _batch_norms(_since, _era)
+
+
+def _of_channels(input: Tensor, size: int, weight: Tensor | None, bias: Tensor | None, eps: float) -> Tensor:  # noqa: A002
+    """Rows of so many elements, normalized as channels of a batch up to 1.8."""
+    rows = Tensor(np.ascontiguousarray(input.array).reshape(1, -1, size))
+    found = _batch_norm(rows, None, None, None, None, True, 0.0, eps, ERAS["1.0.0"])[0].array.reshape(input.array.shape)
+    for one, joined in ((weight, np.multiply), (bias, np.add)):
+        if one is not None:
+            found = joined(found, one.array)
+    return Tensor(found.astype(input.array.dtype))
+
+
+def _overflowed(x: Array, dims: tuple[int, ...], center: Array, inverse: Array, how: Roundings | None) -> tuple[Array, Array]:
+    """Means of rows and one over their deviations, where sums of float32 overflow those of releases; all others as they are given.
+
+    Up to 1.9 (``how`` is None) the variance is the mean of squares less the square of the mean, later :func:`moments_of` has it.
+    """
+    if how is None:
+        count = np.float32(math.prod(x.shape[at] for at in dims))
+        single = x.astype(FLOAT32)
+        mean, squares = (
+            np.asarray(one.astype(FLOAT64).sum(axis=dims, keepdims=True)).astype(FLOAT32) / count
+            for one in (single, single * single)
         )
-    value = (wide - center) / np.sqrt(spread + eps) * _shaped(weight, x.ndim, 1.0) + _shaped(bias, x.ndim, 0.0)
-    return Tensor(value.astype(x.dtype))
+        variance = squares - mean * mean
+    else:
+        rows = x.astype(FLOAT32).reshape(-1, math.prod(x.shape[at] for at in dims))
+        if not 0 < rows.shape[1] <= LONGEST:
+            return center, inverse
+        lanes = 2 * LANES if x.dtype in HALVES else LANES  # a vector of 16 bits is made of two
+        mean, variance = (one.reshape(center.shape) for one in moments_of(rows, how, lanes))
+    lost = ~(np.isfinite(mean) & np.isfinite(variance))
+    inverse = inverse.copy()
+    inverse[lost] = 1 / np.sqrt(variance[lost])
+    return np.where(lost, mean, center), inverse
 
 
 def _layer_norm(
@@ -185,7 +274,9 @@ def _layer_norm(
     wide = x.astype(FLOAT64)
     center = mean_of(wide, axis=dims, keepdims=True)
     inverse = 1 / np.sqrt(mean_of((wide - center) ** 2, axis=dims, keepdims=True) + eps)
-    value = (wide - center) * inverse
+    if x.size and x.dtype != FLOAT64:
+        center, inverse = _overflowed(x, dims, center, inverse, how)
+    value = (wide - center) * inverse + 0.0  # whose zeros are positive
     if weight is not None:
         value = value * weight.array.astype(FLOAT64)
     if bias is not None:
@@ -202,10 +293,11 @@ def layer_norm_1_0(
     eps: float = 1e-05,
     cudnn_enable: bool = True,
 ) -> Tensor:
-    """Up to 1.1 there is no norm of no rows."""
+    """Up to 1.1 there is no norm of no rows, and rows are channels of a batch, whose squares alone overflow."""
     if 0 in input.array.shape[: input.array.ndim - len(normalized_shape)]:
         raise fail("cannot reshape tensor of 0 elements into shape [1, 0, -1]")
-    return layer_norm(input, normalized_shape, weight, bias, eps, cudnn_enable)
+    found = layer_norm(input, normalized_shape, weight, bias, eps, cudnn_enable)
+    return found if not input.array.size else _of_channels(input, math.prod(normalized_shape), weight, bias, eps)
 
 
 @operator("aten::layer_norm", since="1.2.0")
@@ -293,7 +385,7 @@ for _since, _how in ROUNDINGS.items():
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:  # noqa: A002
     """By the root of the mean square over the last dimensions."""
     x = input.array
-    wide = x.astype(FLOAT64)
+    wide: Array = x.astype(FLOAT64 if x.dtype == FLOAT64 else FLOAT32)
     if not len(normalized_shape):
         raise fail(
             "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape = []"
@@ -307,21 +399,28 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
         )
     dims = tuple(range(x.ndim - len(normalized_shape), x.ndim))
     smallest = float(np.finfo(x.dtype if x.dtype.itemsize > 2 else np.float32).eps) if eps is None else eps
-    value = wide / np.sqrt(mean_of(wide * wide, axis=dims, keepdims=True) + smallest)
-    return Tensor((value if weight is None else value * weight.array.astype(FLOAT64)).astype(x.dtype))
+    count: Array = np.asarray(math.prod(x.shape[at] for at in dims), wide.dtype)
+    squares: Array = np.asarray((wide * wide).astype(FLOAT64).sum(axis=dims, keepdims=True)).astype(wide.dtype) / count
+    value: Array = wide * (1 / np.sqrt(squares + wide.dtype.type(smallest)))
+    return Tensor((value if weight is None else value * weight.array.astype(wide.dtype)).astype(x.dtype))
 
 
-@operator("aten::group_norm")
-def group_norm(
+def _group_norm(
     input: Tensor,  # noqa: A002
     num_groups: int,
-    weight: Tensor | None = None,
-    bias: Tensor | None = None,
-    eps: float = 1e-05,
-    cudnn_enabled: bool = True,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    eps: float,
+    how: Roundings | None,
+    *,
+    batches: bool,
 ) -> Tensor:
-    """Over groups of channels."""
-    del cudnn_enabled
+    """Over groups of channels.
+
+    Parameters:
+        how: the order in which sums are taken, from 1.10 on.
+        batches: whether groups are channels of a batch, as up to 1.5.
+    """
     x = input.array
     if x.ndim < 2:
         raise fail(f"Expected at least 2 dimensions for input tensor but received {x.ndim}")
@@ -344,11 +443,47 @@ def group_norm(
         raise not_implemented("GroupNormKernelImpl", x.dtype)
     if not x.size:
         return Tensor(x.copy())
-    parts = x.astype(FLOAT64).reshape(batch, num_groups, channels // num_groups * math.prod(x.shape[2:]))
-    center = mean_of(parts, axis=2, keepdims=True)
-    inverse = 1 / np.sqrt(mean_of((parts - center) ** 2, axis=2, keepdims=True) + eps)
-    value = ((parts - center) * inverse).reshape(x.shape) * _shaped(weight, x.ndim, 1.0) + _shaped(bias, x.ndim, 0.0)
-    return Tensor(value.astype(x.dtype))
+    parts = x.reshape(batch, num_groups, channels // num_groups * math.prod(x.shape[2:]))
+    factor, shift = (
+        np.asarray(other) if one is None else _for_channels(one.array.astype(FLOAT64), x)
+        for one, other in ((weight, 1.0), (bias, 0.0))
+    )
+    if batches:
+        found = _of_channels(Tensor(parts), parts.shape[2], None, None, eps).array.astype(FLOAT64)
+        return Tensor((found.reshape(x.shape) * factor + shift).astype(x.dtype))
+    wide = parts.astype(FLOAT64)
+    center = mean_of(wide, axis=2, keepdims=True)
+    inverse = 1 / np.sqrt(mean_of((wide - center) ** 2, axis=2, keepdims=True) + eps)
+    if x.dtype != FLOAT64:
+        center, inverse = _overflowed(parts, (2,), center, inverse, how)
+    return Tensor((((wide - center) * inverse).reshape(x.shape) * factor + shift).astype(x.dtype))
+
+
+def _group_norms(since: str, how: Roundings | None, *, batches: bool) -> Callable[..., Tensor]:
+    """From a release on; ``group_norm`` is given back."""
+
+    def group_norm(
+        input: Tensor,  # noqa: A002
+        num_groups: int,
+        weight: Tensor | None = None,
+        bias: Tensor | None = None,
+        eps: float = 1e-05,
+        cudnn_enabled: bool = True,
+    ) -> Tensor:
+        """Over groups of channels."""
+        del cudnn_enabled
+        return _group_norm(input, num_groups, weight, bias, eps, how, batches=batches)
+
+    operator("aten::group_norm", since=since)(group_norm)
+    return group_norm
+
+
+_group_norms("1.0.0", None, batches=True)
+_group_norms("1.6.0", None, batches=False)
+for _since, _how in (
+    (one, ROUNDINGS[one]) for one in ("1.10.0", "2.10.0")
+):  # those between differ in roundings, which are not followed here
+    group_norm = _group_norms(_since, _how, batches=False)
 
 
 @operator("aten::local_response_norm")
@@ -357,6 +492,6 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 0.0001, beta: f
     x = input.array
     sized(x.shape[0], x.shape[1] + size, *x.shape[2:])
     looped(size, x.size)
-    squares = np.pad(x.astype(FLOAT64) ** 2, [(0, 0), (size // 2, (size - 1) // 2), *[(0, 0)] * (x.ndim - 2)])
+    squares = np.pad(x**2, [(0, 0), (size // 2, (size - 1) // 2), *[(0, 0)] * (x.ndim - 2)])
     sums = sum(squares[:, at : at + x.shape[1]] for at in range(size))
     return Tensor((x / (k + alpha / size * sums) ** beta).astype(x.dtype))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from torch_compat.runtime.operators._common import (
     BOOL,
     FLOAT32,
     FLOAT64,
+    HALVES,
     Array,
     Scalar,
     any_dtype,
@@ -27,47 +28,89 @@ from torch_compat.runtime.operators._common import (
 from torch_compat.runtime.operators.reductions import Dims, once
 from torch_compat.runtime.tensor import Tensor
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
-def norm_of(array: Array, p: float, dims: tuple[int, ...], *, keepdims: bool, alone: bool) -> Array:
-    """The p-norm of vectors, in double precision.
+
+def norm_of(
+    array: Array, p: float, dims: tuple[int, ...], *, keepdims: bool, alone: bool, own: bool = False, exact: bool = False
+) -> Array:
+    """The p-norm of vectors. Powers and their sum are those of single precision, so that they overflow and underflow as in torch.
 
     Parameters:
         alone: whether the norm of one element is its absolute value, as from 2.4 on; else its power, which may overflow, and the root of that.
+        own: whether elements of 16 bits are raised and summed in their own dtype, as up to 2.0 (bfloat16: up to 1.11).
+        exact: whether squares are summed in double precision, as in 1.0 where no dimension is named.
     """
-    size = np.abs(array.astype(np.complex128) if array.dtype.kind == "c" else array.astype(FLOAT64))
+    real = _real_type(array.dtype)
+    kind = FLOAT64 if exact or real == FLOAT64 else FLOAT32
+    size = np.abs(array) if array.dtype.kind == "c" else np.abs(array.astype(kind))
     if p == math.inf:
         return np.asarray(size.max(axis=dims, keepdims=keepdims))
     if p == -math.inf:
         return np.asarray(size.min(axis=dims, keepdims=keepdims))
     if p == 0:
         return np.asarray((size != 0).sum(axis=dims, keepdims=keepdims).astype(FLOAT64))
-    if p == 1:
-        return np.asarray(size.sum(axis=dims, keepdims=keepdims))
     if alone and all(size.shape[one] == 1 for one in dims):
         return np.asarray(size.sum(axis=dims, keepdims=keepdims))
-    total = np.asarray((size * size if p == 2 else size**p).sum(axis=dims, keepdims=keepdims))
-    if _real_type(array.dtype) != FLOAT64:  # what single precision cannot hold, torch has lost
-        single = total.astype(FLOAT32)
-        total = np.where(np.isfinite(single) & (single != 0), total, single)
-    return np.asarray(np.sqrt(total) if p == 2 else total ** (1 / p))
+    powers = size if p == 1 else size * size if p == 2 else size ** kind.type(p)
+    if own and real in HALVES:
+        total = _added_in_turn(powers.astype(real), dims, keepdims=keepdims).astype(FLOAT64)
+    else:
+        total = np.asarray(powers.astype(FLOAT64).sum(axis=dims, keepdims=keepdims)).astype(kind).astype(FLOAT64)
+    return np.asarray(total if p == 1 else np.sqrt(total) if p == 2 else total ** (1 / p))
+
+
+def _added_in_turn(array: Array, dims: tuple[int, ...], *, keepdims: bool) -> Array:
+    """The sum over dimensions, one element after the other, each sum rounded to the dtype."""
+    kept = [at for at in range(array.ndim) if at not in dims]
+    rows = array.transpose([*kept, *dims]).reshape(*(array.shape[at] for at in kept), -1)
+    total = np.add.accumulate(rows, axis=-1)[..., -1] if rows.shape[-1] else np.zeros(rows.shape[:-1], array.dtype)
+    return np.expand_dims(total, dims) if keepdims else np.asarray(total)
 
 
 def _real_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return FLOAT32 if dtype == np.complex64 else FLOAT64 if dtype.kind == "c" else dtype
 
 
+class _Era(NamedTuple):
+    """How releases compute norms from one of them on.
+
+    Attributes:
+        alone: whether the norm of one element is its absolute value.
+        refuses: whether the greatest and the least of nothing are refused; else they are 0.
+        own: dtypes of 16 bits whose elements are raised to powers and summed in that dtype.
+    """
+
+    alone: bool = False
+    refuses: bool = True
+    own: tuple[Any, ...] = ()
+
+
+FIRST = _Era(refuses=False, own=HALVES)
+ERAS = {
+    "1.8.0": FIRST, "1.12.0": FIRST._replace(own=HALVES[:1]), "2.0.0": _Era(own=HALVES[:1]), "2.1.0": _Era(), "2.4.0": _Era(alone=True),
+}  # fmt: skip
+
+
 @functional("norm")
 def norm_1_0(self: Tensor, p: Scalar | None = 2, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """1.0 sums squares in double precision where no dimension is named, or where there is none."""
+    power = 2 if p is None else p
+    return _norm(self, power, dim, keepdim, dtype, FIRST, exact=(dim is None or not self.array.ndim) and float(power.real) == 2)
+
+
+@functional("norm", since="1.1.0")
+def norm_1_1(self: Tensor, p: Scalar | None = 2, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Up to 1.6 a dimension may stand twice, and up to 1.7 the greatest of nothing but zeros is the least normal number.
 
     1.6 squares complex numbers as they are, and takes a root of the sum.
     """
     dims, array = once(dim, self.array.ndim), cast(self.array, any_dtype(dtype, self.array.dtype))
     if array.dtype.kind == "c" and (p is None or float(p.real) == 2):
-        wide = array.astype(np.complex128)
-        total = (wide * wide).sum(axis=axes(dims, array.ndim), keepdims=keepdim)
+        total = (array * array).astype(np.complex128).sum(axis=axes(dims, array.ndim), keepdims=keepdim)
         return Tensor(np.asarray(np.sqrt(total)).astype(array.dtype))
-    return _of_own_type(norm_1_8(self, p, dims, keepdim, dtype=dtype), array.dtype, p, some=bool(array.size))
+    return _of_own_type(_norm(self, p, dims, keepdim, dtype, FIRST), array.dtype, p, some=bool(array.size))
 
 
 def _of_own_type(found: Tensor, dtype: np.dtype[Any], p: Scalar | None, *, some: bool) -> Tensor:
@@ -88,43 +131,104 @@ def norm_1_7(self: Tensor, p: Scalar | None = 2, dim: Dims = None, keepdim: bool
     kind = any_dtype(dtype, self.array.dtype)
     if kind.kind == "c" and (p is None or float(p.real) == 2):
         raise fail("norm with p=2 not supported for complex tensors")
-    return _of_own_type(norm_1_8(self, p, dim, keepdim, dtype=dtype), kind, p, some=bool(self.array.size))
+    return _of_own_type(_norm(self, p, dim, keepdim, dtype, FIRST), kind, p, some=bool(self.array.size))
 
 
-@functional("norm", since="1.8.0")
-def norm_1_8(self: Tensor, p: Scalar | None = 2, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """Up to 1.13 the greatest and the least of nothing are 0."""
-    return _norm(self, p, dim, keepdim, dtype, alone=False, refuses=False)
-
-
-@functional("norm", since="2.0.0")
-def norm_2_0(self: Tensor, p: Scalar | None = 2, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """Up to 2.3 one element is raised to a power as any others."""
-    return _norm(self, p, dim, keepdim, dtype, alone=False)
-
-
-@functional("norm", since="2.4.0")
-def norm(self: Tensor, p: Scalar | None = 2, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """Of vectors, over all dimensions unless told otherwise."""
-    return _norm(self, p, dim, keepdim, dtype, alone=True)
-
-
-def _norm(self: Tensor, p: Scalar | None, dim: Dims, keepdim: bool, dtype: Any, *, alone: bool, refuses: bool = True) -> Tensor:
+def _norm(self: Tensor, p: Scalar | None, dim: Dims, keepdim: bool, dtype: Any, era: _Era, *, exact: bool = False) -> Tensor:
     array = cast(self.array, any_dtype(dtype, self.array.dtype))
     if array.dtype.kind in "iub":
         raise fail(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {words(array.dtype)}")
     power, dims = 2.0 if p is None else float(p.real), axes(dim, array.ndim)
     if (power < 0 or power == math.inf) and not all(array.shape[one] for one in dims):
-        if refuses:
+        if era.refuses:
             raise fail(
                 f"linalg.vector_norm cannot compute the {power:g} norm on an empty tensor because the operation does not have an identity"
             )
         return Tensor(np.zeros_like(array.sum(axis=dims, keepdims=keepdim), _real_type(array.dtype)))
-    return Tensor(norm_of(array, power, dims, keepdims=keepdim, alone=alone).astype(_real_type(array.dtype)))
+    named = not array.ndim and dim is not None and dim != []  # of a tensor without dimensions, which is no row of one element
+    found = norm_of(array, power, dims, keepdims=keepdim, alone=era.alone and not named, own=array.dtype in era.own, exact=exact)
+    return Tensor(found.astype(_real_type(array.dtype)))
+
+
+@functional("frobenius_norm")
+def frobenius_norm_1_0(self: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
+    """1.0 computes the norm of one dimension, or of all that are not named, as :func:`norm_1_0`."""
+    if dim is None or isinstance(dim, int) or len(dim) == 1:
+        return norm_1_0(self, 2, dim, keepdim)
+    return frobenius_norm_1_7(self, once(dim, self.array.ndim), keepdim)
+
+
+@functional("frobenius_norm", since="1.1.0")
+def frobenius_norm_1_1(self: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
+    """Up to 1.6 a dimension may stand twice, and of complex numbers only lists of other than one dimension have real norms."""
+    if self.array.dtype.kind == "c" and (dim is None or isinstance(dim, int) or len(dim) == 1):
+        return norm_1_1(self, 2, dim, keepdim)
+    return frobenius_norm_1_7(self, once(dim, self.array.ndim), keepdim)
+
+
+@functional("frobenius_norm", since="1.7.0")
+def frobenius_norm_1_7(self: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
+    """The 2-norm, up to 1.7 of complex numbers, too."""
+    return _norm(self, 2, dim, keepdim, None, FIRST)
+
+
+@functional("dist", out=False)
+def dist_1_0(self: Tensor, other: Tensor, p: Scalar = 2) -> Tensor:
+    """Up to 1.4 the greatest of nothing but zeros is 0."""
+    return _norm(_gap(self, other), p, None, False, None, FIRST)
+
+
+@functional("dist", out=False, since="1.5.0")
+def dist_1_5(self: Tensor, other: Tensor, p: Scalar = 2) -> Tensor:
+    """Up to 1.7 as :func:`norm_1_7`."""
+    found = dist_1_0(self, other, p)
+    kind = common(self, other)[0].dtype
+    if kind.kind == "c" and float(p.real) == 2:
+        raise fail("norm with p=2 not supported for complex tensors")
+    return _of_own_type(found, kind, p, some=bool(self.array.size and other.array.size))
+
+
+NORMS: dict[str, Callable[..., Tensor]] = {"1.0.0": norm_1_0, "1.1.0": norm_1_1}
+"""``norm`` of real numbers, by the first release that computes so."""
+
+
+def _norms(since: str, era: _Era) -> None:
+    """From a release on."""
+
+    def norm(self: Tensor, p: Scalar | None = 2, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+        """Of vectors, over all dimensions unless told otherwise."""
+        return _norm(self, p, dim, keepdim, dtype, era)
+
+    def linalg_vector_norm(
+        self: Tensor,
+        ord: Scalar = 2,  # noqa: A002
+        dim: Dims = None,
+        keepdim: bool = False,
+        *,
+        dtype: Any = None,
+    ) -> Tensor:
+        """As ``norm``."""
+        return _norm(self, ord, dim, keepdim, dtype, era)
+
+    def frobenius_norm(self: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
+        """The 2-norm."""
+        return _norm(self, 2, dim, keepdim, None, era)
+
+    def dist(self: Tensor, other: Tensor, p: Scalar = 2) -> Tensor:
+        """The norm of the difference."""
+        return _norm(_gap(self, other), p, None, False, None, era)
+
+    NORMS[since] = norm
+    functional("norm", since=since)(norm)
+    functional("dist", out=False, since=since)(dist)
+    if since != "1.8.0":  # as before
+        functional("linalg_vector_norm", since=since)(linalg_vector_norm)
+    if since not in {"1.8.0", "2.0.0"}:
+        functional("frobenius_norm", since=since)(frobenius_norm)
 
 
 @functional("linalg_vector_norm")
-def linalg_vector_norm_1_0(
+def linalg_vector_norm_1_9(
     self: Tensor,
     ord: Scalar = 2,  # noqa: A002
     dim: Dims = None,
@@ -132,62 +236,12 @@ def linalg_vector_norm_1_0(
     *,
     dtype: Any = None,
 ) -> Tensor:
-    """As :func:`norm_2_0`."""
-    return norm_2_0(self, ord, dim, keepdim, dtype=dtype)
+    """Up to 1.11 elements of 16 bits are raised to powers and summed in their dtype."""
+    return _norm(self, ord, dim, keepdim, dtype, FIRST._replace(refuses=True))
 
 
-@functional("linalg_vector_norm", since="2.4.0")
-def linalg_vector_norm(self: Tensor, ord: Scalar = 2, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:  # noqa: A002
-    """As :func:`norm`."""
-    return norm(self, ord, dim, keepdim, dtype=dtype)
-
-
-@functional("frobenius_norm")
-def frobenius_norm_1_0(self: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """Up to 1.6 a dimension may stand twice, and of complex numbers only lists of other than one dimension have real norms."""
-    if self.array.dtype.kind == "c" and (dim is None or isinstance(dim, int) or len(dim) == 1):
-        return norm_1_0(self, 2, dim, keepdim)
-    return frobenius_norm_1_7(self, once(dim, self.array.ndim), keepdim)
-
-
-@functional("frobenius_norm", since="1.7.0")
-def frobenius_norm_1_7(self: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """As :func:`norm_1_8`."""
-    return norm_1_8(self, 2, dim, keepdim)
-
-
-@functional("frobenius_norm", since="2.4.0")
-def frobenius_norm(self: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """The 2-norm."""
-    return norm(self, 2, dim, keepdim)
-
-
-@functional("dist", out=False)
-def dist_1_0(self: Tensor, other: Tensor, p: Scalar = 2) -> Tensor:
-    """Up to 1.7 as :func:`norm_1_7`."""
-    found = dist_1_8(self, other, p)
-    kind = common(self, other)[0].dtype
-    if kind.kind == "c" and float(p.real) == 2:
-        raise fail("norm with p=2 not supported for complex tensors")
-    return _of_own_type(found, kind, p, some=bool(self.array.size and other.array.size))
-
-
-@functional("dist", out=False, since="1.8.0")
-def dist_1_8(self: Tensor, other: Tensor, p: Scalar = 2) -> Tensor:
-    """As :func:`norm_1_8`."""
-    return norm_1_8(_gap(self, other), p)
-
-
-@functional("dist", out=False, since="2.0.0")
-def dist_2_0(self: Tensor, other: Tensor, p: Scalar = 2) -> Tensor:
-    """As :func:`norm_2_0`."""
-    return norm_2_0(_gap(self, other), p)
-
-
-@functional("dist", out=False, since="2.4.0")
-def dist(self: Tensor, other: Tensor, p: Scalar = 2) -> Tensor:
-    """The norm of the difference."""
-    return norm(_gap(self, other), p)
+for _since, _era in ERAS.items():
+    _norms(_since, _era)
 
 
 def _gap(self: Tensor, other: Tensor) -> Tensor:

@@ -26,6 +26,7 @@ from torch_compat.runtime.operators._common import (
     into,
     not_implemented,
     scalar_as,
+    wide,
     words,
     write,
 )
@@ -195,8 +196,8 @@ def _rsqrt(array: Array) -> Array:
 
 
 def _sinc(array: Array) -> Array:
-    x = array.astype(FLOAT64) if array.dtype.kind != "c" else array
-    product = np.pi * x
+    x = wide(array)
+    product = x.dtype.type(np.pi) * x  # rounded, of which the sine is taken
     return np.where(x == 0, 1.0, np.sin(product) / np.where(product == 0, 1, product)).astype(array.dtype)
 
 
@@ -239,6 +240,21 @@ for _names, _function in {
     ("rad2deg",): lambda x: (x.astype(FLOAT64) * (180 / np.pi)).astype(x.dtype), ("i0", "special_i0"): through_double(np.i0),
 }.items():  # fmt: skip
     single(_names, _function)
+
+
+def _log1p_2_0(self: Tensor) -> Tensor:
+    """Up to 2.6 that of the greatest numbers is infinite."""
+    x = floating(self.array)
+    value = np.asarray(through_double(np.log1p)(x))
+    if x.dtype.kind == "c":
+        return Tensor(value)
+    return Tensor(np.where(x > (1e307 if x.dtype == FLOAT64 else 1e38), np.asarray(np.inf, x.dtype), value).astype(x.dtype))
+
+
+functional("log1p", "special_log1p", inplace=True, since="2.0.0")(_log1p_2_0)
+functional("log1p", "special_log1p", inplace=True, since="2.7.0")(
+    lambda self: Tensor(np.asarray(through_double(np.log1p)(floating(self.array))))
+)
 
 single(("digamma", "special_digamma", "special_psi"), digamma_of, elementwise(_digamma_1_0))
 functional("erf", "special_erf", inplace=True, since="2.0.0")(lambda self: Tensor(np.asarray(erf_2_0(floating(self.array)))))

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from torch_compat.runtime.operators._common import FLOAT64, INT64, Array, fail, not_implemented, sizes
+from torch_compat.runtime.operators._common import FLOAT32, FLOAT64, INT64, Array, fail, not_implemented, sizes
 from torch_compat.runtime.operators._products import looped, sized
 from torch_compat.runtime.operators.convolution import windows
 from torch_compat.runtime.registry import operator
@@ -172,6 +172,8 @@ def _avg_pool(
     padded = np.pad(full if whole else full.astype(FLOAT64), pads)
     seen = windows(padded, k, s, (1,) * n, out)
     total = seen.sum(axis=tuple(range(-n, 0)))
+    if not whole and full.dtype != FLOAT64:  # the sum may overflow
+        total = total.astype(FLOAT32).astype(FLOAT64)
     inner = _table(counts_in)
     divisor = (
         np.full(out, divisor_override) if divisor_override is not None else (_table(counts_all) if count_include_pad else inner)
@@ -251,7 +253,8 @@ def _adaptive_avg(self: Tensor, output_size: Any, n: int) -> Tensor:
     wide = full.astype(FLOAT64)
     for place in _places(*(range(len(one)) for one in pieces)):
         part = wide[(slice(None), slice(None), *(one[at] for one, at in zip(pieces, place, strict=True)))]
-        value[(slice(None), slice(None), *place)] = part.mean(axis=tuple(range(2, 2 + n))).astype(full.dtype)
+        total = part.sum(axis=tuple(range(2, 2 + n))).astype(FLOAT64 if full.dtype == FLOAT64 else FLOAT32)  # which may overflow
+        value[(slice(None), slice(None), *place)] = (total / np.float64(math.prod(part.shape[2:]))).astype(full.dtype)
     return Tensor(value[0] if alone else value)
 
 

@@ -32,7 +32,7 @@ from torch_compat.runtime.operators._common import (
     words,
 )
 from torch_compat.runtime.operators._products import looped
-from torch_compat.runtime.operators._sums import ordered_sum
+from torch_compat.runtime.operators._sums import ordered_product, ordered_sum
 from torch_compat.runtime.operators.comparison import larger, old_larger, old_smaller, smaller
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
@@ -129,9 +129,9 @@ def mean(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = 
     ordered = ordered_sum(array, found, keepdims=keepdim)
     if ordered is not None:
         return Tensor(ordered / np.asarray(count, array.dtype))
-    exact = array.astype(FLOAT64) if array.dtype.kind != "c" else array.astype(np.complex128)
-    total = np.asarray(exact.sum(axis=found, keepdims=keepdim))
-    return Tensor((total / np.asarray(float(count))).astype(array.dtype))
+    total = wide(exact_sum(wide(array), found, keepdims=keepdim))  # which may overflow
+    exact = total.astype(np.complex128 if total.dtype.kind == "c" else FLOAT64)
+    return Tensor((exact / np.asarray(float(count))).astype(array.dtype))
 
 
 @functional("mean", out_type=True, since="1.10.0")
@@ -153,8 +153,8 @@ def nanmean(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any
     array = cast(self.array, any_dtype(dtype, self.array.dtype))
     found = axes(dim, array.ndim)
     there = ~np.isnan(array)
-    total = np.where(there, array, 0).astype(FLOAT64).sum(axis=found, keepdims=keepdim)
-    return Tensor(np.asarray(total / there.sum(axis=found, keepdims=keepdim)).astype(array.dtype))
+    total = exact_sum(np.where(there, array, np.zeros((), array.dtype)), found, keepdims=keepdim)
+    return Tensor(np.asarray(total.astype(FLOAT64) / there.sum(axis=found, keepdims=keepdim)).astype(array.dtype))
 
 
 @functional("prod", out_type=True)
@@ -162,8 +162,9 @@ def prod(self: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: 
     """Integers and bools multiply to int64."""
     array = cast(self.array, sum_type(self.array, dtype))
     found = axes(dim, array.ndim)
-    exact = array.astype(FLOAT64) if array.dtype == FLOAT32 or array.dtype in HALVES else array
-    return Tensor(np.asarray(exact.prod(axis=found, keepdims=keepdim, dtype=exact.dtype)).astype(array.dtype))
+    if array.dtype == FLOAT32 or array.dtype in HALVES:
+        return Tensor(ordered_product(array, found, keepdims=keepdim))
+    return Tensor(np.asarray(array.prod(axis=found, keepdims=keepdim, dtype=array.dtype)).astype(array.dtype))
 
 
 # ------------------------------------------------------------------------------------------------------------- extremes

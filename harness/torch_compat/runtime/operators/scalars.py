@@ -81,6 +81,18 @@ def _complex_product(a: Any, b: Any) -> complex:
 
 
 @operator("aten::div", of="scalar")
+def div_1_0(a: Any, b: Any, *, rounding_mode: str | None = None) -> Any:
+    """Up to 1.13, complex numbers are divided by the square of the divisor, which may be zero or infinite."""
+    if rounding_mode is None and complex in {a.__class__, b.__class__}:
+        a, b = complex(a), complex(b)
+        square = b.real * b.real + b.imag * b.imag
+        if not square or not math.isfinite(square):
+            real, imag = a.real * b.real + a.imag * b.imag, a.imag * b.real - a.real * b.imag
+            return complex(div(real, square), div(imag, square))
+    return div(a, b, rounding_mode=rounding_mode)
+
+
+@operator("aten::div", of="scalar", since="2.0.0")
 def div(a: Any, b: Any, *, rounding_mode: str | None = None) -> Any:
     """True division, of integers, too."""
     if rounding_mode is not None:

@@ -7,22 +7,32 @@ from typing import Any
 
 import numpy as np
 
-from torch_compat.runtime.operators._common import FLOAT64, Array, Scalar, axes, fail, functional, into, words
+from torch_compat.runtime.operators._common import FLOAT32, FLOAT64, Array, Scalar, axes, fail, functional, into, words
 from torch_compat.runtime.operators.reductions import once
 from torch_compat.runtime.tensor import Tensor
 
 
-def spread(array: Array, dims: tuple[int, ...], correction: float, *, keepdims: bool) -> tuple[Array, Array]:
-    """Variance and mean, in double precision; not rounded to the tensor's type yet."""
+def spread(array: Array, dims: tuple[int, ...], correction: float, *, keepdims: bool, whole: bool = False) -> tuple[Array, Array]:
+    """Variance and mean, in double precision, of complex64 with squares of single precision; not rounded to the tensor's type yet.
+
+    Parameters:
+        whole: whether the mean of all elements is rounded to their dtype first, in which their sum may overflow.
+    """
     if array.dtype.kind in "iub":
         raise fail("std and var only support floating point and complex dtypes")
     exact = array.astype(np.complex128 if array.dtype.kind == "c" else FLOAT64)
-    count = math.prod(array.shape[one] for one in dims)
-    center = exact.sum(axis=dims, keepdims=True) / np.asarray(float(count))
-    gap, rest = exact - center, np.asarray(max(count - correction, 0.0))
+    count = np.asarray(float(math.prod(array.shape[one] for one in dims)))
+    total = exact.sum(axis=dims, keepdims=True)
+    if whole:
+        center = (total.astype(array.dtype) / count.astype(array.dtype)).astype(FLOAT64)
+    else:
+        center = np.where(np.isinf(total), (exact / count).sum(axis=dims, keepdims=True), total / count)
+    gap, rest = exact - center, np.asarray(max(float(count) - correction, 0.0))
     # Of complex numbers, both parts have their variance, which is NaN where nothing is divided by nothing.
     parts = [gap.real, gap.imag] if array.dtype.kind == "c" else [gap]
-    value = sum((one * one).sum(axis=dims, keepdims=keepdims) / rest for one in parts)
+    if array.dtype == np.complex64:
+        parts = [one.astype(FLOAT32) for one in parts]
+    value = sum((one * one).astype(FLOAT64).sum(axis=dims, keepdims=keepdims) / rest for one in parts)
     return np.asarray(value), np.asarray(center if keepdims else center.reshape(np.shape(value)))
 
 
@@ -30,15 +40,36 @@ def _spreads(name: str, *, root: bool, with_mean: bool) -> None:
     def call_1_0(
         self: Tensor, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: Scalar | None = None
     ) -> Any:
-        found = call(self, once(dim, self.array.ndim), unbiased, keepdim, correction=correction)
-        return of_own_type(found, self, whole=whole(dim))
+        """Up to 1.5 the sum of all elements of float64 may overflow; the root of an infinite complex variance has no imaginary part that is a number."""
+        return first(
+            self,
+            once(dim, self.array.ndim),
+            unbiased,
+            keepdim,
+            correction=correction,
+            sums=whole(dim) and not with_mean and self.array.dtype == FLOAT64,
+        )
+
+    def call_1_6(
+        self: Tensor, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: Scalar | None = None
+    ) -> Any:
+        return first(self, once(dim, self.array.ndim), unbiased, keepdim, correction=correction, sums=False)
+
+    def first(self: Tensor, dim: Any, unbiased: bool, keepdim: bool, *, correction: Scalar | None, sums: bool) -> Any:
+        found = of_own_type(compute(self, dim, unbiased, keepdim, correction, sums=sums), self, whole=whole(dim))
+        value = (found[0] if with_mean else found).array
+        if root and value.dtype.kind == "c":
+            value[np.isinf(value.real)] = complex(math.inf, math.nan)
+        return found
 
     def call_1_7(
         self: Tensor, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: Scalar | None = None
     ) -> Any:
         if self.array.dtype.kind == "c" and self.array.size and not with_mean and whole(dim):
             raise fail(f"_th_{name} not supported on CPUType for {words(self.array.dtype)}")
-        return of_own_type(call(self, dim, unbiased, keepdim, correction=correction), self, whole=whole(dim))
+        return of_own_type(
+            compute(self, dim, unbiased, keepdim, correction, sums=whole(dim) and not with_mean), self, whole=whole(dim)
+        )
 
     def whole(dim: Any) -> bool:
         """Whether a call is of the overload without dimensions."""
@@ -77,19 +108,30 @@ def _spreads(name: str, *, root: bool, with_mean: bool) -> None:
     def call(
         self: Tensor, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: Scalar | None = None
     ) -> Any:
+        """Of all elements, the mean is rounded first."""
+        dims = axes(None if dim.__class__ is bool else dim, self.array.ndim)
+        single = all(self.array.shape[at] == 1 for at in range(self.array.ndim) if at not in dims)
+        return compute(self, dim, unbiased, keepdim, correction, sums=single and not with_mean)
+
+    def compute(self: Tensor, dim: Any, unbiased: bool, keepdim: bool, correction: Scalar | None, *, sums: bool) -> Any:
+        """With ``sums``, the sum of all elements of float32 or float64 may overflow."""
         if dim.__class__ is bool:  # the overload without dimensions
             dim, unbiased = None, dim
         array = self.array
         amount = float(correction.real) if correction is not None else float(unbiased)
         if not array.size:
             amount = 0.0  # nothing over nothing, whatever is taken off
-        variance, center = spread(array, axes(dim, array.ndim), amount, keepdims=keepdim)
+        variance, center = spread(
+            array, axes(dim, array.ndim), amount, keepdims=keepdim, whole=sums and array.dtype in (FLOAT32, FLOAT64)
+        )
         value = np.sqrt(variance) if root else variance
         real = np.dtype(np.float32) if array.dtype == np.complex64 else (FLOAT64 if array.dtype.kind == "c" else array.dtype)
         first = Tensor(np.asarray(value).astype(real))
         return (first, Tensor(center.astype(array.dtype))) if with_mean else first
 
     functional(name)(call_1_0)
+    if not with_mean:
+        functional(name, since="1.6.0")(call_1_6)
     functional(name, since="1.7.0")(call_1_7)
     functional(name, since="1.9.0")(call if with_mean else call_1_9)
 
