@@ -149,23 +149,11 @@ def _linalg_matrix_rank(self: Tensor, atol: Any, rtol: Any, *, hermitian: bool) 
     return Tensor(np.broadcast_to(_rank(array, low, relative, hermitian=hermitian), batch).copy())
 
 
-@functional("linalg_matrix_rank", exact=True)
-def linalg_matrix_rank_1_8(input: Tensor, tol: Any = None, hermitian: bool = False) -> Tensor:  # noqa: A002
-    """Up to 1.10 one limit, below which nothing counts."""
-    return _linalg_matrix_rank(input, tol, None if tol is None else 0.0, hermitian=hermitian)
-
-
-@functional("linalg_matrix_rank", since="1.9.0")
-def linalg_matrix_rank_1_9(input: Tensor, tol: Any = None, hermitian: bool = False) -> Tensor:  # noqa: A002
-    """Into whatever can hold the number."""
-    return linalg_matrix_rank_1_8(input, tol, hermitian)
-
-
-@functional("linalg_matrix_rank", since="1.11.0")
+@functional("linalg_matrix_rank")
 def linalg_matrix_rank(input: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Tensor:  # noqa: A002
-    """How many singular values are above both limits."""
+    """How many singular values are above both limits; of one limit, which is absolute, up to 1.10."""
     if tol is not None:
-        return linalg_matrix_rank_1_8(input, tol, hermitian)
+        return _linalg_matrix_rank(input, tol, 0.0, hermitian=hermitian)
     return _linalg_matrix_rank(input, atol, rtol, hermitian=hermitian)
 
 
@@ -188,7 +176,7 @@ def matrix_rank(self: Tensor, tol: Any = None, symmetric: bool = False) -> Tenso
     """As :func:`linalg_matrix_rank`, with one limit."""
     if tol.__class__ is bool:  # of the form without a limit
         tol, symmetric = None, tol
-    return linalg_matrix_rank_1_8(self, tol, symmetric)
+    return linalg_matrix_rank(self, tol, symmetric)
 
 
 BY_VALUES = (None, 2, -2)
