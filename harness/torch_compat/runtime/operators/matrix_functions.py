@@ -25,14 +25,14 @@ NEAR = 64
 # ----------------------------------------------------------------------------------------------------------- exponentials
 
 TERMS = 24
-"""Of the series, of a matrix whose norm is at most a half: what is left out is below the roundings of float64."""
+"""Of the series, of a matrix whose norm is at most one: what is left out is below the roundings of float64."""
 
 
 def _exponential(matrices: Array) -> Array:
-    """By the series of what is halved so often that its norm is at most a half, and squared as often."""
+    """By the series of what is halved so often that its norm is at most one, and squared as often."""
     norms = np.abs(matrices).sum(axis=-2).max(axis=-1, initial=0.0)
     with np.errstate(all="ignore"):
-        halved = np.maximum(0, np.ceil(np.log2(norms)) + 1)
+        halved = np.maximum(0, np.ceil(np.log2(norms)))
     halved = np.where(norms > 0, halved, 0).astype(np.int64)
     scaled = matrices / np.exp2(halved.astype(FLOAT64))[..., None, None]
     total = np.zeros_like(scaled) + np.eye(scaled.shape[-1])
