@@ -134,12 +134,12 @@ def _pivoted(A: Tensor, pivot: bool) -> None:  # noqa: N803
 
 @functional("linalg_lu_factor_ex", exact=True)
 def linalg_lu_factor_ex_1_11(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> tuple[Tensor, Tensor, Tensor]:  # noqa: N803
-    """Up to 1.11 pivots are wanted also of nothing."""
+    """Up to 1.12 pivots are wanted also of nothing."""
     _pivoted(A, pivot)
     return linalg_lu_factor_ex(A, pivot=pivot, check_errors=check_errors)
 
 
-@functional("linalg_lu_factor_ex", exact=True, since="1.12.0")
+@functional("linalg_lu_factor_ex", exact=True, since="1.13.0")
 def linalg_lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> tuple[Tensor, Tensor, Tensor]:  # noqa: N803
     """Both factors in one matrix, the pivots, and for each matrix the first that is zero."""
     lu, pivots, info = _factors("torch.linalg.lu_factor_ex", A, pivot)
@@ -150,12 +150,12 @@ def linalg_lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = F
 
 @functional("linalg_lu_factor", exact=True)
 def linalg_lu_factor_1_11(A: Tensor, *, pivot: bool = True) -> tuple[Tensor, Tensor]:  # noqa: N803
-    """Up to 1.11 pivots are wanted also of nothing."""
+    """Up to 1.12 pivots are wanted also of nothing."""
     _pivoted(A, pivot)
     return linalg_lu_factor(A, pivot=pivot)
 
 
-@functional("linalg_lu_factor", exact=True, since="1.12.0")
+@functional("linalg_lu_factor", exact=True, since="1.13.0")
 def linalg_lu_factor(A: Tensor, *, pivot: bool = True) -> tuple[Tensor, Tensor]:  # noqa: N803
     """As :func:`linalg_lu_factor_ex`, of matrices without a pivot that is zero."""
     lu, pivots, info = _factors("torch.linalg.lu_factor", A, pivot)
@@ -172,13 +172,13 @@ def lu_with_info_1_0(self: Tensor, pivot: bool = True, check_errors: bool = True
 
 @operator("aten::_lu_with_info", since="1.4.0")
 def lu_with_info_1_4(self: Tensor, pivot: bool = True, check_errors: bool = True) -> tuple[Tensor, Tensor, Tensor]:
-    """Up to 1.11 pivots are wanted also of nothing."""
+    """Up to 1.12 pivots are wanted also of nothing."""
     if not pivot:
         raise fail("lu without pivoting is not implemented on the CPU")
     return lu_with_info(self, pivot, check_errors)
 
 
-@operator("aten::_lu_with_info", since="1.12.0")
+@operator("aten::_lu_with_info", since="1.13.0")
 def lu_with_info(self: Tensor, pivot: bool = True, check_errors: bool = True) -> tuple[Tensor, Tensor, Tensor]:
     """As :func:`linalg_lu_factor_ex`."""
     return linalg_lu_factor_ex(self, pivot=pivot, check_errors=check_errors)
@@ -334,16 +334,10 @@ def lu_solve_1_1(self: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:  #
         raise Unsupported("the reference reader does not support lu_solve of one right side for a batch", code="value")
     if LU_data.array.ndim < 3 or self.array.shape[:-2] != LU_data.array.shape[:-2]:
         raise fail("b and LU_data should have the same number of batches")
-    return lu_solve_1_3(self, LU_data, LU_pivots)
-
-
-@functional("lu_solve", since="1.3.0")
-def lu_solve_1_3(self: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:  # noqa: N803
-    """Up to 1.12 into any type that can hold the solution."""
     return lu_solve(self, LU_data, LU_pivots)
 
 
-@functional("lu_solve", exact=True, since="1.13.0")
+@functional("lu_solve", since="1.3.0")
 def lu_solve(self: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:  # noqa: N803
     """The solution of systems whose factors are given."""
     return linalg_lu_solve(LU_data, LU_pivots, self)
@@ -396,12 +390,6 @@ def linalg_inv_ex(self: Tensor, *, check_errors: bool = False) -> tuple[Tensor, 
     info = _singular("linalg.inv", self, check=check_errors, what="the inverse")
     found = np.linalg.inv(decomposed(self.array)).astype(self.array.dtype)
     return Tensor(columns(found)), Tensor(info)
-
-
-@functional("linalg_inv_ex", exact=True, since="1.13.0")
-def linalg_inv_ex_1_13(A: Tensor, *, check_errors: bool = False) -> tuple[Tensor, Tensor]:  # noqa: N803
-    """With another name of its argument."""
-    return linalg_inv_ex(A, check_errors=check_errors)
 
 
 @functional("linalg_solve_ex")

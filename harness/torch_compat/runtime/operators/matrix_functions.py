@@ -25,14 +25,14 @@ NEAR = 64
 # ----------------------------------------------------------------------------------------------------------- exponentials
 
 TERMS = 24
-"""Of the series, of a matrix whose norm is at most a half: what is left out is below the roundings of float64."""
+"""Of the series, of a matrix whose norm is at most one: what is left out is below the roundings of float64."""
 
 
 def _exponential(matrices: Array) -> Array:
-    """By the series of what is halved so often that its norm is at most a half, and squared as often."""
+    """By the series of what is halved so often that its norm is at most one, and squared as often."""
     norms = np.abs(matrices).sum(axis=-2).max(axis=-1, initial=0.0)
     with np.errstate(all="ignore"):
-        halved = np.maximum(0, np.ceil(np.log2(norms)) + 1)
+        halved = np.maximum(0, np.ceil(np.log2(norms)))
     halved = np.where(norms > 0, halved, 0).astype(np.int64)
     scaled = matrices / np.exp2(halved.astype(FLOAT64))[..., None, None]
     total = np.zeros_like(scaled) + np.eye(scaled.shape[-1])
@@ -149,23 +149,11 @@ def _linalg_matrix_rank(self: Tensor, atol: Any, rtol: Any, *, hermitian: bool) 
     return Tensor(np.broadcast_to(_rank(array, low, relative, hermitian=hermitian), batch).copy())
 
 
-@functional("linalg_matrix_rank", exact=True)
-def linalg_matrix_rank_1_8(input: Tensor, tol: Any = None, hermitian: bool = False) -> Tensor:  # noqa: A002
-    """Up to 1.10 one limit, below which nothing counts."""
-    return _linalg_matrix_rank(input, tol, None if tol is None else 0.0, hermitian=hermitian)
-
-
-@functional("linalg_matrix_rank", since="1.9.0")
-def linalg_matrix_rank_1_9(input: Tensor, tol: Any = None, hermitian: bool = False) -> Tensor:  # noqa: A002
-    """Into whatever can hold the number."""
-    return linalg_matrix_rank_1_8(input, tol, hermitian)
-
-
-@functional("linalg_matrix_rank", since="1.11.0")
+@functional("linalg_matrix_rank")
 def linalg_matrix_rank(input: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Tensor:  # noqa: A002
-    """How many singular values are above both limits."""
+    """How many singular values are above both limits; of one limit, which is absolute, up to 1.10."""
     if tol is not None:
-        return linalg_matrix_rank_1_8(input, tol, hermitian)
+        return _linalg_matrix_rank(input, tol, 0.0, hermitian=hermitian)
     return _linalg_matrix_rank(input, atol, rtol, hermitian=hermitian)
 
 
@@ -188,7 +176,7 @@ def matrix_rank(self: Tensor, tol: Any = None, symmetric: bool = False) -> Tenso
     """As :func:`linalg_matrix_rank`, with one limit."""
     if tol.__class__ is bool:  # of the form without a limit
         tol, symmetric = None, tol
-    return linalg_matrix_rank_1_8(self, tol, symmetric)
+    return linalg_matrix_rank(self, tol, symmetric)
 
 
 BY_VALUES = (None, 2, -2)

@@ -189,7 +189,7 @@ def ormqr_1_9(self: Tensor, input2: Tensor, input3: Tensor, left: bool = True, t
     return Tensor(columns(found.astype(factors.dtype)))
 
 
-@functional("ormqr", since="2.9.0")
+@functional("ormqr", since="2.8.0")
 def ormqr(self: Tensor, input2: Tensor, input3: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
     """As many reflections as there can be."""
     found = ormqr_1_9(self, input2, input3, left, transpose)

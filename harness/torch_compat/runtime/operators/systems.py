@@ -63,6 +63,10 @@ def linalg_lstsq(self: Tensor, b: Tensor, rcond: float | None = None, *, driver:
     vector = a.ndim - right.ndim == 1
     if not 0 <= a.ndim - right.ndim <= 1:
         raise fail(f"{where}: input.dim() must be greater or equal to other.dim() and (input.dim() - other.dim()) <= 1")
+    if vector and right.ndim > 1 and right.shape != a.shape[:-1]:
+        raise Unsupported(
+            "the reference reader does not support lstsq of vectors in other batches than those of the matrices", code="value"
+        )
     right = right[..., None] if vector else right
     if a.shape[-2] != right.shape[-2]:
         raise fail(f"{where}: input.size(-2) should match other.size({-1 if vector else -2})")
