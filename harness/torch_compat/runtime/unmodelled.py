@@ -489,7 +489,7 @@ ENTRIES: Final = (
     _entry("linalg_eig", "..<2.1.0", lambda args, _: bool(args), "returns eigenvectors with library-specific signs"),
     _entry("batch_norm|native_batch_norm", "1.5.0..<1.6.0", lambda args, _: _in_another_order(args) and _first(args).ndim > 1 and _first(args).shape[1] == 1,
            "normalizes a single channel in memory order"),
-    _entry("tensor", "1.6.0..<2.4.0", _truth_of_imaginary_numbers, "treats complex numbers without a real part as false"),
+    _entry("tensor|as_tensor", "1.6.0..<2.4.0", _truth_of_imaginary_numbers, "treats complex numbers without a real part as false"),
     _entry("gather", "2.0.0..<2.1.0", _narrower_expanded_index, "reads rows with the width of an expanded index, but the rows of the tensor are wider"),
     _entry("index_fill_?", "1.8.0..<1.9.0", _without_dimensions, "adds a dimension to a 0-dim tensor"),
     _entry("isin", "1.10.0..<1.11.0", lambda args, _: any(map(_gaps, args[:2])), "reads the memory between the elements of a non-contiguous tensor"),

@@ -553,6 +553,7 @@ BEYOND: list[tuple[str, tuple[Any, ...], dict[str, Any], list[str], list[str]]] 
     ("fill_", (array([True], np.bool_), 1 + 1j), {}, [], ["1.6.0", "2.3.1"]),
     ("sum", (array([1j, 2j], np.complex64),), {"dtype": 11}, ["1.6.0", "2.3.1"], ["2.4.1"]),
     ("as_tensor", (array([1j], np.complex64), 11), {}, ["2.3.1"], ["2.4.1"]),
+    ("as_tensor", (1.5j,), {"dtype": 11}, ["2.0.1"], ["2.4.1"]),
     ("linalg_norm", (array([100, 100], np.float16), 3.0), {}, ["1.8.1", "2.0.1"], ["2.1.2"]),
     ("linalg_norm", (array([10, 10], np.float16), 3.0), {}, [], ["1.8.1", "2.0.1"]),
     ("norm", (array([]), -math.inf), {}, ["1.0.1"], ["1.2.0"]),

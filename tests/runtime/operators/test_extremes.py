@@ -213,6 +213,7 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, str]]] = [
         },
     ),
     ("rms_norm", (HUGE, [2]), {"2.6.0": "float32[2][0.0, 0.0]", "2.15.0": "float32[2][0.0, 0.0]"}),
+    ("rms_norm", (t([1.5e19, 1.5e19]), [2]), {"2.6.0": "float32[2][0.0, 0.0]"}),
     ("rms_norm", (t([1e-23, 1e-23]), [2], None, 0.0), {"2.6.0": "float32[2][inf, inf]", "2.15.0": "float32[2][inf, inf]"}),
     ("var", (t([3e38, 3e38]),), {"1.6.0": "float32[][0.0]", "1.7.1": "float32[][inf]", "2.15.0": "float32[][inf]"}),
     ("var", (t([3e38, 3e38]), [0]), {"1.8.1": "float32[][0.0]", "1.9.1": "float32[][inf]"}),
@@ -304,3 +305,16 @@ def test_sums_and_products_overflow_as_float32(name: str, args: tuple[Any, ...],
 def test_log1p_of_the_greatest_numbers_from_2_0_to_2_6() -> None:
     found = [called("log1p", (t([1e37, 3e38]),), at=release) for release in ("1.13.1", "2.0.0", "2.6.0", "2.7.1")]
     assert found == ["float32[2][85.1956, 88.5968]", *["float32[2][85.1956, inf]"] * 2, "float32[2][85.1956, 88.5968]"]
+
+
+def test_distances_of_more_than_25_rows_are_products_of_matrices_since_1_4() -> None:
+    many, one = t([[3e19, 3e19]] * 30), t([[3e19, 3e19]])
+    assert called("cdist", (many, one), at="1.3.1") == f"float32[30, 1]{[0.0] * 30}"
+    assert called("cdist", (many, one), at="1.4.0") == f"float32[30, 1][{', '.join(['nan'] * 30)}]"
+    assert called("cdist", (t([[3e19, 3e19]] * 25), one), at="1.4.0") == f"float32[25, 1]{[0.0] * 25}"
+
+
+def test_means_of_batches_are_sums_of_float32_in_1_9() -> None:
+    given = (t([[[3e38, 3e38]], [[3e38, 3e38]]]), None, None, None, None, True, 0.1, 1e-5, False)
+    found = [called("batch_norm", given, at=release) for release in ("1.8.1", "1.9.1", "1.10.2")]
+    assert found == [f"float32[2, 1, 2][{', '.join([one] * 4)}]" for one in ("0.0", "nan", "-inf")]
