@@ -451,6 +451,8 @@ def _padding(mode: str, *, whole: bool = True, count: int = 0) -> Any:
                         f"dimension of size {size}"
                     )
         cut, widths = _cut(array, widths)
+        if mode == "circular" and not whole and array.ndim - len(padding) // 2 != 2:
+            raise fail(f"Invalid padding size, expected {2 * (array.ndim - 2)} but got {len(padding)}")
         if mode == "circular" and any(max(pair) > size for pair, size in zip(widths, cut.shape, strict=True)):
             raise fail("Padding value causes wrapping around more than once.")
         sized(*(size + sum(pair) for size, pair in zip(cut.shape, widths, strict=True)))
@@ -466,8 +468,7 @@ for _mode, _names in {
 }.items():
     for _dims, _name in enumerate(_names, 1):
         functional(_name)(_padding(_mode, whole=False, count=2 * _dims if _mode != "circular" else 0))
-    if _mode != "circular":
-        functional(*_names, since="2.1.0")(_padding(_mode))
+    functional(*_names, since="2.1.0")(_padding(_mode))
 
 
 @operator("aten::pad", "aten::_pad_enum")

@@ -176,11 +176,17 @@ def _avg_pool(
     divisor = (
         np.full(out, divisor_override) if divisor_override is not None else (_table(counts_all) if count_include_pad else inner)
     )
-    value = np.floor_divide(total, divisor) if whole else total / divisor.astype(FLOAT64)
+    value = _quotient(total, divisor) if whole else total / divisor.astype(FLOAT64)
     if era >= 1:
         value = np.where(inner > 0, value, 0)
     value = value.astype(full.dtype)
     return Tensor(value[0] if alone else value)
+
+
+def _quotient(total: Array, divisor: Array) -> Array:
+    """As C++ divides integers: rounded toward zero."""
+    rest = np.where(divisor == 0, 1, divisor)
+    return np.asarray((np.sign(total) * np.sign(rest)) * (np.abs(total) // np.abs(rest)))
 
 
 def _table(counts: list[list[int]]) -> Array:

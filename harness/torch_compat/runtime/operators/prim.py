@@ -243,7 +243,7 @@ def grad_of(a: Tensor) -> None:
     del a
 
 
-@operator("prim::is_leaf", of="any")
+@operator("prim::is_leaf", "aten::is_leaf", of="any")
 def is_leaf(a: Tensor) -> bool:
     """Whether nothing was computed to get it."""
     return bool(_tensor(a).is_leaf)
