@@ -30,7 +30,7 @@ EXCLUDED: dict[str, str] = {
     r"aten::sparse_coo_tensor\..*": "gives a sparse tensor, which no call hands out; programs of the corpus make it dense",
     r"aten::stft\.center": "takes the name of a way of padding, which no generated call has",
     r"aten::_assert_scalar\.": "torch's compiler drops the call, because nothing reads its result; exported programs keep it",
-    r"aten::(new_)?empty(_like|_strided|_permuted)?\..*|aten::resize_(as_)?\.|aten::_make_dep_token\.": "its values are memory that nobody wrote",
+    r"aten::(new_)?empty(_like|_strided|_permuted)?\..*|aten::resize(_as)?_?\.|aten::_make_dep_token\.": "its values are memory that nobody wrote",
     r"aten::(rand|randn|randint|randperm|rand_like|randn_like|randint_like|normal|normal_|uniform_|random_|bernoulli|bernoulli_|multinomial"
     r"|exponential_|cauchy_|geometric_|log_normal_|poisson|rrelu_with_noise)\..*": "draws random numbers, which the reader does not",
     r"aten::(exp|expm1|log|log10|log1p|sqrt|sin|cos|tan|asin|acos|atan|sinh|cosh|tanh|asinh|acosh|atanh|erf|erfc|gamma|lgamma|degrees|radians|fabs"

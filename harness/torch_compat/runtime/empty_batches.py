@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -83,6 +84,4 @@ def _refuse(x: Tensor, weight: Tensor, transposed: bool, groups: int, *, dilated
 def _flat(tensor: Tensor) -> bool:
     """Whether a tensor can be viewed as one dimension."""
     steps = [(size, step) for size, step in zip(tensor.shape, tensor.strides, strict=True) if size != 1]
-    return not tensor.numel or all(
-        step == inner_size * inner_step for (_, step), (inner_size, inner_step) in zip(steps, steps[1:], strict=False)
-    )
+    return not tensor.numel or all(step == inner_size * inner_step for (_, step), (inner_size, inner_step) in pairwise(steps))

@@ -116,8 +116,15 @@ def _stacks(name: str, shape_up: Any, dim_of: Any) -> None:
     operator(f"aten::{name}")(call)
 
 
+def _as_columns(tensors: list[Tensor]) -> list[Tensor]:
+    if not tensors:
+        raise fail("column_stack expects a non-empty TensorList")
+    return [one if one.array.ndim > 1 else Tensor(one.array.reshape(-1, 1)) for one in tensors]
+
+
 _stacks("hstack", atleast_1d, lambda ndim: 0 if ndim == 1 else 1)
 _stacks("vstack", atleast_2d, lambda _ndim: 0)
+_stacks("column_stack", _as_columns, lambda _ndim: 1)
 _stacks("row_stack", atleast_2d, lambda _ndim: 0)
 _stacks("dstack", atleast_3d, lambda _ndim: 2)
 
