@@ -27,6 +27,7 @@ VERSION = "2.13.0"
 # What is not compared, by pattern of the overload's full name; the first that matches counts.
 EXCLUDED: dict[str, str] = {
     r"aten::(int_repr|q_scale|q_zero_point|quantize_per_tensor)\..*|aten::dequantize\.(tensors|tensors_out|list|any)|aten::fake_quantize_per_tensor_affine\.tensor_qparams": "quantized tensors, which no call from outside has; tests/runtime/operators/test_quantized.py has the figures of the releases",
+    r"aten::_?conv_depthwise[23]d\..*": "refused on the CPU, whatever the arguments",
     r"aten::sparse_coo_tensor\..*": "gives a sparse tensor, which no call hands out; programs of the corpus make it dense",
     r"aten::stft\.center": "takes the name of a way of padding, which no generated call has",
     r"aten::_assert_scalar\.": "torch's compiler drops the call, because nothing reads its result; exported programs keep it",

@@ -548,7 +548,8 @@ ENTRIES: Final = (
     _entry("all|any", "1.8.0..<2.4.0", _imaginary, "treats complex numbers without a real part as zero"),
     _entry("all|any", "1.2.0..<1.10.0", _byte_along, "returns a 0-dim byte tensor unchanged"),
     _entry("erfinv_?", "1.6.0..<1.7.0", lambda args, _: _first(args) is not None and _first(args).dtype == BFLOAT16.array, "returns only zeros for bfloat16"),
-    _entry("(alias|as_strided|detach|diagonal|expand|permute|select|slice|squeeze|t|transpose|unfold|unsqueeze|view_as_complex|view_as_real)_copy",
+    _entry("alias_copy|as_strided_copy|detach_copy|diagonal_copy|expand_copy|permute_copy|select_copy|"
+           "slice_copy|squeeze_copy|t_copy|transpose_copy|unfold_copy|unsqueeze_copy|view_as_complex_copy|view_as_real_copy",
            "..<2.0.0", _into_out, "copies into out=: up to 1.13 out= is not resized"),
     _entry("put|resize|resize_as|embedding_renorm", "..<1.13.0", _into_out, "copies into out=: 1.12 refuses it"),
     _entry("hash", "..<1.8.0", _beyond_ascii, "takes texts as bytes up to 1.7"),

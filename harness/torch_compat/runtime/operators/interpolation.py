@@ -381,9 +381,8 @@ def _grid_sample(
         )
     wide = image.astype(FLOAT64)
     sizes = image.shape[2:]
-    # The weights of bicubic interpolation do not sum to 1 exactly; which pixel is the nearest depends on the last bit of a coordinate.
-    unit = FLOAT32 if interpolation_mode and image.dtype == FLOAT32 else FLOAT64
-    at_once = interpolation_mode == 1 and n == 2 and not align_corners
+    unit = FLOAT64 if image.dtype == FLOAT64 else FLOAT32  # of a last bit it can depend which pixel is the nearest
+    at_once = interpolation_mode != 2 and n == 2 and not align_corners
     raw = [
         _unnormalised_at_once(one, size) if at_once else _unnormalised(one, size, align_corners)
         for one, size in ((points[..., n - 1 - at].astype(unit), sizes[at]) for at in range(n))

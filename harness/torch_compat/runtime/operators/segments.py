@@ -8,9 +8,10 @@ import numpy as np
 
 from torch_compat.arrays import counted
 from torch_compat.errors import Unsupported
-from torch_compat.runtime.operators._common import FLOAT64, Array, Scalar, axis, fail, functional, raised, wide, words
+from torch_compat.runtime.operators._common import FLOAT64, Array, Scalar, axis, fail, functional, wide, words
 from torch_compat.runtime.operators._products import looped
 from torch_compat.runtime.tensor import Tensor
+from torch_compat.runtime.values import raised
 
 __all__: list[str] = []
 

@@ -29,12 +29,12 @@ def _computed(
             raise Unsupported(
                 "kernels of convolutions with another number of sizes than dimensions are not modelled", code="operator"
             )
+    if self.array.ndim != n + 2:
+        raise Unsupported("kernels of convolutions without a batch are not modelled", code="operator")
     if any(one < 0 for one in (*sizes(more, n), *sizes(padding, n))):
         raise Unsupported("kernels of convolutions with negative padding are not modelled", code="operator")
     if array.ndim != n + 2 or array.shape[2:] != sizes(kernel_size, n):
-        raise fail(
-            f"weight should have {n + 2} dimensions and a kernel of the size {sizes(kernel_size, n)}, but got {list(array.shape)}"
-        )
+        raise Unsupported("kernels of convolutions of another size than the weight has are not modelled", code="operator")
     if self.array.dtype == BOOL or self.array.dtype.kind == "c":
         raise not_implemented("slow_conv_cpu", self.array.dtype)
     value = convolution_of(
