@@ -30,8 +30,8 @@ FIBONACCI = 11400714819323198485  # 2**64 divided by the golden ratio
 
 
 def text_hash(text: str) -> int:
-    """``std::hash<std::string>`` of 64 bits of a text."""
-    return _bytes_hash(text.encode("utf-8", "surrogateescape"))
+    """``std::hash<std::string>`` of 64 bits of a text, whose characters stand for bytes."""
+    return _bytes_hash(text.encode("latin-1"))
 
 
 def _bytes_hash(data: bytes) -> int:

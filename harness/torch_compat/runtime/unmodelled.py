@@ -422,10 +422,6 @@ def _unreduced_row(args: Calls, keywords: dict[str, Any]) -> bool:
     return array is not None and array.ndim == 1 and keywords.get("reduction", args[2] if len(args) > 2 else 1) == 0
 
 
-def _beyond_ascii(args: Calls, _keywords: dict[str, Any]) -> bool:
-    return any(one.__class__ is str and not one.isascii() for one in args)
-
-
 def _apart_in_memory(args: Calls, _keywords: dict[str, Any]) -> bool:
     """A tensor with holes, or behind other elements of its memory."""
     return _first(args) is not None and (_gaps(args[0]) or args[0].storage_offset > 0)
@@ -552,7 +548,6 @@ ENTRIES: Final = (
            "slice_copy|squeeze_copy|t_copy|transpose_copy|unfold_copy|unsqueeze_copy|view_as_complex_copy|view_as_real_copy",
            "..<2.0.0", _into_out, "copies into out=: up to 1.13 out= is not resized"),
     _entry("put|resize|resize_as|embedding_renorm", "..<1.13.0", _into_out, "copies into out=: 1.12 refuses it"),
-    _entry("hash", "..<1.8.0", _beyond_ascii, "takes texts as bytes up to 1.7"),
     _entry("histogram|histogramdd", "..<2.0.0", _nan, "counts elements that are not a number: up to 1.13 in some bin"),
     _entry("multilabel_margin_loss|multilabel_margin_loss_forward", "..<1.5.0", _unreduced_row, "gives the loss of one sample one dimension up to 1.4"),
     _entry("as_strided_scatter", "..<2.0.0", _apart_in_memory, "writes into a copy of the tensor alone, not of its memory, up to 1.13"),
