@@ -27,10 +27,11 @@ VERSION = "2.13.0"
 # What is not compared, by pattern of the overload's full name; the first that matches counts.
 EXCLUDED: dict[str, str] = {
     r"aten::(int_repr|q_scale|q_zero_point|quantize_per_tensor)\..*|aten::dequantize\.(tensors|tensors_out|list|any)|aten::fake_quantize_per_tensor_affine\.tensor_qparams": "quantized tensors, which no call from outside has; tests/runtime/operators/test_quantized.py has the figures of the releases",
+    r"aten::_?conv_depthwise[23]d\..*": "refused on the CPU, whatever the arguments",
     r"aten::sparse_coo_tensor\..*": "gives a sparse tensor, which no call hands out; programs of the corpus make it dense",
     r"aten::stft\.center": "takes the name of a way of padding, which no generated call has",
     r"aten::_assert_scalar\.": "torch's compiler drops the call, because nothing reads its result; exported programs keep it",
-    r"aten::(new_)?empty(_like|_strided|_permuted)?\..*|aten::resize_(as_)?\.|aten::_make_dep_token\.": "its values are memory that nobody wrote",
+    r"aten::(new_)?empty(_like|_strided|_permuted)?\..*|aten::resize(_as)?_?\.|aten::_make_dep_token\.": "its values are memory that nobody wrote",
     r"aten::(rand|randn|randint|randperm|rand_like|randn_like|randint_like|normal|normal_|uniform_|random_|bernoulli|bernoulli_|multinomial"
     r"|exponential_|cauchy_|geometric_|log_normal_|poisson|rrelu_with_noise)\..*": "draws random numbers, which the reader does not",
     r"aten::(exp|expm1|log|log10|log1p|sqrt|sin|cos|tan|asin|acos|atan|sinh|cosh|tanh|asinh|acosh|atanh|erf|erfc|gamma|lgamma|degrees|radians|fabs"

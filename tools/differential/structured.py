@@ -1659,3 +1659,156 @@ def widths(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
         tabsize=make.integer(0, 9),
         fillchar=make.pick((" ", "x", "-")),
     )
+
+
+@spec("gradient")
+def gradient(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
+    """Samples at distances or places, one for each dimension."""
+    ndim = make.integer(1, 3)
+    shape = make.integers(ndim, 2, 4)
+    kinds = {one["name"]: one["real"] for one in schema["arguments"]}
+    several = kinds["dim"] == "List[int]"
+    dims = make.pick(([make.integer(0, ndim - 1)], list(range(ndim)), [-1]))
+    dim: Any = dims if several else make.pick((None, make.integer(-ndim, ndim - 1)))
+    chosen = dims if several else list(range(ndim)) if dim is None else [dim]
+    numbers = (1, 2, {"float": "0.5"}, {"float": "-1.5"})
+    spacing: Any = make.pick((None, *numbers)) if kinds.get("spacing", "").startswith("Optional") else make.pick(numbers)
+    if "List[Tensor" in kinds.get("spacing", ""):
+        spacing = [make.given(np.cumsum([1.0 + at % 3 for at in range(shape[one])]).astype("float32")) for one in chosen]
+    elif "List" in kinds.get("spacing", ""):
+        spacing = [make.pick(numbers[:2]) for _ in chosen] if make.flag() else [make.pick(numbers[2:]) for _ in chosen]
+    kind = make.pick((*FLOATS, "int64", "int32", "complex64"))
+    return _shaped(schema, self=make.tensor(shape, kind), dim=dim, spacing=spacing, edge_order=make.pick((1, 1, 2)))
+
+
+@spec("cumulative_trapezoid")
+def cumulative_trapezoid(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
+    """Places that fit."""
+    shape = make.integers(make.integer(1, 3), 0, 4)
+    dim = make.integer(-len(shape), len(shape) - 1)
+    kinds = (*FLOATS, "int64", "complex64")
+    places = make.pick((shape, [shape[dim]]))
+    return _shaped(
+        schema, y=make.tensor(shape, make.pick(kinds)), x=make.tensor(places, make.pick(kinds)), dim=dim,
+        dx=make.pick((1, 2, {"float": "0.5"})),
+    )  # fmt: skip
+
+
+@spec("histogram|histogramdd")
+def histogram(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
+    """Points, and bins for each of their dimensions."""
+    kind, several = make.pick(FLOATS), make.name == "histogramdd"
+    shape = [*make.integers(make.integer(0, 2), 0, 4), make.integer(1, 4)]
+    x = make.tensor([*shape, 2] if several else shape, kind)
+    real = next(one["real"] for one in schema["arguments"] if one["name"] == "bins")
+
+    def edges() -> Any:
+        return make.given(np.sort(np.asarray([make.integer(-8, 8) / 4 for _ in range(make.integer(2, 5))])).astype(kind))
+
+    bins: Any = make.integer(1, 5)
+    if real == "Tensor":
+        bins = edges()
+    elif real.startswith("List"):
+        bins = [edges(), edges()] if "Tensor" in real else make.integers(2, 1, 4)
+    ends = [{"float": "-1.0"}, {"float": "2.0"}]
+    return _shaped(
+        schema, self=x, bins=bins, range=_none_or(make, ends * (2 if several else 1)), weight=_none_or(make, make.tensor(shape, kind)),
+        density=make.flag(),
+    )  # fmt: skip
+
+
+@spec("index_reduce")
+def index_reduce(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
+    """Slices for places."""
+    shape = make.integers(make.integer(1, 3), 1, 4)
+    dim, count, kind = make.integer(0, len(shape) - 1), make.integer(0, 4), make.pick((*FLOATS, "int64", "int32", "uint8"))
+    return {
+        "self": make.tensor(shape, kind), "dim": dim, "index": make.tensor([count], make.pick(("int64", "int32")), low=0, high=shape[dim] - 1),
+        "source": make.tensor([*shape[:dim], count, *shape[dim + 1 :]], kind), "reduce": make.pick(("prod", "mean", "amax", "amin")),
+        "include_self": make.flag(),
+    }  # fmt: skip
+
+
+@spec("segment_reduce")
+def segment_reduce(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
+    """Lengths that sum to the first size."""
+    lengths = make.integers(make.integer(1, 4), 0, 3)
+    count = sum(lengths)
+    by_offsets = "offsets" in {one["name"] for one in schema["arguments"]} and make.flag()
+    return _shaped(
+        schema, data=make.tensor([max(count, 1), *make.integers(make.integer(0, 2), 1, 3)], make.pick(FLOATS)),
+        reduce=make.pick(("max", "min", "mean", "sum", "prod")), indices=None, axis=0, unsafe=False,
+        lengths=None if by_offsets else make.given(np.asarray([*lengths, 1 - min(count, 1)], "int64")),
+        offsets=make.given(np.cumsum([0, *lengths, 1 - min(count, 1)]).astype("int64")) if by_offsets else None,
+        initial=make.pick((None, None, {"float": "1.5"})),
+    )  # fmt: skip
+
+
+@spec(r"fractional_max_pool[23]d")
+def fractional_pool(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
+    """Windows that fit, and random numbers for each plane."""
+    n, kind = dims_of(make.name), make.pick(FLOATS)
+    kernel, out = make.integers(n, 1, 3), make.integers(n, 1, 3)
+    sizes = [a + b - 1 + make.integer(0, 3) for a, b in zip(kernel, out, strict=True)]
+    planes = [make.integer(1, 2), make.integer(1, 2)]
+    lead = planes if make.often() else planes[1:]
+    samples = np.random.default_rng(make.integer(0, 99)).random([1 if lead is not planes else planes[0], planes[1], n])
+    return _shaped(
+        schema,
+        self=make.tensor([*lead, *sizes], kind),
+        kernel_size=kernel,
+        output_size=out,
+        random_samples=make.given(samples.astype(kind)),
+    )
+
+
+@spec("multilabel_margin_loss(_forward)?")
+def multilabel_margin(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
+    """Labels that end at -1."""
+    shape = make.pick(([make.integer(1, 4)], make.integers(2, 1, 4), []))
+    return _shaped(
+        schema, self=make.tensor(shape, make.pick(FLOATS)), target=make.tensor(shape, "int64", low=-1, high=(shape or [1])[-1] - 1),
+        reduction=make.integer(0, 2),
+    )  # fmt: skip
+
+
+@spec("unflatten_dense_tensors|flatten_dense_tensors")
+def flattened(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
+    """Tensors of one type, and as many elements."""
+    kind = make.pick(KINDS)
+    shapes = [make.integers(make.integer(0, 2), 0, 3) for _ in range(make.integer(1, 3))]
+    count = sum(int(np.prod(one)) for one in shapes)
+    return _shaped(schema, tensors=[make.tensor(one, kind) for one in shapes], flat=make.tensor([count], kind))
+
+
+@spec(r"slow_conv(_dilated|_transpose)?[23]d|thnn_conv(_dilated|_transpose)?[23]d|_?(thnn_)?conv_depthwise[23]d")
+def kernels(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
+    """A weight that fits the input, and its size."""
+    n, transposed, kind = dims_of(make.name), "transpose" in make.name, make.pick(("float32", "float64"))
+    kernel, dilation, stride = make.integers(n, 1, 3), make.integers(n, 1, 2), make.integers(n, 1, 2)
+    channels, made = make.integer(1, 3), make.integer(1, 2)
+    apart = dilation if "dilat" in make.name or transposed else [1] * n
+    sizes = [make.integer(0, 3) + d * (k - 1) + 1 for d, k in zip(apart, kernel, strict=True)]
+    return _shaped(
+        schema, self=make.tensor([make.integer(1, 2), channels, *sizes], kind), kernel_size=kernel, stride=stride, dilation=dilation,
+        weight=make.tensor([channels, made, *kernel] if transposed else [made, channels, *kernel], kind),
+        bias=_none_or(make, make.tensor([made], kind)), padding=[0 if transposed and k == 1 else make.integer(0, 1) for k in kernel],
+        output_padding=[make.integer(0, s - 1) for s in stride],
+    )  # fmt: skip
+
+
+@spec("as_strided_scatter")
+def as_strided_scatter(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
+    """A view within the memory."""
+    shape, size = make.integers(2, 2, 4), make.integers(2, 1, 2)
+    kind = make.pick(EVERY)
+    return {
+        "self": make.tensor(shape, kind), "src": make.tensor(size, kind), "size": size, "stride": make.pick(([2, 1], [1, 2])),
+        "storage_offset": make.pick((None, 0, 1)),
+    }  # fmt: skip
+
+
+@spec("nonzero_static")
+def nonzero_static(make: Maker, schema: dict[str, Any]) -> dict[str, Any]:
+    """A few places."""
+    return {"size": make.integer(0, 6), "fill_value": make.pick((-1, 0, 7))}

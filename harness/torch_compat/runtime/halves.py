@@ -54,6 +54,10 @@ BOUND_BY_TENSORS = frozenset(f"aten::{name}{form}" for name in ("clamp", "clamp_
 """Operators that were asked with numbers, which another kernel takes."""
 ONE_BOUND = Release("1.12.0")
 """From here on one tensor bounds as maximum and minimum do, which take every type."""
+PADS = frozenset({"aten::pad", "aten::_pad_enum"})
+"""Operators that were asked to reflect."""
+COPYING = frozenset({"constant", "circular", 2, 3})
+"""Their modes that copy elements of whichever type, by name and by number."""
 OTHERS = {DTYPES[name].array: name for name in CALLED if DTYPES[name].numpy is not None}
 
 
@@ -72,10 +76,12 @@ def guarded(name: str, call: Callable[..., Any], horizon: Release, *, lists: boo
     }
     by_first = name not in BY_PLACE and (others is None or 0 in others.places)
 
-    drops = name in DROPOUTS
+    drops, pads = name in DROPOUTS, name in PADS
 
     def guard(*args: Any, **keywords: Any) -> Any:
         if drops and len(args) > 2 and (not args[2] or args[1] in {0, 1}):
+            return call(*args, **keywords)
+        if pads and (args[2] if len(args) > 2 else keywords.get("mode", "constant")) in COPYING:
             return call(*args, **keywords)
         first = args[0] if args else None
         plain = first.__class__ is Tensor and first.array.dtype not in refused and first.array.dtype.kind != "b"

@@ -15,7 +15,7 @@ from torch_compat.errors import Unsupported
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["MOST_IN_SET", "flat_hash_map", "number_hash", "unordered_map", "unordered_set"]
+__all__ = ["MOST_IN_SET", "flat_hash_map", "number_hash", "text_hash", "unordered_map", "unordered_set"]
 
 WORD = (1 << 64) - 1
 # Numbers of buckets of the GNU library, as it grows from its first 11
@@ -29,9 +29,13 @@ MOST_IN_SET = OF_SETS[-1]
 FIBONACCI = 11400714819323198485  # 2**64 divided by the golden ratio
 
 
-def _text_hash(text: str) -> int:
-    """``std::hash<std::string>`` of 64 bits: MurmurHash64A with the GNU library's seed."""
-    data = text.encode("latin-1")
+def text_hash(text: str) -> int:
+    """``std::hash<std::string>`` of 64 bits of a text, whose characters stand for bytes."""
+    return _bytes_hash(text.encode("latin-1"))
+
+
+def _bytes_hash(data: bytes) -> int:
+    """MurmurHash64A with the GNU library's seed."""
     mul = 0xC6A4A7935BD1E995
     value = 0xC70F6907 ^ (len(data) * mul & WORD)
     whole = len(data) & ~7
@@ -47,10 +51,10 @@ def _text_hash(text: str) -> int:
 
 def _hash(key: Any, *, bits: int) -> int:
     if key.__class__ is str:
-        return _text_hash(key)
+        return text_hash(key)
     if key.__class__ is float:
         # std::hash<double>: both zeros are 0, the rest by the same mixing of its bytes
-        return 0 if key == 0 else _text_hash(struct.pack("<d", key).decode("latin-1"))
+        return 0 if key == 0 else _bytes_hash(struct.pack("<d", key))
     half = 1 << (bits - 1)
     return ((int(key) + half) % (1 << bits) - half) & WORD
 
@@ -104,7 +108,7 @@ def number_hash(number: float, form: str) -> int:
     """
     if number.__class__ is not float:
         return int(number) & WORD
-    return _text_hash(struct.pack(form, number).decode("latin-1")) if number else 0
+    return _bytes_hash(struct.pack(form, number)) if number else 0
 
 
 MOST_SLOTS = 1 << 10  # for each key

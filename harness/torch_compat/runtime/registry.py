@@ -112,9 +112,11 @@ def _dispatcher(name: str, horizon: Release) -> Callable[..., Any]:
 
 
 def _guarded(name: str, call: Callable[..., Any], horizon: Release, *, lists: bool) -> Callable[..., Any]:
+    from torch_compat.runtime.empty_batches import refusing_empty_batches  # noqa: PLC0415 - few programs have them
     from torch_compat.runtime.halves import guarded  # noqa: PLC0415 - it reads what is recorded, which few programs need
     from torch_compat.runtime.unmodelled import checked  # noqa: PLC0415 - likewise
 
+    call = refusing_empty_batches(name, call, horizon)
     return checked(name, guarded(name, call, horizon, lists=lists), horizon)
 
 

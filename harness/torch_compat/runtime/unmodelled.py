@@ -407,6 +407,26 @@ def _list_with_bfloat16(args: Calls, _keywords: dict[str, Any]) -> bool:
     return BFLOAT16.array in kinds and len(kinds) > 1
 
 
+def _into_out(_args: Calls, keywords: dict[str, Any]) -> bool:
+    return "out" in keywords
+
+
+def _nan(args: Calls, _keywords: dict[str, Any]) -> bool:
+    array = _first(args)
+    return array is not None and array.dtype.kind == "f" and bool(np.isnan(array).any())
+
+
+def _unreduced_row(args: Calls, keywords: dict[str, Any]) -> bool:
+    """The losses of one sample, not reduced."""
+    array = _first(args)
+    return array is not None and array.ndim == 1 and keywords.get("reduction", args[2] if len(args) > 2 else 1) == 0
+
+
+def _apart_in_memory(args: Calls, _keywords: dict[str, Any]) -> bool:
+    """A tensor with holes, or behind other elements of its memory."""
+    return _first(args) is not None and (_gaps(args[0]) or args[0].storage_offset > 0)
+
+
 def _entry(operators: str, releases: str, applies: Any, reason: str) -> UnmodelledCalls:
     return UnmodelledCalls(operators, ReleaseSet.parse(releases), applies, reason)
 
@@ -524,6 +544,13 @@ ENTRIES: Final = (
     _entry("all|any", "1.8.0..<2.4.0", _imaginary, "treats complex numbers without a real part as zero"),
     _entry("all|any", "1.2.0..<1.10.0", _byte_along, "returns a 0-dim byte tensor unchanged"),
     _entry("erfinv_?", "1.6.0..<1.7.0", lambda args, _: _first(args) is not None and _first(args).dtype == BFLOAT16.array, "returns only zeros for bfloat16"),
+    _entry("alias_copy|as_strided_copy|detach_copy|diagonal_copy|expand_copy|permute_copy|select_copy|"
+           "slice_copy|squeeze_copy|t_copy|transpose_copy|unfold_copy|unsqueeze_copy|view_as_complex_copy|view_as_real_copy",
+           "..<2.0.0", _into_out, "copies into out=: up to 1.13 out= is not resized"),
+    _entry("put|resize|resize_as|embedding_renorm", "..<1.13.0", _into_out, "copies into out=: 1.12 refuses it"),
+    _entry("histogram|histogramdd", "..<2.0.0", _nan, "counts elements that are not a number: up to 1.13 in some bin"),
+    _entry("multilabel_margin_loss|multilabel_margin_loss_forward", "..<1.5.0", _unreduced_row, "gives the loss of one sample one dimension up to 1.4"),
+    _entry("as_strided_scatter", "..<2.0.0", _apart_in_memory, "writes into a copy of the tensor alone, not of its memory, up to 1.13"),
 )  # fmt: skip
 
 

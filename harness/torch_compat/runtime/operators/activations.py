@@ -213,6 +213,18 @@ def _rrelu(self: Tensor, slope: float, *, training: bool) -> Tensor:
     return Tensor(_leaky_relu(wide(array), slope).astype(array.dtype))
 
 
+def _mean_slope(lower: float, upper: float, era: str) -> float:
+    """The slope where none is drawn. 1.5 cuts the mean of two integers, 1.6 refuses to take it, and then it is a float32."""
+    if isinstance(lower, int) and isinstance(upper, int):
+        if era == "refused":
+            raise fail("Integer division of tensors using div or / is no longer supported")
+        if era == "whole":
+            return int(abs(lower + upper) // 2 * (1 if lower + upper > 0 else -1))
+        if era != "double":
+            return float(np.float32(lower + upper) / np.float32(2))
+    return (float(lower) + float(upper)) / 2
+
+
 def _rrelus() -> None:
     for since, era in (("1.0.0", "double"), ("1.5.0", "whole"), ("1.6.0", "refused"), ("1.7.0", "single"), ("1.13.0", "ordered")):
 
@@ -220,21 +232,23 @@ def _rrelus() -> None:
             self: Tensor, lower: float = 0.125, upper: float = 0.3333333333333333, training: bool = False, generator: Any = None, *,
             era: str = era,
         ) -> Tensor:  # fmt: skip
-            """With the mean slope; random ones in training. 1.5 cuts the mean of two integers, 1.6 refuses to take it, and then it is a float32."""
+            """With the mean slope; random ones in training."""
             del generator
             if era == "ordered" and lower > upper:
                 raise fail("Lower bound should be less than or equal to the upper bound")
-            slope = (float(lower) + float(upper)) / 2
-            if not training and isinstance(lower, int) and isinstance(upper, int):
-                if era == "refused":
-                    raise fail("Integer division of tensors using div or / is no longer supported")
-                if era == "whole":
-                    slope = int(abs(lower + upper) // 2 * (1 if lower + upper > 0 else -1))
-                elif era != "double":
-                    slope = float(np.float32(lower + upper) / np.float32(2))
-            return _rrelu(self, slope, training=training)
+            return _rrelu(self, 0.0 if training else _mean_slope(lower, upper, era), training=training)
+
+        def with_noise(
+            self: Tensor, noise: Tensor, lower: float = 0.125, upper: float = 0.3333333333333333, training: bool = False, generator: Any = None, *,
+            era: str = era,
+        ) -> Tensor:  # fmt: skip
+            """The same, with a tensor that keeps the slopes of training."""
+            del noise, generator
+            return _rrelu(self, 0.0 if training else _mean_slope(lower, upper, era), training=training)
 
         functional("rrelu", inplace=True, since=since)(rrelu)
+        if era != "ordered":
+            functional("rrelu_with_noise", inplace=True, since=since)(with_noise)
 
 
 _rrelus()

@@ -140,6 +140,12 @@ def empty_strided(size: list[int], stride: list[int], *, dtype: Any = None, **op
     return Tensor(np.zeros(room, kind)).as_strided(shape, tuple(stride))
 
 
+@operator("aten::new_empty_strided", gradient=False)
+def new_empty_strided(self: Tensor, size: list[int], stride: list[int], *, dtype: Any = None, **options: Any) -> Tensor:
+    """With strides of its own, of the tensor's type unless told otherwise."""
+    return empty_strided(size, stride, dtype=self.dtype if dtype is None else dtype, **options)
+
+
 # ----------------------------------------------------------------------------------------------------------------- full
 
 
@@ -463,7 +469,7 @@ def _refused(name: str) -> None:
 
 for _name in (
     "rand_like", "randn_like", "randint_like", "normal", "normal_", "uniform_", "random_",
-    "bernoulli_", "exponential_", "cauchy_", "geometric_", "log_normal_", "poisson", "rrelu_with_noise",
+    "bernoulli_", "exponential_", "cauchy_", "geometric_", "log_normal_", "poisson",
 ):  # fmt: skip
     _refused(_name)
 

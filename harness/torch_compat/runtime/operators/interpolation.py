@@ -354,7 +354,13 @@ VOLUME = 5  # dimensions of a batch of volumes
 
 
 def _half_away(x: Array) -> Array:
-    return np.copysign(np.floor(np.abs(x) + 0.5), x)
+    whole = np.trunc(x)
+    return whole + np.copysign(np.abs(x - whole) >= 0.5, x)
+
+
+def _unnormalised_at_once(x: Array, size: int) -> Array:
+    """Without aligned corners, as the kernel of pictures: the product is not rounded before the half is subtracted."""
+    return np.asarray(((x + 1).astype(np.longdouble) * (size / 2) - 0.5).astype(x.dtype))
 
 
 def _grid_sample(
@@ -375,8 +381,12 @@ def _grid_sample(
         )
     wide = image.astype(FLOAT64)
     sizes = image.shape[2:]
-    unit = FLOAT32 if interpolation_mode == 2 and image.dtype == FLOAT32 else FLOAT64  # whose weights do not sum to 1 exactly
-    raw = [_unnormalised(points[..., n - 1 - at].astype(unit), sizes[at], align_corners) for at in range(n)]
+    unit = FLOAT64 if image.dtype == FLOAT64 else FLOAT32  # of a last bit it can depend which pixel is the nearest
+    at_once = interpolation_mode != 2 and n == 2 and not align_corners
+    raw = [
+        _unnormalised_at_once(one, size) if at_once else _unnormalised(one, size, align_corners)
+        for one, size in ((points[..., n - 1 - at].astype(unit), sizes[at]) for at in range(n))
+    ]
     if interpolation_mode == 2:
         return Tensor(_bicubic_sample(image.astype(unit), raw, sizes, padding_mode, align_corners).astype(image.dtype))
     where = [_bounded(one, size, padding_mode, align_corners) for one, size in zip(raw, sizes, strict=True)]

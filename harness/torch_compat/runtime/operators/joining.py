@@ -116,8 +116,15 @@ def _stacks(name: str, shape_up: Any, dim_of: Any) -> None:
     operator(f"aten::{name}")(call)
 
 
+def _as_columns(tensors: list[Tensor]) -> list[Tensor]:
+    if not tensors:
+        raise fail("column_stack expects a non-empty TensorList")
+    return [one if one.array.ndim > 1 else Tensor(one.array.reshape(-1, 1)) for one in tensors]
+
+
 _stacks("hstack", atleast_1d, lambda ndim: 0 if ndim == 1 else 1)
 _stacks("vstack", atleast_2d, lambda _ndim: 0)
+_stacks("column_stack", _as_columns, lambda _ndim: 1)
 _stacks("row_stack", atleast_2d, lambda _ndim: 0)
 _stacks("dstack", atleast_3d, lambda _ndim: 2)
 
@@ -451,6 +458,8 @@ def _padding(mode: str, *, whole: bool = True, count: int = 0) -> Any:
                         f"dimension of size {size}"
                     )
         cut, widths = _cut(array, widths)
+        if mode == "circular" and not whole and array.ndim - len(padding) // 2 != 2:
+            raise fail(f"Invalid padding size, expected {2 * (array.ndim - 2)} but got {len(padding)}")
         if mode == "circular" and any(max(pair) > size for pair, size in zip(widths, cut.shape, strict=True)):
             raise fail("Padding value causes wrapping around more than once.")
         sized(*(size + sum(pair) for size, pair in zip(cut.shape, widths, strict=True)))
@@ -466,8 +475,7 @@ for _mode, _names in {
 }.items():
     for _dims, _name in enumerate(_names, 1):
         functional(_name)(_padding(_mode, whole=False, count=2 * _dims if _mode != "circular" else 0))
-    if _mode != "circular":
-        functional(*_names, since="2.1.0")(_padding(_mode))
+    functional(*_names, since="2.1.0")(_padding(_mode))
 
 
 @operator("aten::pad", "aten::_pad_enum")

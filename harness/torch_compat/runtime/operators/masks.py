@@ -24,6 +24,7 @@ from torch_compat.runtime.operators._common import (
     words,
     write,
 )
+from torch_compat.runtime.operators._products import sized
 from torch_compat.runtime.operators.casting import not_a_leaf
 from torch_compat.runtime.operators.views import of_view
 from torch_compat.runtime.registry import operator
@@ -157,6 +158,18 @@ def nonzero(self: Tensor) -> Tensor:
     if found.size:
         return Tensor(np.array(found.T, order="C").T)
     return Tensor(np.zeros(0, INT64)).as_strided(found.shape, (1, found.shape[0]))
+
+
+@functional("nonzero_static", exact=True, gradient=False)
+def nonzero_static(self: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
+    """As many of these places as are asked for; rows of a number where there are fewer."""
+    if size < 0:
+        raise fail("nonzero_static: 'size' must be an non-negative integer")
+    found = nonzero_1_0(self).array
+    sized(size, found.shape[1])
+    value = np.full((size, found.shape[1]), fill_value, INT64)
+    value[: len(found)] = found[:size]
+    return Tensor(value)
 
 
 def _columns(self: Tensor, places: Callable[[Tensor], Tensor]) -> list[Tensor]:

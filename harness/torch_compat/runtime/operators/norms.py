@@ -26,6 +26,7 @@ from torch_compat.runtime.operators._common import (
     words,
 )
 from torch_compat.runtime.operators.reductions import Dims, once
+from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -278,3 +279,10 @@ def _renorm(self: Tensor, p: Scalar, dim: int, maxnorm: Scalar, *, alone: bool) 
         raise fail(f"renorm: expected maxnorm to be >= 0 but got {limit:g}")
     factor = np.where(size > limit, limit / (size + 1e-7), 1.0)
     return Tensor((array * factor.astype(_real_type(array.dtype))).astype(array.dtype))
+
+
+@operator("aten::native_norm")
+def native_norm(self: Tensor, p: Scalar | None = 2, dim: Dims = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
+    """Of sparse tensors alone."""
+    del self, p, dim, keepdim, dtype
+    raise fail("Could not run 'aten::native_norm' with arguments from the 'CPU' backend.")

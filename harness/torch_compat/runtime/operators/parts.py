@@ -13,7 +13,7 @@ from torch_compat.runtime.operators._common import (
     fail,
 )
 from torch_compat.runtime.operators.views import END, count_views, of_view
-from torch_compat.runtime.registry import operator
+from torch_compat.runtime.registry import operator, resolve
 from torch_compat.runtime.tensor import Tensor
 from torch_compat.runtime.values import raised
 
@@ -217,3 +217,34 @@ def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
     shape = [*array.shape, size]
     shape[at] = (count - size) // step + 1
     return self.as_strided(tuple(shape), (*steps[:at], steps[at] * step, *steps[at + 1 :], steps[at]))
+
+
+@operator("aten::flatten_dense_tensors", of="list")
+def flatten_dense_tensors(tensors: list[Tensor]) -> Tensor:
+    """The elements of all tensors in one dimension."""
+    joined: Tensor = resolve("aten::cat")([Tensor(one.array.reshape(-1)) for one in tensors])
+    return joined
+
+
+def _unflattened(flat: Tensor, tensors: list[Tensor], *, shaped: bool) -> list[Tensor]:
+    """Parts of one dimension with the shapes of the tensors.
+
+    Parameters:
+        shaped: whether a part without elements has the shape of its tensor.
+    """
+    count_views(len(tensors))
+    found, start = [], 0
+    for one in tensors:
+        count = one.numel
+        if not count:
+            found.append(Tensor(np.empty(one.shape if shaped else 0, flat.array.dtype)))
+            continue
+        if start + count > flat.array.size or flat.array.ndim != 1:
+            raise fail(f"start ({start}) + length ({count}) exceeds dimension size ({flat.array.size}).")
+        found.append(of_view(flat, flat.array[start : start + count].reshape(one.shape)))
+        start += count
+    return found
+
+
+operator("aten::unflatten_dense_tensors")(lambda flat, tensors: _unflattened(flat, tensors, shaped=False))
+operator("aten::unflatten_dense_tensors", since="2.10.0")(lambda flat, tensors: _unflattened(flat, tensors, shaped=True))

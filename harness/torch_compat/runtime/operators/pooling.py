@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from torch_compat.runtime.operators._common import FLOAT32, FLOAT64, INT64, Array, fail, not_implemented, sizes
+from torch_compat.errors import Unsupported
+from torch_compat.runtime.operators._common import FLOAT32, FLOAT64, INT64, Array, fail, into, not_implemented, sizes
 from torch_compat.runtime.operators._products import looped, sized
 from torch_compat.runtime.operators.convolution import windows
 from torch_compat.runtime.registry import operator
@@ -178,11 +179,17 @@ def _avg_pool(
     divisor = (
         np.full(out, divisor_override) if divisor_override is not None else (_table(counts_all) if count_include_pad else inner)
     )
-    value = np.floor_divide(total, divisor) if whole else total / divisor.astype(FLOAT64)
+    value = _quotient(total, divisor) if whole else total / divisor.astype(FLOAT64)
     if era >= 1:
         value = np.where(inner > 0, value, 0)
     value = value.astype(full.dtype)
     return Tensor(value[0] if alone else value)
+
+
+def _quotient(total: Array, divisor: Array) -> Array:
+    """As C++ divides integers: rounded toward zero."""
+    rest = np.where(divisor == 0, 1, divisor)
+    return np.asarray((np.sign(total) * np.sign(rest)) * (np.abs(total) // np.abs(rest)))
 
 
 def _table(counts: list[list[int]]) -> Array:
@@ -302,6 +309,79 @@ for _n in (1, 2, 3):
         operator(f"aten::adaptive_max_pool{_n}d", since=_since)(
             lambda self, output_size, *, _n=_n, _checked=_checked: _adaptive_max(_checked(self, _n, None), output_size, _n)
         )
+
+
+# ------------------------------------------------------------------------------------------------------------ fractional
+
+
+def _starts_of(sample: Any, size: int, count: int, kernel: int, unit: Any) -> list[int]:
+    """Where the windows of a dimension begin, at distances that a random number between 0 and 1 decides."""
+    if count < 1:
+        return []
+    if count == 1:
+        return [size - kernel]
+    step = unit(size - kernel) / unit(count - 1)
+    return [int(unit(unit(at) + sample) * step) - int(sample * step) for at in range(count - 1)] + [size - kernel]
+
+
+def _fractional(self: Tensor, kernel_size: Sizes, output_size: Sizes, random_samples: Tensor, n: int) -> tuple[Tensor, Tensor]:
+    array, samples = self.array, random_samples.array
+    k, wanted = sizes(kernel_size, n), sizes(output_size, n)
+    name = f"fractional_max_pool{n}d"
+    if array.ndim not in {n + 1, n + 2} or 0 in array.shape[array.ndim - n - 1 :]:
+        raise fail(f"{name}: Expected non-empty tensor of {n + 1} or {n + 2} dimensions, but got: {list(array.shape)}")
+    alone = array.ndim == n + 1
+    full = array[None] if alone else array
+    spatial = full.shape[2:]
+    if any(one < 1 for one in (*k, *wanted)):
+        raise fail(f"{name}: kernel_size and output_size should be greater than zero")
+    for size, a, count in zip(spatial, k, wanted, strict=True):
+        if count + a - 1 > size - (n == 3):  # of volumes, the windows may not touch one another all along
+            raise fail(f"{name}(): pool size {a} too large relative to input size {size}")
+    if full.dtype not in (np.float32, FLOAT64):
+        raise not_implemented(f"{name}_out_frame", full.dtype)
+    if samples.dtype != full.dtype:
+        raise fail("Expect _random_samples to have the same dtype as input")
+    if samples.ndim != 3 or samples.shape != (*full.shape[:2], n):
+        raise Unsupported("fractional pooling with random numbers of another shape reads beyond them", code="operator")
+    unit = full.dtype.type
+    looped(math.prod(full.shape[:2]) * math.prod(wanted), math.prod(k))
+    value = np.empty((*full.shape[:2], *wanted), full.dtype)
+    where = np.empty(value.shape, INT64)
+    numbers = np.arange(math.prod(spatial)).reshape(spatial)
+    order = range(n) if n == 3 else range(n)[::-1]  # of pictures, the first number is of the width
+    for plane in np.ndindex(*full.shape[:2]):
+        begins = [
+            _starts_of(samples[(*plane, one)], size, count, a, unit)
+            for one, size, count, a in zip(order, spatial, wanted, k, strict=True)
+        ]
+        for place in np.ndindex(*wanted):
+            cut = tuple(slice(one[at], one[at] + a) for one, at, a in zip(begins, place, k, strict=True))
+            part = full[plane][cut].reshape(-1)
+            bad = np.flatnonzero(np.isnan(part))
+            best = int(bad[-1]) if len(bad) else int(part.argmax())
+            value[(*plane, *place)] = part[best]
+            where[(*plane, *place)] = numbers[cut].reshape(-1)[best]
+    return (Tensor(value[0]), Tensor(where[0])) if alone else (Tensor(value), Tensor(where))
+
+
+def _fractional_pools() -> None:
+    for n in (2, 3):
+
+        def call(
+            self: Tensor, kernel_size: Sizes, output_size: Sizes, random_samples: Tensor, *, output: Tensor | None = None, indices: Tensor | None = None,
+            _n: int = n,
+        ) -> tuple[Tensor, Tensor]:  # fmt: skip
+            """The greatest of windows at distances that random numbers decide, and where it is."""
+            found = _fractional(self, kernel_size, output_size, random_samples, _n)
+            if output is None or indices is None:
+                return found
+            return into(output, found[0].array), into(indices, found[1].array)
+
+        operator(f"aten::fractional_max_pool{n}d")(call)
+
+
+_fractional_pools()
 
 
 # --------------------------------------------------------------------------------------------------------------- inverse

@@ -8,8 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from torch_compat.errors import Unsupported
 from torch_compat.escapes import escaped_output
 from torch_compat.runtime import dtypes
+from torch_compat.runtime.hash_order import number_hash, text_hash
+from torch_compat.runtime.iterated import suggests_channels_last
 from torch_compat.runtime.opaque import sizes_of
 from torch_compat.runtime.operators._common import FLOAT32, scalar_as
 from torch_compat.runtime.registry import grad, operator
@@ -244,9 +247,140 @@ def grad_of(a: Tensor) -> None:
 
 
 @operator("prim::is_leaf", of="any")
-def is_leaf(a: Tensor) -> bool:
+def is_leaf_attribute(a: Tensor) -> bool:
     """Whether nothing was computed to get it."""
-    return bool(_tensor(a).is_leaf)
+    return is_leaf(_tensor(a))
+
+
+@operator("aten::is_leaf", gradient=False)
+def is_leaf(self: Tensor) -> bool:
+    """Whether nothing that requires gradients was computed to get it, and nothing such was written into it."""
+    return self.is_leaf and not (grad.reaches(self) and not self.requires_grad)
+
+
+@operator("aten::output_nr", gradient=False)
+def output_nr(self: Tensor) -> int:
+    """Which result of the operator that made it: the only one, where nothing requires gradients."""
+    if self.requires_grad and not self.is_leaf:
+        raise Unsupported("the reference reader does not know which result of its operator a tensor is", code="operator")
+    return 0
+
+
+@operator("aten::retain_grad", gradient=False)
+def retain_grad(self: Tensor) -> None:
+    """Keep the gradient: nothing is ever differentiated here.
+
+    Raises:
+        Raised: it requires none.
+    """
+    if not (self.requires_grad or grad.reaches(self)):
+        raise raised("RuntimeError", "can't retain_grad on Tensor that has requires_grad=False")
+    if not is_leaf(self):
+        raise Unsupported("the reference reader does not keep which tensors retain their gradients", code="operator")
+
+
+@operator("aten::retains_grad", gradient=False)
+def retains_grad(self: Tensor) -> bool:
+    """Whether its gradient is kept though it was computed."""
+    del self
+    return False
+
+
+@operator("aten::get_device", gradient=False)
+def get_device(self: Tensor) -> int:
+    """The index of its device: -1 for the CPU."""
+    del self
+    return -1
+
+
+@operator("aten::is_pinned", gradient=False)
+def is_pinned(self: Tensor, device: Any = None) -> bool:
+    """Whether it lies in memory of an accelerator's driver."""
+    del self, device
+    return False
+
+
+@operator("aten::is_coalesced", gradient=False)
+def is_coalesced(self: Tensor) -> bool:
+    """Of sparse tensors alone."""
+    del self
+    raise raised("RuntimeError", "is_coalesced expected sparse coordinate tensor layout but got Strided")
+
+
+def _sparse_alone(name: str) -> None:
+    def dimensions(self: Tensor) -> int:
+        del self
+        raise raised("RuntimeError", f"Could not run 'aten::{name}' with arguments from the 'CPU' backend.")
+
+    operator(f"aten::{name}", gradient=False)(dimensions)
+
+
+_sparse_alone("dense_dim")
+_sparse_alone("sparse_dim")
+operator("aten::dense_dim", since="2.0.0", gradient=False)(lambda self: self.ndim)
+operator("aten::sparse_dim", since="2.0.0", gradient=False)(lambda self: 0 * self.ndim)
+
+
+@operator("aten::is_non_overlapping_and_dense", gradient=False)
+def is_non_overlapping_and_dense(self: Tensor) -> bool:
+    """Whether its elements lie in memory without holes, in any order of the dimensions."""
+    steps = sorted((step, size) for size, step in zip(self.shape, self.strides, strict=True) if size != 1)
+    expected = 1
+    for step, size in steps:
+        if step != expected:
+            return not self.numel
+        expected *= size
+    return True
+
+
+CHANNELS_LAST = {2: 4, 3: 5}
+"""Memory formats with the channels last, and the dimensions of their tensors."""
+
+
+@operator("aten::is_strides_like_format", gradient=False)
+def is_strides_like_format(self: Tensor, memory_format: int) -> bool:
+    """Whether the channels stand last in memory, as the format says."""
+    return CHANNELS_LAST.get(memory_format) == self.ndim and suggests_channels_last(self.shape, self.strides)
+
+
+@operator("aten::hash", of="any")
+def hash_of(value: Any) -> int:
+    """The hash of a number or a text, as the C++ library of the releases has it."""
+    if value.__class__ is str:
+        found = text_hash(value)
+    elif value.__class__ in {int, float, bool}:
+        found = number_hash(value, "<d")
+    else:
+        raise Unsupported("the reference reader knows hashes of numbers and texts alone", code="operator")
+    return found - (1 << 64) if found >> 63 else found
+
+
+@operator("prim::name", of="any")
+def name_of(a: Tensor) -> None:
+    """The name that a tensor was given: none here."""
+    del a
+
+
+@operator("prim::nbytes", of="any")
+def nbytes(a: Tensor) -> int:
+    """Bytes of all elements."""
+    array = _tensor(a).array
+    return int(array.size * array.itemsize)
+
+
+@operator("prim::rangelist", of="any")
+def rangelist(n: int) -> list[int]:
+    """The numbers up to one."""
+    if n < 0:
+        raise raised("RuntimeError", "vector::reserve")
+    bounded(n)
+    return list(range(n))
+
+
+@operator("prim::unchecked_cast", of="any")
+def unchecked_cast(x: Any) -> Any:
+    """The value, whatever it is."""
+    return x
 
 
 @operator("aten::wait", of="any")

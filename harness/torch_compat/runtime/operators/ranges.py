@@ -156,7 +156,7 @@ def _steps(steps: Any, *, one: bool = True) -> int:
     return steps  # type: ignore[no-any-return]
 
 
-def _spaced(start: Scalar, end: Scalar, steps: int, kind: np.dtype[Any], *, era: int) -> Array:
+def spaced(start: Scalar, end: Scalar, steps: int, kind: np.dtype[Any], *, era: int) -> Array:
     """Points at equal distances. Eras: 0 up to 1.4, 1 for 1.5, 2 for 1.6 to 1.13, 3 since."""
     if not steps:
         return np.empty(0, kind)
@@ -235,7 +235,7 @@ def _linspaces() -> None:
                 raise fail(f"_th_linspace is not implemented for type {kind}")
             first, last = _number(start), _number(end)
             # 1.0 refuses one point, unless both ends are the same.
-            array = _spaced(first, last, _steps(steps, one=era >= 0 or first == last), kind, era=max(era, 0))
+            array = spaced(first, last, _steps(steps, one=era >= 0 or first == last), kind, era=max(era, 0))
             return _filled(array, out)
 
         operator("aten::linspace", since=since, gradient=False)(call)

@@ -1,0 +1,87 @@
+"""Convolutions of a batch without elements, which many releases refuse: their kernels have to be given an element, or look at the weight anyway."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from torch_compat.releases.release import Release
+from torch_compat.runtime.tensor import Tensor
+from torch_compat.runtime.values import raised
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["refusing_empty_batches"]
+
+CONVOLUTIONS = frozenset(
+    {f"aten::conv{form}{n}d" for form in ("", "_transpose") for n in (1, 2, 3)} | {"aten::_convolution", "aten::convolution"}
+)
+PLACES = {"conv": (6, 5), "conv_transpose": (6, 7), "any": (8, 5)}
+"""Where the number of groups and the dilation stand among the arguments."""
+TRANSPOSED = 6
+WITH_ONEDNN, DILATED, GROUPED, IN_SPACE, TRANSPOSING, ANY_WEIGHT = (
+    Release(since) for since in ("1.0.1", "1.2.0", "1.4.0", "1.3.0", "1.5.0", "2.0.0")
+)
+"""The first releases that take such a batch where oneDNN computes; where the kernel is dilated; in groups; by the kernels without oneDNN; in
+a transposed convolution; and with any weight. Before the last the weight is viewed as one dimension."""
+PICTURES = 4
+FLOAT32 = np.dtype(np.float32)
+
+
+def refusing_empty_batches(name: str, call: Callable[..., Any], horizon: Release) -> Callable[..., Any]:
+    """A convolution that refuses batches without elements where the release of the horizon does; any other operator as it is."""
+    if name not in CONVOLUTIONS or horizon >= ANY_WEIGHT:
+        return call
+    form = "any" if name.endswith("convolution") else "conv_transpose" if "transpose" in name else "conv"
+    groups_at, dilation_at = PLACES[form]
+
+    def guard(*args: Any, **keywords: Any) -> Any:
+        found = call(*args, **keywords)  # what is wrong besides is said first
+        x, weight = (*args, *keywords.values())[:2]
+        if x.__class__ is Tensor and weight.__class__ is Tensor and x.array.ndim and not x.array.shape[0]:
+            transposed = args[TRANSPOSED] if form == "any" else form == "conv_transpose"
+            groups = keywords.get("groups", args[groups_at] if len(args) > groups_at else 1)
+            dilation = keywords.get("dilation", args[dilation_at] if len(args) > dilation_at else 1)
+            dilated = dilation != 1 if dilation.__class__ is int else any(one != 1 for one in dilation)
+            _refuse(x, weight, bool(transposed), groups, dilated=dilated, horizon=horizon)
+        return found
+
+    return guard
+
+
+def _refuse(x: Tensor, weight: Tensor, transposed: bool, groups: int, *, dilated: bool, horizon: Release) -> None:
+    """Refuse a batch without elements.
+
+    Raises:
+        Raised: the release cannot take it.
+    """
+    if horizon >= TRANSPOSING:
+        if not _flat(weight):
+            raise raised(
+                "RuntimeError",
+                "view size is not compatible with input tensor's size and stride (at least one dimension spans across two contiguous "
+                "subspaces). Use .reshape(...) instead.",
+            )
+        return
+    with_onednn = x.array.dtype == FLOAT32 and x.array.ndim <= PICTURES and not dilated
+    if transposed or horizon < WITH_ONEDNN:
+        taken = False
+    elif horizon < DILATED:
+        taken = with_onednn
+    elif dilated:
+        taken = True
+    elif with_onednn:
+        taken = groups == 1 or horizon >= GROUPED
+    else:
+        taken = horizon >= IN_SPACE
+    if not taken:
+        raise raised("RuntimeError", f"non-empty input tensor expected but got a tensor with size {list(x.shape)}")
+
+
+def _flat(tensor: Tensor) -> bool:
+    """Whether a tensor can be viewed as one dimension."""
+    steps = [(size, step) for size, step in zip(tensor.shape, tensor.strides, strict=True) if size != 1]
+    return not tensor.numel or all(step == inner_size * inner_step for (_, step), (inner_size, inner_step) in pairwise(steps))

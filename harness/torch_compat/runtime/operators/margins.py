@@ -1,0 +1,66 @@
+"""The margins of several labels for each sample."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from torch_compat.errors import Unsupported
+from torch_compat.runtime.operators._common import FLOAT64, INT64, Array, fail, into, not_implemented
+from torch_compat.runtime.operators._products import looped
+from torch_compat.runtime.operators.losses import MEAN, NONE
+from torch_compat.runtime.registry import operator
+from torch_compat.runtime.tensor import Tensor
+
+__all__: list[str] = []
+
+
+def _margins(self: Tensor, target: Tensor, reduction: int) -> tuple[Tensor, Tensor]:
+    x, labels = self.array, target.array
+    if x.ndim > 2 or 0 in x.shape[1 - (x.ndim < 2) :]:
+        raise fail(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(x.shape)}")
+    if labels.shape != x.shape and not (x.ndim < 2 and labels.ndim < 2 and labels.size == x.size):
+        raise fail(f"inconsistent target size: {list(labels.shape)} for input of size: {list(x.shape)}")
+    if not x.size:
+        raise Unsupported("multilabel margins of no samples are what lies in memory", code="operator")
+    if x.dtype not in (np.float32, FLOAT64):
+        raise not_implemented("multilabel_margin_loss_forward_out_frame", x.dtype)
+    if labels.dtype != INT64:
+        raise fail(f"expected scalar type Long but found {labels.dtype}")
+    rows, places = (one.reshape(-1, x.shape[-1] if x.ndim else 1) for one in (x, labels))
+    count = rows.shape[1]
+    if (places < -1).any() or (places >= count).any():
+        raise fail("argument #3 'target' is out of range")
+    looped(len(rows), count * count)
+    value: Array = np.zeros(len(rows), FLOAT64)
+    marked = np.zeros(rows.shape, x.dtype)
+    for at, (row, given) in enumerate(zip(rows.astype(FLOAT64), places, strict=True)):
+        ends = np.flatnonzero(given < 0)
+        own = given[: ends[0]] if len(ends) else given
+        marked[at, own] = 1
+        others = row[marked[at] == 0]
+        value[at] = np.maximum(1 - (row[own][:, None] - others[None, :]), 0).sum() / count
+    if reduction == NONE and x.ndim > 1:
+        found: Any = value
+    else:
+        found = np.asarray(value.mean() if reduction == MEAN else value.sum())
+    return Tensor(found.astype(x.dtype)), Tensor(marked.reshape(labels.shape))
+
+
+@operator("aten::multilabel_margin_loss")
+def multilabel_margin_loss(self: Tensor, target: Tensor, reduction: int = MEAN, *, out: Tensor | None = None) -> Tensor:
+    """Hinges of each label of a sample against each class that is none of its labels; labels end at -1."""
+    found = _margins(self, target, reduction)[0]
+    return found if out is None else into(out, found.array)
+
+
+@operator("aten::multilabel_margin_loss_forward")
+def multilabel_margin_loss_forward(
+    self: Tensor, target: Tensor, reduction: int, *, output: Tensor | None = None, is_target: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """The same, and which classes are labels."""
+    found, marked = _margins(self, target, reduction)
+    if output is not None and is_target is not None:
+        return into(output, found.array, exact=True), into(is_target, marked.array, exact=True)
+    return found, marked

@@ -1,0 +1,194 @@
+"""Operators that few programs call, against what 2.15.0 gave, and where releases refuse or are not followed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.runtime.operators.tables import called, t
+from torch_compat.errors import Raised, Unsupported
+from torch_compat.releases.release import Release
+from torch_compat.runtime.hash_order import text_hash
+from torch_compat.runtime.registry import NEWEST, resolve
+from torch_compat.runtime.tensor import Tensor
+
+ROWS: list[tuple[str, tuple[Any, ...], dict[str, Any], str]] = [
+    ("gradient", (t([1.0, 4.0, 9.0, 16.0]),), {}, "(float32[4][3.0, 4.0, 6.0, 7.0])"),
+    ("gradient", (t([1.0, 4.0, 9.0, 16.0]),), {"spacing": 2, "edge_order": 2}, "(float32[4][1.0, 2.0, 3.0, 4.0])"),
+    ("gradient", (t([1.0, 4.0, 9.0, 16.0]),), {"spacing": [t([0.0, 1.0, 3.0, 6.0])], "dim": [0]}, "(float32[4][3.0, 2.83333, 2.43333, 2.33333])"),
+    ("gradient", (t([[1, 2], [4, 8]]),), {"dim": [0, 1]}, "(float32[2, 2][3.0, 6.0, 3.0, 6.0], float32[2, 2][1.0, 1.0, 4.0, 4.0])"),
+    ("gradient", (t([1.0]),), {}, "raises"),
+    ("cumulative_trapezoid", (t([1.0, 2.0, 4.0]),), {"dx": 2}, "float32[2][3.0, 9.0]"),
+    ("cumulative_trapezoid", (t([1, 2, 4]), t([0, 1, 3])), {}, "float32[2][1.5, 7.5]"),
+    ("histogram", (t([1.0, 2.0, 2.5, -1.0]), 3), {"range": [0.0, 3.0]}, "(float32[3][0.0, 1.0, 2.0], float32[4][0.0, 1.0, 2.0, 3.0])"),
+    ("histogram", (t([1.0, 2.0, 2.5]), t([0.0, 2.0, 3.0])), {"weight": t([1.0, 2.0, 4.0]), "density": True}, "(float32[2][0.0714286, 0.857143], float32[3][0.0, 2.0, 3.0])"),
+    ("histogramdd", (t([[0.0, 1.0], [1.0, 1.0]]), [2, 1]), {}, "(float32[2, 1][1.0, 1.0], (float32[3][0.0, 0.5, 1.0], float32[2][0.5, 1.5]))"),
+    ("index_reduce", (t([1.0, 2.0, 3.0]), 0, t([0, 0, 2]), t([4.0, 6.0, -1.0]), "mean"), {}, "float32[3][3.66667, 2.0, 1.0]"),
+    ("index_reduce", (t([1, 2, 3]), 0, t([0, 0, 2]), t([4, 6, -1]), "amin"), {"include_self": False}, "int64[3][4, 2, -1]"),
+    ("segment_reduce", (t([1.0, 2.0, 3.0]), "mean"), {"lengths": t([2, 0, 1])}, "float32[3][1.5, nan, 3.0]"),
+    ("fractional_max_pool2d", (t([[[[1.0, 5.0, 2.0], [4.0, 3.0, 9.0], [7.0, 8.0, 6.0]]]]), [2, 2], [2, 2], t([[[0.3, 0.6]]])), {}, "(float32[1, 1, 2, 2][5.0, 9.0, 8.0, 9.0], int64[1, 1, 2, 2][1, 5, 7, 5])"),
+    ("multilabel_margin_loss", (t([0.1, 0.2, 0.4, 0.8]), t([3, 0, -1, 1])), {}, "float32[][0.85]"),
+    ("multilabel_margin_loss_forward", (t([[0.1, 0.2, 0.4, 0.8]]), t([[3, 0, -1, 1]]), 0), {}, "(float32[1][0.85], float32[1, 4][1.0, 0.0, 0.0, 1.0])"),
+    ("slow_conv_transpose2d", (t([[[[1.0, 2.0]]]]), t([[[[1.0, 3.0]]]]), [1, 2], None, [1, 2]), {}, "float32[1, 1, 1, 4][1.0, 3.0, 2.0, 6.0]"),
+    ("thnn_conv2d", (t([[[[1.0, 2.0, 4.0]]]]), t([[[[1.0, 3.0]]]]), [1, 2]), {}, "float32[1, 1, 1, 2][7.0, 14.0]"),
+    ("conv_depthwise3d", (t([[[[[1.0]]]]]), t([[[[[1.0]]]]]), [1, 1, 1], None, [1, 1, 1], [0, 0, 0], [1, 1, 1]), {}, "raises"),
+    ("nonzero_static", (t([0, 3, 0, 5]),), {"size": 3}, "int64[3, 1][1, 3, -1]"),
+    ("column_stack", ([t([1, 2]), t([[3.5], [4.5]])],), {}, "float32[2, 2][1.0, 3.5, 2.0, 4.5]"),
+    ("flatten_dense_tensors", ([t([[1, 2]]), t(3)],), {}, "int64[3][1, 2, 3]"),
+    ("as_strided_scatter", (t([[1, 2], [3, 4]]), t([9, 8]), [2], [3]), {}, "int64[2, 2][9, 2, 3, 8]"),
+    ("put", (t([1, 2, 3]), t([0, -1]), t([5, 6])), {}, "int64[3][5, 2, 6]"),
+    ("embedding_renorm", (t([[3.0, 4.0], [6.0, 8.0]]), t([0]), 1.0, 2.0), {}, "float32[2, 2][0.6, 0.8, 6.0, 8.0]"),
+    ("rrelu_with_noise", (t([-1.0, 2.0]), t([0.0, 0.0]), 0.25, 0.75), {}, "float32[2][-0.5, 2.0]"),
+    ("diagonal_copy", (t([[1, 2], [3, 4]]),), {}, "int64[2][1, 4]"),
+    ("conj_physical", (t([1.5]),), {}, "float32[1][1.5]"),
+    ("avg_pool2d", (t([[[-7, -3], [-5, 2]]]), [2, 2]), {}, "int64[1, 1, 1][-3]"),
+    ("avg_pool1d", (t([[-1, 0, 3]]), [2], [1]), {}, "int64[1, 2][0, 1]"),
+    ("avg_pool3d", (t([[[[-7, -3], [-5, 2]]]]), [1, 2, 2]), {}, "int64[1, 1, 1, 1][-3]"),
+    ("pad", (t([[[1, 2]]]), [1, 0], "constant", 2.0), {}, "int64[1, 1, 3][2, 1, 2]"),
+    ("grid_sampler", (t([[[[1.0, 2.0, 3.0, 4.0]]]]), t([[[[-0.66666669, 0.0], [0.0, 0.0], [0.66666669, 0.0]]]]), 1, 1, True), {}, "float32[1, 1, 1, 3][1.0, 3.0, 3.0]"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[f"{at}-{row[0]}" for at, row in enumerate(ROWS)])
+def test_as_the_newest_release(row: tuple[str, tuple[Any, ...], dict[str, Any], str]) -> None:
+    name, args, keywords, expected = row
+    assert called(name, args, keywords) == expected
+
+
+def test_a_point_between_two_bins() -> None:
+    """The edge that lies at zero is 1.1e-08 since 2.0, and was its negative."""
+    for release, place in (("1.13.1", 50), ("2.0.1", 49)):
+        counts = resolve("aten::histogram", Release(release))(t([0.0]), 100)[0].array
+        assert counts[place] == 1
+        assert counts.sum() == 1
+
+
+def test_a_number_that_is_none_in_a_histogram() -> None:
+    """Up to 1.13 it is counted in a bin."""
+    given = t([float("nan"), 1.0]), t([0.0, 1.0, 2.0])
+    assert called("histogram", given, at="2.0.1") == "(float32[2][0.0, 1.0], float32[3][0.0, 1.0, 2.0])"
+    with pytest.raises(Unsupported, match="not a number"):
+        resolve("aten::histogram", Release("1.13.1"))(*given)
+
+
+def test_what_a_tensor_says_of_itself() -> None:
+    given = t([[1.0, 2.0]])
+    assert [resolve(f"aten::{name}")(given) for name in ("is_leaf", "output_nr", "retains_grad", "get_device", "is_pinned")] == [
+        True,
+        0,
+        False,
+        -1,
+        False,
+    ]
+    assert resolve("prim::nbytes")(given) == 8
+    assert resolve("prim::name")(given) is None
+    with pytest.raises(Raised, match="can't retain_grad"):
+        resolve("aten::retain_grad")(given)
+    with pytest.raises(Raised, match="sparse coordinate"):
+        resolve("aten::is_coalesced")(given)
+
+
+def test_a_leaf_is_none_once_something_that_requires_gradients_was_computed() -> None:
+    weight = Tensor(np.ones(2, np.float32), requires_grad=True)
+    is_leaf = resolve("aten::is_leaf")
+    made = resolve("aten::mul")(weight, 2.0)
+    assert is_leaf(weight) is True
+    assert is_leaf(made) is False
+    with pytest.raises(Unsupported):
+        resolve("aten::output_nr")(made)
+    resolve("aten::retain_grad")(weight)
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides", "dense", "last"),
+    [
+        ((2, 3, 4, 5), (60, 20, 5, 1), True, False), ((2, 3, 4, 5), (60, 1, 15, 3), True, True), ((2, 2), (4, 1), False, False),
+        ((2, 0), (9, 9), True, False), ((2, 2), (0, 1), False, False),
+    ],
+)  # fmt: skip
+def test_the_order_in_memory(shape: tuple[int, ...], strides: tuple[int, ...], dense: bool, last: bool) -> None:
+    given = Tensor(np.zeros(120, np.float32)).as_strided(shape, strides, 0)
+    assert resolve("aten::is_non_overlapping_and_dense")(given) is dense
+    assert resolve("aten::is_strides_like_format")(given, 2) is last
+    assert resolve("aten::is_strides_like_format")(given, 3) is False
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("abc", 3663726644998027833), ("", 6142509188972423790), (3, 3), (-1, -1), (1.5, 4982507072649106663), (0.0, 0),
+    ],
+)  # fmt: skip
+def test_hashes(value: str | float, expected: int) -> None:
+    assert resolve("aten::hash")(value) == expected
+
+
+def test_hashes_of_texts_whose_characters_stand_for_bytes() -> None:
+    given = "\u00df".encode().decode("latin-1")
+    assert text_hash(given) == 1552495426321458321
+    assert resolve("aten::hash", Release("1.5.1"))(given) == 1552495426321458321
+
+
+def test_copies_of_views_share_no_memory() -> None:
+    given = t([[1, 2], [3, 4]])
+    for name, args in (
+        ("alias", ()),
+        ("select", (0, 1)),
+        ("transpose", (0, 1)),
+        ("expand", ([2, 2],)),
+        ("as_strided", ([2], [1])),
+    ):
+        copied = resolve(f"aten::{name}_copy")(given, *args)
+        assert copied.array.tolist() == resolve(f"aten::{name}")(given, *args).array.tolist()
+        assert not np.shares_memory(copied.array, given.array)
+        assert copied.array.flags.c_contiguous
+    with pytest.raises(Unsupported, match="is not resized"):
+        resolve("aten::alias_copy", Release("1.13.1"))(given, out=t([0]))
+    assert resolve("aten::alias_copy", NEWEST)(given, out=Tensor(np.zeros(0, np.int64))).shape == (2, 2)
+
+
+def test_parts_of_a_flat_tensor_are_views() -> None:
+    flat = t([1, 2, 3])
+    first, second = resolve("aten::unflatten_dense_tensors")(flat, [t([[0, 0]]), t(0)])
+    assert (first.shape, second.shape) == ((1, 2), ())
+    assert np.shares_memory(first.array, flat.array)
+
+
+def test_the_memory_of_a_scattered_view() -> None:
+    """Since 2.0 the whole memory is copied, up to 1.13 the tensor alone."""
+    base = Tensor(np.arange(8).reshape(2, 4))
+    part = Tensor(base.array[:, ::2])
+    found = resolve("aten::as_strided_scatter", Release("2.0.1"))(part, t([50, 60]), [2], [1], 1)
+    assert found.array.tolist() == [[0, 60], [4, 6]]
+    assert base.array.tolist() == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    with pytest.raises(Unsupported, match="not of its memory"):
+        resolve("aten::as_strided_scatter", Release("1.13.1"))(part, t([50, 60]), [2], [1], 1)
+
+
+@pytest.mark.parametrize("mode", ["constant", "circular"])
+@pytest.mark.parametrize("kind", ["int64", "bool", "float16", "uint8"])
+@pytest.mark.parametrize("release", ["1.12.1", "2.0.1", "2.15.0"])
+def test_padding_that_copies_takes_every_type(mode: str, kind: str, release: str) -> None:
+    given = t([[[1, 0]]], kind)
+    assert resolve("aten::pad", Release(release))(given, [1, 1], mode).shape == (1, 1, 4)
+
+
+@pytest.mark.parametrize("mode", ["reflect", "replicate"])
+def test_padding_by_elements_refuses_whole_numbers_up_to_2_0(mode: str) -> None:
+    given = t([[[1, 2, 3]]])
+    assert called("pad", (given, [1, 1], mode), at="2.0.1") == "raises"
+    assert called("pad", (given, [1, 1], mode), at="2.1.2") != "raises"
+
+
+@pytest.mark.parametrize(
+    ("release", "dims", "expected"), [("1.2.0", 3, [1.0, 4.0, 5.0]), ("2.0.1", 3, [1.0, 4.0, 5.0]), ("2.1.2", 3, [1.0, 3.0, 5.0]), ("1.2.0", 2, [1.0, 3.0, 5.0]), ("2.15.0", 2, [1.0, 3.0, 5.0])]
+)  # fmt: skip
+def test_the_nearest_of_two_pixels(release: str, dims: int, expected: list[float]) -> None:
+    """Of pictures the even one, of volumes up to 2.0 the one away from zero; 0.49999997 is nearer to 0."""
+    image = Tensor(np.arange(1, 6, dtype=np.float32).reshape((1,) * (dims + 1) + (5,)))
+    places = np.zeros((1, *(1,) * (dims - 1), 3, dims), np.float32)
+    places[..., 0] = np.array([-0.75000006, 0.25, 1.0], np.float32)
+    found = resolve("aten::grid_sampler", Release(release))(image, Tensor(places), 1, 1, True)
+    assert found.array.reshape(-1).tolist() == expected
