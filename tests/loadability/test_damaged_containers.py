@@ -134,3 +134,25 @@ def test_the_state_of_an_iterator_is_set_and_nothing_that_could_be_allowed_takes
     found = of(checkpoint(pickle.dumps({"rows": value}, 2)))
     assert found.how_to_load
     assert not any(way.safe_globals for way in found.how_to_load)
+
+
+@pytest.mark.parametrize(
+    ("data", "readers"),
+    [
+        (b"\x80\x02ctorch._C\nGenerator\n)\x81(K\x01NK\x02tb.", "1.5.0.."),
+        (
+            b"\x80\x02ctorch._C\nGenerator\n)\x81(K\x01Nctorch._utils\n_rebuild_tensor_v2\n((U\x07storagectorch\nByteStorage\nU\x010"
+            b"U\x03cpuK\x01tQK\x00(K\x01t(K\x01t\x89ccollections\nOrderedDict\n)RtRtb.",
+            "2.4.0..",
+        ),
+        (
+            b"\x80\x02ctorch.nn.quantized.modules.linear\nLinearPackedParams\n)\x81(NN\x88ctorch\nqint8\ntb.",
+            "1.5.0..1.11.0",
+        ),
+    ],
+    ids=["other state", "generator", "packed parameters"],
+)
+def test_the_form_of_a_state_decides_which_classes_take_it(data: bytes, readers: str) -> None:
+    facts = checkpoint(data)
+    loads = of(facts).loads
+    assert packaged_rules().known.text(loads) == readers
