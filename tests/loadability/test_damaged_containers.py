@@ -141,8 +141,10 @@ def test_the_state_of_an_iterator_is_set_and_nothing_that_could_be_allowed_takes
     [
         (b"\x80\x02ctorch._C\nGenerator\n)\x81(K\x01NK\x02tb.", "1.5.0.."),
         (
-            b"\x80\x02ctorch._C\nGenerator\n)\x81(K\x01Nctorch._utils\n_rebuild_tensor_v2\n((U\x07storagectorch\nByteStorage\nU\x010"
-            b"U\x03cpuK\x01tQK\x00(K\x01t(K\x01t\x89ccollections\nOrderedDict\n)RtRtb.",
+            (
+                b"\x80\x02ctorch._C\nGenerator\n)\x81(K\x01Nctorch._utils\n_rebuild_tensor_v2\n((U\x07storagectorch\nByteStorage\nU\x010"
+                b"U\x03cpuK\x01tQK\x00(K\x01t(K\x01t\x89ccollections\nOrderedDict\n)RtRtb."
+            ),
             "2.4.0..",
         ),
         (
