@@ -72,6 +72,8 @@ def read(archive: Archive, facts: Facts) -> None:
     keys = facts.pickles["keys"].value
     if not isinstance(keys, list) or any(not isinstance(key, str) or key not in storages for key in keys):
         said = "does not list storages that the object references"
+        if any(event.kind == "persistent" and event.subject == "str" for event in facts.pickles["object"].events):
+            said = f"{said} as tuples: pickle protocol 0 writes them as text, which no release loads"
         raise Corrupt(said, where=f"{archive.path}, keys", code="bad-keys")
     place = end
     for key in keys:

@@ -30,6 +30,8 @@ COMPLEX = re.compile(r"(?<![\w.])(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?j\b")
 """The imaginary part of a complex constant, which is always printed: ``2.5-1.j``."""
 WITH = re.compile(r"^\s+with\s[^\n]*:\s*$", re.MULTILINE)
 CONSTANT = "whole-constant"  # no sign, but why two of them are looked for
+OUTSIDE = "outside-folder"
+"""The code of damage of a record that lies outside of the folder of all others."""
 SPARSE = "torch._utils._rebuild_sparse_tensor"
 NESTED = "torch._utils._rebuild_nested_tensor"
 CUSTOM_CLASS = "custom-class"
@@ -57,6 +59,8 @@ def signs_of(facts: Facts, asked: Mapping[str, frozenset[str]]) -> tuple[dict[st
         found[f"version:{kind}"] = ""
     if facts.names:
         _records(facts, asked.get("record", ()), found)
+    if facts.damage:
+        _damaged(facts, asked.get("damaged", frozenset()), found)
     if facts.export_schema is not None:
         _schema(facts.export_schema, asked.get("newer", ()), found)
         found.update({f"tree:{one}": "" for one in asked.get("tree", frozenset()).intersection(facts.extra.get("trees", ()))})
@@ -103,6 +107,15 @@ def _records(facts: Facts, wanted: Iterable[str], found: dict[str, str]) -> None
                 found[f"record:{record}"] = first
         elif record in names:
             found[f"record:{record}"] = record
+
+
+def _damaged(facts: Facts, wanted: frozenset[str], found: dict[str, str]) -> None:
+    """What of the damage decides whether a loader opens the archive at all."""
+    for one in facts.damage:
+        if one.code in wanted:
+            found.setdefault(f"damaged:{one.code}", one.record or "")
+        if one.code == OUTSIDE and facts.names and one.record == facts.names[0]:
+            found["first-outside"] = one.record
 
 
 def _schema(version: str, wanted: Iterable[str], found: dict[str, str]) -> None:
@@ -230,6 +243,8 @@ def _pickles(facts: Facts, asked: Mapping[str, frozenset[str]], found: dict[str,
     classes = frozenset(one.partition("/")[0] for wanted in of_objects.values() for one in wanted)
     for record, unpickled in facts.pickles.items():
         found.setdefault(f"protocol:{unpickled.protocol}", record)
+        if unpickled.protocol == 0 and any(event.kind == "persistent" and event.subject == "str" for event in unpickled.events):
+            found.setdefault("storage-as-text", record)
         for path in names.intersection([one.path for one in unpickled.globals]):
             found.setdefault(f"names:{path}", record)
         if record in with_none and any(part is None for part in parts(unpickled.value)):

@@ -75,6 +75,12 @@ MAPPED = frozenset({"torch.load", "torch.jit.load"})
 """The calls that have an argument ``map_location``."""
 NUMPY_DTYPE = "numpy.dtype"
 SETS_STATE = "def __setstate__("
+MOVED = ("torch.quantization", "torch.nn.quantized", "torch.nn.quantizable", "torch.nn.qat", "torch.nn.intrinsic")
+"""The packages that torch moved below ``torch.ao``, before it had ``add_safe_globals``: their classes call themselves by the new place."""
+NAMELESS = frozenset({"builtins.Ellipsis", "builtins.NotImplemented"})
+"""What pickles name, but is no class or function with a name of its own: ``add_safe_globals`` takes it only as a pair."""
+ITERATORS = frozenset({"builtins.iter", "builtins.reversed"})
+"""The functions that return objects of classes to which Python gives no name that can be imported."""
 NUMBERS = {"i": "Int", "u": "UInt", "f": "Float", "c": "Complex"}
 """How the class of a numpy dtype of numbers begins, by the letter of its code; the number of bits follows."""
 OTHERS = {
@@ -502,6 +508,8 @@ def _sets_state_of_unnamed(facts: Facts) -> bool:
         named = {one.path for one in unpickled.globals}
         for event in unpickled.events:
             if event.kind == "build" and event.subject.__class__ is Global:
+                if event.subject.path in ITERATORS:
+                    return True
                 classes = returned.get(event.subject.path)
                 if classes is not None and classes.isdisjoint(named):
                     return True
@@ -515,9 +523,11 @@ def _may_be_added(one: Global) -> bool:
 
 
 def _moves(one: Global) -> bool:
-    """Whether what a pickle names may call itself otherwise: it is in a private module, in a renamed one, or in a class."""
+    """Whether what a pickle names may call itself otherwise: it is in a private module, in a renamed one, or in a class; or it has no name."""
+    if one.path in NAMELESS:
+        return True
     private = any(part.startswith("_") for part in one.module.split(".")) and one.module != "__main__"
-    return private or "." in one.name or _renamed(one.module) is not None
+    return private or one.module.startswith(MOVED) or "." in one.name or _renamed(one.module) is not None
 
 
 def _by_own_name(needs: tuple[RequiredModule, ...], names: Iterable[Global]) -> tuple[RequiredModule, ...] | None:

@@ -11,7 +11,10 @@ is made of signs, which say something about an archive, or about what is being d
     field:attributes                   model.json has a field of this name, at any depth
     none-in:attributes.pkl             the pickle in this record holds a None
     no-tensor-in:constants.pkl         the pickle in this record is a tuple that has an item which is no tensor
+    damaged:no-directory               the archive has damage with this code
+    first-outside                      the first record of a zip archive lies outside of the folder of the others
     protocol:5                         a pickle is of this protocol
+    storage-as-text                    a pickle of protocol 0 has a persistent id, which this protocol writes as a text
     names:torch.distributed.checkpoint.metadata.StorageMeta   a pickle names this
     checkpoint-strides                 a distributed checkpoint states the strides of its tensors
     args:torch._utils._rebuild_qtensor/7   this function is called with so many arguments to rebuild a tensor
@@ -81,7 +84,7 @@ if TYPE_CHECKING:
 __all__ = ["LOADS", "OF_ARCHIVES", "OF_CALLS", "OF_CELLS", "OF_RUNS", "SIGN_KINDS", "SLIPS", "Behavior", "Condition"]
 
 OF_ARCHIVES: Final = frozenset({
-    "args", "argument", "attribute", "base", "call", "calls", "changed-name-with-dot", "checkpoint-strides", "class-sets", "complex-constant", "container", "custom-class", "custom-object", "custom-state", "debug", "declares", "dtype", "empty-tuple-type", "family", "field", "function", "ill-formed-octal", "input", "integer-parameter", "lacks", "mixed-items", "name", "names", "nested", "newer", "no-tensor-in", "none-in", "none-listed", "own-name", "packed-transposed", "protocol", "range-from", "record", "result", "sparse", "state-ends", "statement-with", "storage", "tree", "type", "version", "whole-floats",
+    "args", "argument", "attribute", "base", "call", "calls", "changed-name-with-dot", "checkpoint-strides", "class-sets", "complex-constant", "container", "custom-class", "custom-object", "custom-state", "damaged", "debug", "declares", "dtype", "empty-tuple-type", "family", "field", "first-outside", "function", "ill-formed-octal", "input", "integer-parameter", "lacks", "mixed-items", "name", "names", "nested", "newer", "no-tensor-in", "none-in", "none-listed", "own-name", "packed-transposed", "protocol", "range-from", "record", "result", "sparse", "state-ends", "statement-with", "storage", "storage-as-text", "tree", "type", "version", "whole-floats",
 })  # fmt: skip
 """The kinds of signs that an archive has by itself."""
 OF_RUNS: Final = frozenset({"debug", "family", "runs", "unmet", "unmet-in", "untyped"})
