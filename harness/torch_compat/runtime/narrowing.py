@@ -76,7 +76,11 @@ class Narrowing:
             node = self._method(class_name, method)
             walk = _Walk(self)
             if node is not None:
-                walk.function(node, class_name, [None, *(TENSOR if one else None for one in present)])
+                declared = [read_type(arg.annotation) if arg.annotation is not None else TENSOR for arg in node.args.args[1:]]
+                known = zip(declared, present, strict=False)
+                walk.function(
+                    node, class_name, [None, *(TENSOR if there and type_ == OPTIONAL else None for type_, there in known)]
+                )
             self._answers[key] = walk.found
         return self._answers[key]
 
