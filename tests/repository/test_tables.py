@@ -28,7 +28,6 @@ ALLOWED = {
     ("runtime/dtypes.py", "_COMPLEX_OF"): "which complex type a promotion ends in: what a release computes",
     ("runtime/dtypes.py", "BOOL, UINT8, INT8, INT16, INT32, INT64"): "rows by the names that operators use in their code",
     ("runtime/dtypes.py", "FLOAT16, BFLOAT16, FLOAT32, FLOAT64"): "rows by the names that operators use in their code",
-    ("runtime/encoding.py", "OWN_METHODS"): "methods of torch.nn.Module, four of which are called as dtypes are",
     ("runtime/operators/casting.py", "_casts"): "operators that exist for eight dtypes alone",
 }
 

@@ -18,6 +18,8 @@ from torch_compat.runtime import dtypes
 from torch_compat.runtime.dtypes import Dtype
 from torch_compat.runtime.horizons import horizon as named_horizon
 from torch_compat.runtime.load import load
+from torch_compat.runtime.module import Module
+from torch_compat.runtime.python_methods import call_python, state_shown
 from torch_compat.runtime.registry import grad
 from torch_compat.runtime.slips import DiesCalled, DiesLoading
 from torch_compat.runtime.tensor import OpaqueTensor, Tensor, offset_of, owner, strides_of
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
     from torch_compat.releases.behavior import Behavior
     from torch_compat.runtime.exported.program import ExportedModule
     from torch_compat.runtime.horizons import Horizon
-    from torch_compat.runtime.module import Module
 
 MOST_SHOWN = 1 << 28  # bytes of a tensor that is written down
 COMPLEX32, COMPLEX_HALVES = dtypes.DTYPES["complex32"], Release("1.12.0")  # the first release that shows storages of this dtype
@@ -269,8 +270,7 @@ def _extent(body: dict[str, Any]) -> int:
 
 def module_state(encoder: Encoder, module: Module | ExportedModule) -> dict[str, Any]:
     """``{"dict": [[key, {"tuple": [kind, tensor]}], ...]}`` of the parameters and buffers."""
-    entries = [[name, {"tuple": [kind, encoder.encode(tensor)]}] for name, kind, tensor in module.named_tensors()]
-    return {"dict": sorted(entries, key=lambda entry: str(entry[0]))}
+    return state_shown(module.named_tensors(), encoder.encode)
 
 
 def _error(stage: str, error: HarnessError) -> dict[str, Any]:
@@ -290,8 +290,6 @@ def _death(stage: str, error: DiesLoading | DiesCalled, met: dict[str, Behavior]
 
 LITE_METHODS = frozenset({"forward", "run_method", "find_method"})
 """What Python reaches of a module of the lite interpreter by name."""
-OWN_METHODS = frozenset({"half", "float", "double", "bfloat16", "cpu", "eval", "children", "modules", "named_children", "share_memory", "extra_repr"})  # fmt: skip
-"""Methods without parameters that ``torch.nn.Module`` has itself, which a loaded program's methods of the same name never replace."""
 
 
 def _reached(family: str, method: str, args: tuple[Any, ...]) -> None:
@@ -300,8 +298,6 @@ def _reached(family: str, method: str, args: tuple[Any, ...]) -> None:
     Raises:
         Raised: the method is not shown, is another one, or the types of the arguments cannot be inferred.
     """
-    if family == "torchscript" and method in OWN_METHODS and args:
-        raise Raised(f"{method}() takes 1 positional argument but {len(args) + 1} were given", code="TypeError")
     if family == "mobile":
         if method not in LITE_METHODS:
             raise Raised(f"'LiteScriptModule' object has no attribute '{method}'", code="AttributeError")
@@ -372,9 +368,12 @@ def perform(
             try:
                 args = Decoder(known.release).decode({"tuple": call["args"]})
                 _reached(family, call["method"], args)
-                value = module.run(call["method"], args)
                 together = Encoder(named_tuples=names, enumerations=False, complex_halves=halves)
-                said[turn] = {"value": together.encode(value), "inputs": [together.encode(arg) for arg in args]}
+                if family == "torchscript" and isinstance(module, Module):
+                    shown = call_python(module, call["method"], args, together.encode)
+                else:
+                    shown = together.encode(module.run(call["method"], args))
+                said[turn] = {"value": shown, "inputs": [together.encode(arg) for arg in args]}
             except DiesCalled as error:
                 return _death("call", error, met)
             except Raised as error:

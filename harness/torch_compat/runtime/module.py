@@ -40,15 +40,24 @@ class Module:
         object: the object inside.
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, object_: ScriptObject | None = None) -> None:
         self.program = program
-        self.object = program.main
+        self.object = program.main if object_ is None else object_
+
+    def of(self, object_: ScriptObject) -> Module:
+        """A module of the same program."""
+        return Module(self.program, object_)
 
     @property
     def methods(self) -> dict[str, FunctionInfo]:
         """Its methods, by name."""
         found: dict[str, FunctionInfo] = self.object.info.methods
         return found
+
+    def begin(self) -> None:
+        """Begin a call, with all that it may cost."""
+        self.program.steps.begin()
+        meter.begin(self.program.limits)
 
     def run(self, method: str, args: tuple[Any, ...] = (), keywords: dict[str, Any] | None = None, *, hooks: bool = False) -> Any:
         """Call a method with values of the runtime (tensors are :class:`torch_compat.runtime.tensor.Tensor`).
@@ -68,8 +77,7 @@ class Module:
         if info is None:
             raise Raised(f"the module has no method {method}", code="AttributeError")
         program = self.program
-        program.steps.begin()
-        meter.begin(program.limits)
+        self.begin()
         registry.grad.begin()
         try:
             given = self._bind(info, args, keywords or {})
@@ -148,18 +156,46 @@ class Module:
 
     def named_tensors(self) -> Iterator[tuple[str, str, Tensor | OpaqueTensor]]:
         """``(name, "parameter" or "buffer", tensor)`` of the module and its submodules, each tensor once, parameters first."""
-        mobile = (
-            self.program.mobile
-        )  # the lite interpreter reads no source: where the source says nothing, each tensor may be a buffer
-        said_only = self.program.horizon.release >= BUFFERS_SAID and not mobile
         for kind in ("parameter", "buffer"):
             seen: set[int] = set()
             for prefix, one in _modules(self.object, ""):
-                for name in _names(one, kind, said_only or (mobile and one.info.says_buffers)):
-                    value = getattr(one, "a_" + name, None)
-                    if value.__class__ in {Tensor, OpaqueTensor} and id(value) not in seen:
+                for name, value in self._own(one, kind):
+                    if id(value) not in seen:
                         seen.add(id(value))
                         yield prefix + name, kind, value
+
+    def _own(self, one: ScriptObject, kind: str) -> list[tuple[str, Tensor | OpaqueTensor]]:
+        """The tensors among the parameters, or among the buffers, of one module."""
+        mobile = (
+            self.program.mobile
+        )  # the lite interpreter reads no source: where the source says nothing, each tensor may be a buffer
+        said_only = (one.info.says_buffers if mobile else False) or (self.program.horizon.release >= BUFFERS_SAID and not mobile)
+        found = ((name, getattr(one, "a_" + name, None)) for name in _names(one, kind, said_only))
+        return [(name, value) for name, value in found if value.__class__ in {Tensor, OpaqueTensor}]
+
+    def own_state(self, one: ScriptObject) -> list[tuple[str, Tensor | OpaqueTensor]]:
+        """What ``state_dict`` has of one module alone: its parameters, then its buffers."""
+        return self._own(one, "parameter") + self._own(one, "buffer")
+
+    def state_items(self) -> Iterator[tuple[str, Tensor | OpaqueTensor]]:
+        """The items of ``state_dict``, in its order: what several modules have is there several times."""
+        for path, one in self.submodules():
+            for name, value in self.own_state(one):
+                yield path + name, value
+
+    def submodules(self) -> Iterator[tuple[str, ScriptObject]]:
+        """``(path, module)`` of the module itself and of all below it, each as often as it is reached."""
+        stack: list[tuple[str, ScriptObject]] = [("", self.object)]
+        while stack:
+            path, one = stack.pop()
+            self.program.steps.tick()
+            yield path, one
+            stack += [(f"{path}{name}.", child) for name, child in reversed(_children(one))]
+
+    @staticmethod
+    def children(one: ScriptObject) -> list[tuple[str, ScriptObject]]:
+        """The submodules of a module, by name."""
+        return _children(one)
 
     def state(self) -> dict[str, Any]:
         """Its parameters and buffers by name, as arrays of numpy over the memory that the program works on."""
@@ -186,12 +222,12 @@ def _modules(object_: ScriptObject, prefix: str) -> Iterator[tuple[str, ScriptOb
             continue
         seen.add(id(one))
         yield at, one
-        children = [
-            (name[2:], value)
-            for name, value in one.__dict__.items()
-            if isinstance(value, ScriptObject) and value.info.kind == "module"
-        ]
-        stack += [(f"{at}{name}.", value) for name, value in reversed(children)]
+        stack += [(f"{at}{name}.", value) for name, value in reversed(_children(one))]
+
+
+def _children(one: ScriptObject) -> list[tuple[str, ScriptObject]]:
+    items = one.__dict__.items()
+    return [(name[2:], value) for name, value in items if isinstance(value, ScriptObject) and value.info.kind == "module"]
 
 
 def _in_tuple(value: Any, given: set[int]) -> bool:

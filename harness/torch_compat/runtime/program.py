@@ -270,7 +270,7 @@ class Program:
     def _compile(self, name: str, record: str) -> Unit:
         unit = Unit(self, name, self._open.view(record), f"{self.path}, record {record!r}")
         self.units[name] = unit
-        self.slips.compiled(unit.file, self._open.view(record))
+        self.slips.compiled(unit.file, self._open.view(record), name)
         unit.link()
         return unit
 

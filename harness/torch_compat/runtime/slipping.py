@@ -40,6 +40,7 @@ from torch_compat.runtime.failed_products import (
     product_shape,
     use_of,
 )
+from torch_compat.runtime.narrowing import Narrowing, present_tensors, refuses_narrowing
 from torch_compat.runtime.slips import RUNS, DiesCalled, running
 from torch_compat.runtime.tensor import Tensor
 from torch_compat.runtime.values import ScriptObject, raised
@@ -124,9 +125,11 @@ class Slipping:
         "_horizon",
         "_joins",
         "_moves",
+        "_narrowing",
         "_run",
         "_slips",
         "_sources",
+        "_texts",
         "_whole",
         "family",
         "met",
@@ -139,6 +142,8 @@ class Slipping:
         self.met: dict[str, Behavior] = {}
         self._completed: set[str] = set()
         self._sources: dict[str, bytes | memoryview] = {}  # by the name that frames of the compiled program give
+        self._texts: dict[str, bytes] = {}  # source by what it holds, where releases refuse to narrow values of any type
+        self._narrowing: Narrowing | None = None
         self._moves: bool | None = None  # whether products wait for their use; asked at the first call
         self._joins = False  # whether they do so where the use is differentiated, too, and nowhere else
         self._run: MethodRun | None = None
@@ -165,7 +170,11 @@ class Slipping:
     # ------------------------------------------------------------------------------------------------ calls of methods
 
     def begin(self, method: str, root: ScriptObject, args: list[Any], types: list[Type]) -> None:
-        """A method of the module is called, whose parameters have these types."""
+        """A method of the module is called, whose parameters have these types.
+
+        Raises:
+            Raised: the release analyses what the method does, and an assertion fails.
+        """
         self._fused.clear()
         self._whole.clear()
         if BOOLS in self._slips:
@@ -174,8 +183,17 @@ class Slipping:
         if self._moves is None:
             self._joins = self._holds(JOINED)
             self._moves = self._joins or self._holds(PRODUCT)
+        if self._texts and self.family == "torchscript":
+            self._refuse_narrowing(method, root, args)
         if self._moves:
             self._run = MethodRun(method, method in self._completed, root, args)
+
+    def _refuse_narrowing(self, method: str, root: ScriptObject, args: list[Any]) -> None:
+        if self._narrowing is None:
+            self._narrowing = Narrowing(self._texts)
+        types = self._narrowing.refused(root.qualified_name, method, present_tensors(self._horizon.release, args))
+        if types is not None:
+            raise raised("RuntimeError", f"expected_kind INTERNAL ASSERT FAILED, please report a bug to PyTorch. {types}")
 
     def end(self, method: str) -> None:
         """It gave a value, as far as that is known.
@@ -204,8 +222,15 @@ class Slipping:
                 self.meet(run.sign)
         return failed.error
 
-    def compiled(self, name: str, source: bytes | memoryview) -> None:
-        """A file of source was compiled; frames call it so."""
+    def compiled(self, name: str, source: bytes | memoryview, holds: str) -> None:
+        """A file of source was compiled; frames call it so.
+
+        Parameters:
+            holds: the qualified name of what it holds.
+        """
+        if refuses_narrowing(self._horizon.release):
+            self._texts[holds] = bytes(source)
+            self._narrowing = None
         if PRODUCT in self._slips:
             self._sources[name] = source
 

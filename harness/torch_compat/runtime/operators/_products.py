@@ -14,8 +14,11 @@ __all__ = ["accumulated", "decomposed", "exact", "looped", "multiplied", "sized"
 FREE = 1 << 20  # multiplications that are not worth being counted
 ROUND = 10_000  # multiplications that take as long as one round of a loop of Python over arrays
 MATRIX = 2  # dimensions
-STEPS = 32  # products in a sum, up to which kernels take them one by one
-SMALL = 1 << 12  # products that are worth a loop of Python
+STEPS = 64  # products in a sum, up to which kernels take them one by one
+SMALL = 1 << 15  # products that are worth a loop of Python
+NATIVE = 400  # products in one matrix of a batch, up to which PyTorch computes them itself
+FUSED_ROWS, FUSED_COLUMNS = 4, 16  # of a result whose sums are fused with the products since 2.0
+FEW_COLUMNS = frozenset({2, 3})
 DECOMPOSITION = 10  # how many times as long as a matrix product a decomposition takes
 
 
@@ -43,22 +46,59 @@ def multiplied(a: Array, b: Array) -> Array:
 
 
 def accumulated(a: Array, b: Array) -> Array:
-    """The product of matrices, row-major as in every release, wide enough for more to be added. Small ones of float32 as a kernel of the
-    recorded releases computes them: one product after the other is added to the sum and both are rounded at once.
+    """The product of matrices, row-major as in every release, wide enough for more to be added.
+
+    Small ones of float32 are summed in the order of the kernel that releases from 2.0 on choose for their sizes, as measured on a processor
+    of AMD with AVX2; on others they may choose another:
+
+    * one product after the other; so do batches of less than :data:`NATIVE` products, which PyTorch computes itself;
+    * likewise, but the product is not rounded before it is added, if there are several rows and many columns;
+    * where the second matrix is the transpose of a contiguous one, as in ``linear``: in several sums, which are added in the end.
 
     Raises:
         Raised: it is more work than a program may do.
     """
     if a.dtype != FLOAT32 or b.dtype != FLOAT32 or a.ndim < MATRIX or b.ndim < MATRIX or a.shape[-1] != b.shape[-2]:
         return np.asarray(multiplied(exact(a), exact(b)), order="C")
-    steps = a.shape[-1]
-    if not 0 < steps <= STEPS or a.size * b.shape[-1] > SMALL or b.size * a.shape[-2] > SMALL:
+    steps, columns = b.shape[-2:]
+    rows = a.shape[-2] if b.ndim > MATRIX else math.prod(a.shape[:-1])
+    if not 0 < steps <= STEPS or a.size * columns > SMALL or b.size * a.shape[-2] > SMALL:
         return np.asarray(multiplied(exact(a), exact(b)), order="C")
-    parts = a.astype(FLOAT64)[..., :, :, None] * b.astype(FLOAT64)[..., None, :, :]
-    total = parts[..., 0, :].astype(FLOAT32)
-    for step in range(1, steps):
-        total = (parts[..., step, :] + total).astype(FLOAT32)
+    native = a.ndim > MATRIX and b.ndim > MATRIX and rows * steps * columns < NATIVE
+    if not native and rows >= FUSED_ROWS and columns >= FUSED_COLUMNS:
+        total = _one_by_one(a.astype(FLOAT64), b.astype(FLOAT64))
+    else:
+        turned = not native and rows > 1 and b.strides[-2] == b.itemsize and b.strides[-1] == steps * b.itemsize
+        total = _in_lanes(a, b, _lanes(steps, columns) if turned else 1)
     return np.asarray(total.astype(FLOAT64), order="C")
+
+
+def _one_by_one(a: Array, b: Array) -> Array:
+    """The sum of products, which is rounded to float32 after each; arguments in double precision are multiplied exactly."""
+    total = (a[..., :, 0, None] * b[..., None, 0, :]).astype(FLOAT32)
+    for step in range(1, a.shape[-1]):
+        total = (a[..., :, step, None] * b[..., None, step, :] + total).astype(FLOAT32)
+    return total
+
+
+def _lanes(steps: int, columns: int) -> int:
+    """In how many sums a kernel adds the products of rows by rows."""
+    if columns in FEW_COLUMNS:
+        return 8 if steps >= 8 else 1
+    return 4 if columns >= 4 and steps % 4 == 0 else 1
+
+
+def _in_lanes(a: Array, b: Array, lanes: int) -> Array:
+    """The sum of products in as many sums, of which halves are added to each other; then what is left over, one after the other."""
+    whole = a.shape[-1] // lanes * lanes
+    sums = [_one_by_one(a[..., :, lane:whole:lanes], b[..., lane:whole:lanes, :]) for lane in range(lanes)]
+    while len(sums) > 1:
+        half = len(sums) // 2
+        sums = [sums[place] + sums[place + half] for place in range(half)]
+    total = sums[0]
+    for step in range(whole, a.shape[-1]):
+        total = total + a[..., :, step, None] * b[..., None, step, :]
+    return total
 
 
 def summed(equation: str, *arrays: Array) -> Array:

@@ -1,0 +1,396 @@
+"""Methods that a loaded program has in Python beside those of its source: what ``torch.nn.Module`` and ``torch.jit`` give it.
+
+Python looks into the class of a module before it looks into the program. So a method of the program with one of these names is never called.
+``torch.jit`` refuses most of them (``requires_grad_ is not supported on ScriptModules``), and the others act on the parameters,
+buffers and submodules that the release shows (:class:`torch_compat.runtime.module.Module`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from torch_compat.errors import Raised, Unsupported
+from torch_compat.releases.release import Release
+from torch_compat.runtime import dtypes, registry
+from torch_compat.runtime.dtypes import Dtype
+from torch_compat.runtime.tensor import OpaqueTensor, Tensor
+from torch_compat.runtime.values import Device, ScriptObject, text_out
+from torch_compat.values.dtypes import DTYPES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from torch_compat.runtime.module import Module
+
+    Arguments = tuple[Any, ...]
+    Encode = Callable[[Any], Any]
+
+__all__ = ["PythonMethod", "call_python", "state_shown"]
+
+RECURSIVE = Release("1.4.0")
+"""From here on a loaded program is a RecursiveScriptModule."""
+BOOLEAN_MODE = Release("1.9.0")  # from here on ``train`` takes nothing but a bool
+PLAIN_DESTINATION = Release("1.12.0")  # from here on ``state_dict`` writes into a dict without metadata
+TESTED_VALUES = Release("1.9.0")  # from here on ``load_state_dict`` lists values that are no tensors among its errors
+ONE_NUMBER = Release(
+    "2.10.0"
+)  # from here on ``load_state_dict`` takes a tensor of one dimension for one without only if it has one element
+WHOLE_NAMES = Release("2.4.0")  # from here on ``load_state_dict`` expects no tensor by the name of a submodule
+COMPLEX_MODULES = Release("1.7.0")  # from here on ``to`` takes complex dtypes
+
+
+class PythonMethod:
+    """A method of the class of a loaded module.
+
+    Attributes:
+        act: calls it: the module, the arguments, and what gives a value its neutral form.
+        least, most: how many arguments it takes, besides the module.
+        more: how many it takes from a release on.
+    """
+
+    def __init__(
+        self, act: Callable[[Module, Arguments, Encode], Any], most: int, *more: tuple[str, int], least: int = 0
+    ) -> None:
+        self.act = act
+        self.least = least
+        self._most = most
+        self._more = [(Release(since), count) for since, count in more]
+
+    def check(self, name: str, args: Arguments, release: Release) -> None:
+        """Make sure that the number of arguments fits.
+
+        Raises:
+            Raised: it does not.
+        """
+        most = max([self._most, *(count for since, count in self._more if release >= since)])
+        if not self.least <= len(args) <= most:
+            takes = "1 positional argument" if not most else f"{self.least + 1} to {most + 1} positional arguments"
+            raise Raised(f"{name}() takes {takes} but {len(args) + 1} were given", code="TypeError")
+
+
+def call_python(module: Module, name: str, args: Arguments, encode: Encode) -> Any:
+    """Call a method by its name, as Python does, and give the result in the neutral form.
+
+    Raises:
+        Raised: there is no such method, it is not supported for scripted modules, or it raised.
+        Unsupported: the reference reader lacks something.
+    """
+    release = module.program.horizon.release
+    known = METHODS.get(name)
+    if known is not None and release >= RECURSIVE:
+        known.check(name, args, release)
+        module.begin()
+        return known.act(module, args, encode)
+    since = OTHERS.get(name)
+    if since is not None and release >= since:
+        if name in UNKNOWN:
+            raise Unsupported(f"the reference reader does not know what {name} gives", code="method")
+        raise Raised(f"{name} is not supported on ScriptModules", code="RuntimeError")
+    if name not in module.methods:
+        child = module.object.__dict__.get("a_" + name)
+        if isinstance(child, ScriptObject) and child.info.kind == "module":
+            return encode(module.of(child).run("__call__", args))
+    return encode(module.run(name, args))
+
+
+def state_shown(tensors: Iterable[tuple[str, str, Any]], encode: Encode) -> dict[str, Any]:
+    """``{"dict": [[key, {"tuple": [kind, tensor]}], ...]}`` of the parameters and buffers of a module."""
+    entries = [[name, {"tuple": [kind, encode(tensor)]}] for name, kind, tensor in tensors]
+    return {"dict": sorted(entries, key=lambda entry: str(entry[0]))}
+
+
+def _original_name(one: ScriptObject) -> str:
+    return text_out(one.qualified_name.rpartition(".")[2])
+
+
+def _given(args: Arguments, position: int, default: Any) -> Any:
+    return args[position] if len(args) > position else default
+
+
+# ---------------------------------------------------------------------------------------------------------------- modes
+
+
+def _itself(module: Module, encode: Encode) -> dict[str, Any]:
+    """The module that a method gives back, by its own name and its state."""
+    return {"object": {"type": _original_name(module.object), "state": state_shown(module.named_tensors(), encode)}}
+
+
+def _train(module: Module, args: Arguments, encode: Encode) -> Any:
+    mode = _given(args, 0, True)
+    if module.program.horizon.release >= BOOLEAN_MODE and mode.__class__ is not bool:
+        raise Raised("training mode is expected to be boolean", code="ValueError")
+    if mode.__class__ is Tensor and mode.numel == 1:
+        mode = mode.item()
+    if mode is not None and mode.__class__ not in {bool, int, float, complex}:
+        raise Raised("Unable to cast Python instance to C++ type bool", code="RuntimeError")
+    for _, one in module.submodules():
+        if "a_training" in one.__dict__:
+            one.__dict__["a_training"] = bool(mode)
+    return _itself(module, encode)
+
+
+def _eval(module: Module, args: Arguments, encode: Encode) -> Any:
+    del args
+    return _train(module, (False,), encode)
+
+
+# ------------------------------------------------------------------------------------------------------------ enumerating
+
+
+def _generator(module: Module, args: Arguments, encode: Encode) -> Any:
+    """A generator, of which nothing is seen until somebody asks for its items."""
+    del module, args, encode
+    return {"object": {"type": "builtins.generator", "state": "<opaque>"}}
+
+
+def _state_dict(module: Module, args: Arguments, encode: Encode) -> Any:
+    destination, prefix, keep = _given(args, 0, None), _given(args, 1, ""), _given(args, 2, False)
+    if destination is not None and (destination.__class__ is not dict or module.program.horizon.release < PLAIN_DESTINATION):
+        raise Raised("'dict' object has no attribute '_metadata'", code="AttributeError")
+    if prefix.__class__ is not str:
+        raise Raised(f'can only concatenate str (not "{type(prefix).__name__}") to str', code="TypeError")
+    found = {} if destination is None else destination
+    for path, tensor in module.state_items():
+        found[prefix + path] = tensor if keep else _detached(tensor)
+    if destination is not None:
+        return encode(found)
+    return {"object": {"type": "collections.OrderedDict", "state": encode(found)}}
+
+
+def _detached(tensor: Tensor | OpaqueTensor) -> Tensor | OpaqueTensor:
+    return Tensor(tensor.array) if tensor.__class__ is Tensor else tensor
+
+
+# ---------------------------------------------------------------------------------------------------------------- loading
+
+
+def _load_state_dict(module: Module, args: Arguments, encode: Encode) -> Any:
+    state, strict = args[0], _given(args, 1, True)
+    if state.__class__ is not dict or any(key.__class__ is not str for key in state):
+        raise Raised(f"Expected state_dict to be dict-like, got {type(state).__name__}", code="TypeError")
+    if _given(args, 2, False):
+        raise Unsupported("the reference reader does not assign tensors in load_state_dict", code="method")
+    missing: list[str] = []
+    unexpected: list[str] = []
+    errors: list[str] = []
+    for path, one in module.submodules():
+        own = dict(module.own_state(one))
+        for name, tensor in own.items():
+            if path + name in state:
+                _load(module, path + name, tensor, state[path + name], errors)
+            else:
+                missing.append(path + name)
+        unexpected += _unexpected(module, path, set(own), {name for name, _ in module.children(one)}, state)
+    if strict and (missing or unexpected):
+        errors.append(f"Missing keys: {missing}. Unexpected keys: {unexpected}.")
+    if errors:
+        raise Raised(f"Error(s) in loading state_dict for RecursiveScriptModule: {' '.join(errors)[:200]}", code="RuntimeError")
+    keys = [list(map(encode, one)) for one in (missing, unexpected)]
+    return {"object": {"type": "torch.nn.modules.module._IncompatibleKeys", "state": keys}}
+
+
+def _unexpected(module: Module, path: str, own: set[str], children: set[str], state: dict[str, Any]) -> list[str]:
+    """The keys below the path of one module that name nothing of it."""
+    found = []
+    for key in state:
+        if not key.startswith(path):
+            continue
+        head, dot, _ = key[len(path) :].partition(".")
+        if module.program.horizon.release < WHOLE_NAMES:
+            known = head in own or head in children
+        else:
+            known = head in (children if dot else own)
+        if not known:
+            found.append(key)
+    return found
+
+
+def _load(module: Module, name: str, into: Tensor | OpaqueTensor, value: Any, errors: list[str]) -> None:
+    """Copy a value of a state dict into a tensor, whatever its dtype is; a shape that does not fit is one more error."""
+    if into.__class__ is not Tensor:
+        raise Unsupported("the reference reader does not copy into such tensors", code="value")
+    release = module.program.horizon.release
+    if value.__class__ is not Tensor:
+        if release < TESTED_VALUES:
+            raise Raised(f"'{type(value).__name__}' object has no attribute 'shape'", code="AttributeError")
+        errors.append(f"{name}: expected a tensor.")
+        return
+    array = value.array
+    if (
+        not into.shape and array.ndim == 1 and (array.size == 1 or release < ONE_NUMBER)
+    ):  # of releases that kept numbers as tensors of one dimension
+        if not array.size:
+            raise Raised("index 0 is out of bounds for dimension 0 with size 0", code="IndexError")
+        array = array[0:1].reshape(())
+    if array.shape != into.shape:
+        errors.append(f"{name}: size mismatch.")
+        return
+    registry.resolve("aten::copy_", release)(Tensor(into.array), Tensor(array))
+
+
+# -------------------------------------------------------------------------------------------------------------- converting
+
+
+def _converted(module: Module, dtype: Dtype | None, *, numbers: bool = False) -> None:
+    """Give parameters other memory, and put other tensors where buffers are: all those whose dtype changes.
+
+    Parameters:
+        numbers: whether tensors of integers and bools are converted, too.
+    """
+    if dtype is None:
+        return
+    to = registry.resolve("aten::to", module.program.horizon.release)
+    for _, one in module.submodules():
+        for name, tensor in module.own_state(one):
+            if tensor.__class__ is not Tensor or not (numbers or tensor.dtype.category >= dtypes.FLOAT32.category):
+                continue
+            made = to(Tensor(tensor.array), dtype.code).array
+            if made is tensor.array:
+                continue
+            if name in one.info.parameters:
+                tensor.array = tensor.root = made
+            else:
+                fresh = one.__dict__["a_" + name] = Tensor(made)
+                fresh.root = made
+
+
+def _converting(name: str) -> Callable[[Module, Arguments, Encode], Any]:
+    dtype = dtypes.DTYPES[name]
+
+    def act(module: Module, args: Arguments, encode: Encode) -> Any:
+        del args
+        _floating(module, dtype)
+        return _itself(module, encode)
+
+    return act
+
+
+def _floating(module: Module, dtype: Dtype | None) -> None:
+    """Convert what floats; complex tensors stay as they are, unless a complex dtype is asked for, which takes all of both."""
+    if dtype is not None and dtype.is_complex:
+        raise Unsupported("the reference reader does not convert modules to complex dtypes", code="dtype")
+    _converted(module, dtype)
+
+
+def _cpu(module: Module, args: Arguments, encode: Encode) -> Any:
+    del args
+    return _itself(module, encode)
+
+
+def _to(module: Module, args: Arguments, encode: Encode) -> Any:
+    dtype: Dtype | None = None
+    for position, value in enumerate(args):
+        kind = value.__class__
+        if kind is Tensor and not position:
+            dtype = value.dtype
+        elif kind is Dtype and position < 2 and dtype is None:
+            dtype = value
+        elif (value is None and position < 2) or ((kind is str or kind is Device) and not position):
+            if value is not None and str(value) not in {"cpu", "cpu:0"}:
+                raise Raised(f"this machine has no device {str(value)[:40]}", code="RuntimeError")
+        elif kind is not bool or not position:
+            raise Raised("to() received an invalid combination of arguments", code="TypeError")
+    if dtype is not None and not (
+        dtype.is_floating_point or (dtype.is_complex and module.program.horizon.release >= COMPLEX_MODULES)
+    ):
+        raise Raised(f"nn.Module.to only accepts floating point dtypes, but got desired dtype={dtype}", code="TypeError")
+    _floating(module, dtype)
+    return _itself(module, encode)
+
+
+def _type(module: Module, args: Arguments, encode: Encode) -> Any:
+    (wanted,) = args
+    if wanted.__class__ is str:
+        words = {f"torch.{row.word}Tensor": row.name for row in DTYPES.values() if row.word}
+        wanted = dtypes.named(words.get(wanted, ""))
+    if wanted.__class__ is not Dtype:
+        raise Raised("invalid type", code="ValueError")
+    if any(tensor.__class__ is Tensor and tensor.requires_grad for _, tensor in module.state_items()) and not (
+        wanted.is_floating_point or wanted.is_complex
+    ):
+        raise Unsupported("the reference reader does not convert parameters to integers", code="dtype")
+    _converted(module, wanted, numbers=True)
+    return _itself(module, encode)
+
+
+# --------------------------------------------------------------------------------------------------------------- showing
+
+
+def _nothing(module: Module, args: Arguments, encode: Encode) -> Any:
+    del module, args, encode
+
+
+def _true(module: Module, args: Arguments, encode: Encode) -> Any:
+    del module, args, encode
+    return True
+
+
+def _get_name(module: Module, args: Arguments, encode: Encode) -> Any:
+    del module, args, encode
+    return "RecursiveScriptModule"
+
+
+def _extra_repr(module: Module, args: Arguments, encode: Encode) -> Any:
+    del args, encode
+    return f"original_name={_original_name(module.object)}"
+
+
+def _repr(module: Module, args: Arguments, encode: Encode) -> Any:
+    del args, encode
+    return _shown(module, module.object)
+
+
+def _shown(module: Module, one: ScriptObject) -> str:
+    inside = [f"({name}): {_shown(module, child)}".replace("\n", "\n  ") for name, child in module.children(one)]
+    extra = f"original_name={_original_name(one)}"
+    return f"RecursiveScriptModule({extra})" if not inside else "\n  ".join(["RecursiveScriptModule(", extra, *inside]) + "\n)"
+
+
+METHODS: Final[dict[str, PythonMethod]] = {
+    "train": PythonMethod(_train, 1),
+    "eval": PythonMethod(_eval, 0),
+    "parameters": PythonMethod(_generator, 1),
+    "buffers": PythonMethod(_generator, 1),
+    "children": PythonMethod(_generator, 0),
+    "named_children": PythonMethod(_generator, 0),
+    "modules": PythonMethod(_generator, 0, ("2.11.0", 1)),
+    "named_modules": PythonMethod(_generator, 2, ("1.9.0", 3)),
+    "named_parameters": PythonMethod(_generator, 2, ("2.0.0", 3)),
+    "named_buffers": PythonMethod(_generator, 2, ("2.0.0", 3)),
+    "state_dict": PythonMethod(_state_dict, 3),
+    "load_state_dict": PythonMethod(_load_state_dict, 2, ("2.1.0", 3), least=1),
+    "zero_grad": PythonMethod(_nothing, 0, ("1.7.0", 1)),
+    "half": PythonMethod(_converting("float16"), 0),
+    "float": PythonMethod(_converting("float32"), 0),
+    "double": PythonMethod(_converting("float64"), 0),
+    "cpu": PythonMethod(_cpu, 0),
+    "to": PythonMethod(_to, 5),
+    "type": PythonMethod(_type, 1, least=1),
+    "extra_repr": PythonMethod(_extra_repr, 0),
+    "_get_name": PythonMethod(_get_name, 0),
+    "__bool__": PythonMethod(_true, 0),
+    "__repr__": PythonMethod(_repr, 0),
+    "__str__": PythonMethod(_repr, 0),
+}
+"""Methods that act, by name."""
+_FIRST: Final = {
+    "1.0.0": "add_module apply cuda define register_backward_hook register_buffer register_forward_hook register_forward_pre_hook "
+    "register_parameter share_memory",
+    "1.1.0": "code get_debug_state graph graph_for save save_to_buffer",
+    "1.2.0": "requires_grad_",
+    "1.4.0": "forward_magic_method original_name",
+    "1.5.0": "bfloat16 inlined_graph",
+    "1.6.0": "code_with_constants",
+    "1.8.0": "register_full_backward_hook xpu",
+    "1.9.0": "get_buffer get_parameter get_submodule to_empty",
+    "1.10.0": "get_extra_state set_extra_state",
+    "1.11.0": "register_module",
+    "1.12.0": "ipu register_load_state_dict_post_hook",
+    "2.0.0": "register_full_backward_pre_hook register_state_dict_pre_hook",
+    "2.1.0": "compile",
+    "2.5.0": "mtia register_load_state_dict_pre_hook register_state_dict_post_hook set_submodule",
+}
+OTHERS: Final[dict[str, Release]] = {name: Release(since) for since, names in _FIRST.items() for name in names.split()}
+"""The first release of names in the class of a loaded module, which raise when they are called with what a call can hold."""
+UNKNOWN: Final = frozenset({"define", "get_debug_state", "graph_for", "save", "save_to_buffer"})
+"""Those of them that give a value, or change the module."""

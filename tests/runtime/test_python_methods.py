@@ -1,0 +1,177 @@
+"""What a release's Python calls of ``torch.nn.Module`` on a loaded program: as 1.6.0, 1.8.1, 1.12.1, 2.4.1 and 2.15.0 do."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.runtime.archives import archive
+from torch_compat.errors import Unsupported
+from torch_compat.runtime.encoding import perform
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+WITHOUT_BUFFERS = FIXTURES / "torch-1.5.1" / "module_with_buffers.pt"
+"""Its source names no buffers, so that releases from 1.9 on know of none."""
+WITH_BUFFERS = FIXTURES / "torch-2.13.0" / "module_with_buffers.pt"
+PARAMETERS = ["linear.weight", "linear.bias", "norm.weight", "norm.bias"]
+X = [[1.0, 2.0, 3.0], [-1.0, 0.5, 0.0]]
+MODES = """class Model(Module):
+  __parameters__ = []
+  training : bool
+  def forward(self: __torch__.m.Model) -> bool:
+    return self.training
+  def requires_grad_(self: __torch__.m.Model) -> int:
+    return 1
+  def get_buffer(self: __torch__.m.Model) -> int:
+    return 2
+"""
+
+
+def tensor(values: Any, dtype: str = "float32") -> dict[str, Any]:
+    array = np.asarray(values, dtype)
+    return {"tensor": {"dtype": dtype, "shape": list(array.shape), "data": array.ravel().tolist()}}
+
+
+def performed(path: Path, release: str, *calls: Any) -> list[Any]:
+    asked = [{"method": method, "args": list(args)} for method, *args in calls]
+    return [call["first"] for call in perform(path, "torchscript", asked, f"reference@{release}")["calls"]]
+
+
+def keys(said: dict[str, Any]) -> list[str]:
+    body = said["value"]["object"]
+    assert body["type"] == "collections.OrderedDict"
+    return [key for key, _ in body["state"]["dict"]]
+
+
+def elements(said: dict[str, Any], name: str) -> tuple[str, list[float]]:
+    body = next(value for key, value in said["value"]["object"]["state"]["dict"] if key == name)
+    body = body["tuple"][1]["tensor"] if "tuple" in body else body["tensor"]
+    return body["dtype"], np.frombuffer(base64.b64decode(body["bytes"]), body["dtype"]).tolist()
+
+
+def modes(tmp_path: Path, release: str, *calls: Any) -> list[Any]:
+    path = tmp_path / "m.pt"
+    path.write_bytes(archive({"__torch__/m.py": MODES}))
+    return performed(path, release, *calls)
+
+
+def test_modes_of_all_modules_are_set(tmp_path: Path) -> None:
+    first, made, _, second, _, third = modes(
+        tmp_path, "2.15.0", ["forward"], ["train"], ["train", True], ["forward"], ["eval"], ["forward"]
+    )
+    assert [one["value"] for one in (first, second, third)] == [False, True, False]
+    assert made["value"] == {"object": {"type": "Model", "state": {"dict": []}}}
+
+
+def test_the_mode_of_submodules_is_set() -> None:
+    trained, kept = (
+        performed(WITH_BUFFERS, "2.15.0", [mode], ["forward", tensor(X)], ["state_dict"])[2] for mode in ("train", "eval")
+    )
+    assert elements(trained, "norm.num_batches_tracked") == ("int64", [1 + 1])
+    assert elements(kept, "norm.num_batches_tracked") == ("int64", [0])
+
+
+def test_a_mode_has_to_be_a_bool_since_1_9(tmp_path: Path) -> None:
+    for release, works in (("1.8.1", True), ("1.12.1", False)):
+        made, number = modes(tmp_path, release, ["train", 1], ["forward"])
+        assert ("value" in made) is works
+        assert number["value"] is works
+    assert "error" in modes(tmp_path, "1.8.1", ["train", "yes"])[0]
+    assert "error" in modes(tmp_path, "1.8.1", ["eval", True])[0]
+
+
+def test_methods_of_the_program_are_hidden(tmp_path: Path) -> None:
+    assert "error" in modes(tmp_path, "1.6.0", ["requires_grad_"])[0]
+    assert modes(tmp_path, "1.6.0", ["get_buffer"])[0]["value"] == 2
+    assert "error" in modes(tmp_path, "1.12.1", ["get_buffer"])[0]
+
+
+def test_generators_say_nothing(tmp_path: Path) -> None:
+    for name in ("parameters", "named_buffers", "children", "named_modules"):
+        assert modes(tmp_path, "1.6.0", [name])[0]["value"] == {"object": {"type": "builtins.generator", "state": "<opaque>"}}
+    assert "error" in modes(tmp_path, "2.9.1", ["modules", True])[0]
+    assert "value" in modes(tmp_path, "2.15.0", ["modules", True])[0]
+
+
+def test_the_state_is_in_the_order_of_modules_and_detached() -> None:
+    (said,) = performed(WITHOUT_BUFFERS, "2.15.0", ["state_dict"])
+    assert keys(said) == PARAMETERS
+    assert all("requires_grad" not in value["tensor"] for _, value in said["value"]["object"]["state"]["dict"])
+    (said,) = performed(WITHOUT_BUFFERS, "1.8.1", ["state_dict"])
+    assert keys(said)[:4] == ["calls", "peak", "linear.weight", "linear.bias"]
+
+
+def test_the_state_is_written_into_a_dict() -> None:
+    (said,) = performed(WITHOUT_BUFFERS, "2.15.0", ["state_dict", {"dict": []}, "a."])
+    assert [key for key, _ in said["value"]["dict"]] == ["a." + name for name in PARAMETERS]
+    assert said["inputs"][0] == said["value"]
+    assert "error" in performed(WITHOUT_BUFFERS, "1.8.1", ["state_dict", {"dict": []}, "a."])[0]
+
+
+def load(path: Path, release: str, state: dict[str, Any], *more: Any) -> list[Any]:
+    return performed(path, release, ["load_state_dict", {"dict": [list(one) for one in state.items()]}, *more], ["state_dict"])
+
+
+def test_what_a_state_lacks_is_told_and_the_rest_is_copied() -> None:
+    state = {"linear.bias": tensor([1, 2], "float64"), "linear.bias.more": tensor([1]), "other": tensor([1])}
+    said, after = load(WITHOUT_BUFFERS, "2.15.0", state, False)
+    missing = ["linear.weight", "norm.weight", "norm.bias"]
+    assert said["value"]["object"]["state"] == [missing, ["other", "linear.bias.more"]]
+    assert elements(after, "linear.bias") == ("float32", [1.0, 2.0])
+    said, after = load(WITHOUT_BUFFERS, "2.15.0", state)
+    assert "error" in said
+    assert elements(after, "linear.bias") == ("float32", [1.0, 2.0])
+
+
+def test_a_shape_has_to_fit() -> None:
+    said, after = load(WITHOUT_BUFFERS, "2.15.0", {"linear.bias": tensor([1.0]), "norm.bias": tensor([4.0, 5.0])}, False)
+    assert "error" in said
+    assert elements(after, "linear.bias") == ("float32", [0.5, -3.5])
+    assert elements(after, "norm.bias") == ("float32", [4.0, 5.0])
+
+
+@pytest.mark.parametrize(("release", "works"), [("2.9.1", True), ("2.15.0", False)])
+def test_one_number_of_several_was_taken(release: str, works: bool) -> None:
+    said, after = load(WITH_BUFFERS, release, {"norm.num_batches_tracked": tensor([7, 8], "int64")}, False)
+    assert ("value" in said) is works
+    assert elements(after, "norm.num_batches_tracked") == ("int64", [7 if works else 0])
+
+
+def test_what_floats_is_converted() -> None:
+    double, called, other = performed(
+        WITH_BUFFERS, "2.15.0", ["double"], ["forward", tensor(X, "float64")], ["forward", tensor(X)]
+    )
+    assert elements(double, "linear.bias") == ("float64", [0.5, -3.5])
+    assert elements(double, "norm.num_batches_tracked")[0] == "int64"
+    assert called["value"]["tuple"][0]["tensor"]["dtype"] == "float64"
+    assert "error" in other
+    back, _ = performed(WITH_BUFFERS, "2.15.0", ["to", {"device": "cpu"}, {"dtype": "float16"}], ["float"])
+    assert elements(back, "linear.bias") == ("float16", [0.5, -3.5])
+    assert "error" in performed(WITH_BUFFERS, "2.15.0", ["to", {"dtype": "int64"}])[0]
+    assert "error" in performed(WITH_BUFFERS, "2.15.0", ["to", "cuda"])[0]
+    assert "error" in performed(WITH_BUFFERS, "2.15.0", ["float", 1])[0]
+    (said,) = performed(WITHOUT_BUFFERS, "1.8.1", ["type", "torch.DoubleTensor"])
+    assert elements(said, "norm.num_batches_tracked") == ("float64", [0.0])
+
+
+def test_submodules_are_called_by_name() -> None:
+    (said,) = performed(WITH_BUFFERS, "2.15.0", ["linear", tensor(X)])
+    assert said["value"]["tensor"]["shape"] == [2, 2]
+    assert "error" in performed(WITH_BUFFERS, "2.15.0", ["calls"])[0]
+
+
+def test_modules_are_shown() -> None:
+    (said,) = performed(WITH_BUFFERS, "2.15.0", ["__repr__"])
+    assert said["value"] == (
+        "RecursiveScriptModule(\n  original_name=Model\n  (linear): RecursiveScriptModule(original_name=Linear)\n"
+        "  (norm): RecursiveScriptModule(original_name=BatchNorm1d)\n)"
+    )
+
+
+def test_what_would_change_or_save_the_program_is_not_supported(tmp_path: Path) -> None:
+    with pytest.raises(Unsupported, match="save_to_buffer"):
+        modes(tmp_path, "2.15.0", ["save_to_buffer"])
