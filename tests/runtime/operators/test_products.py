@@ -28,7 +28,8 @@ def one_by_one(a: Array, b: Array) -> Array:
 
 
 def got(a: Array, b: Array) -> Array:
-    return accumulated(a, b).astype(F32)
+    single: Array = accumulated(a, b).astype(F32)
+    return single
 
 
 @pytest.mark.parametrize(("rows", "steps", "columns"), [(3, 7, 5), (16, 32, 8), (3, 12, 16)])
