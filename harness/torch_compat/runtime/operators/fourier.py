@@ -262,12 +262,12 @@ def _registered(name: str, *, half: bool) -> None:
 
         def call(
             n: int, d: float = 1.0, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None, out: Tensor | None = None,
-            halves: bool = halves,
+            _halves: bool = halves,
         ) -> Tensor:  # fmt: skip
             """Up to 1.12 none of float16."""
             del layout, pin_memory
             on_cpu(device)
-            return _frequencies(n, d, dtype, out, half=half, halves=halves)
+            return _frequencies(n, d, dtype, out, half=half, halves=_halves)
 
         operator(f"aten::{name}", since=since)(call)
 
