@@ -242,7 +242,7 @@ def test_texts_and_lists_do_not_grow_without_bounds(body: str) -> None:
 )
 def test_values_do_not_double_without_bounds(body: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("torch_compat.runtime.values.LARGEST", 100_000)  # the same, sooner
-    with pytest.raises(Raised, match="cannot (create|compare, print or return) .* of more than"):
+    with pytest.raises(Raised, match=r"cannot (create|compare, print or return) .* of more than"):
         program("def forward(self) -> Any:\n  " + body).run("forward")
 
 
