@@ -106,7 +106,7 @@ def written(folder: Path, programs: Path, policy: Policy, writers: Collection[st
     """The corpus of the programs in FOLDER, once each writer has run those that it has not run yet.
 
     Raises:
-        CorpusError: a program was changed after a release had run it.
+        CorpusError: a program was changed after a release had run it, or cannot be read, or an archive is not what its manifest says.
         EnvironmentUnavailable: a writer is not built here.
     """
     recipes = folder / "fixtures" / "recipes"
@@ -121,7 +121,12 @@ def written(folder: Path, programs: Path, policy: Policy, writers: Collection[st
         if new := [recipe for recipe in corpus.recipes if recipe.name not in known]:
             with TorchRelease(built(policy.calendar.resolve(f"torch-{version}"))) as release:
                 produce(corpus, release, new, dt.datetime.now(dt.UTC).date())
-    return load_corpus(folder / "fixtures")
+    corpus = load_corpus(folder / "fixtures")
+    if corpus.damage:  # it would not be compared, and nobody would miss it
+        raise CorpusError(
+            "; ".join(f"{one.subject}: {one.detail}" for one in corpus.damage), where=str(folder), code="unreadable-program"
+        )
+    return corpus
 
 
 def read(folder: Path, corpus: Corpus, policy: Policy, readers: Collection[str]) -> dict[str, ObservedReader]:
