@@ -90,14 +90,16 @@ def _lanes(steps: int, columns: int) -> int:
 
 def _in_lanes(a: Array, b: Array, lanes: int) -> Array:
     """The sum of products in as many sums, of which halves are added to each other; then what is left over, one after the other."""
-    whole = a.shape[-1] // lanes * lanes
-    sums = [_one_by_one(a[..., :, lane:whole:lanes], b[..., lane:whole:lanes, :]) for lane in range(lanes)]
-    while len(sums) > 1:
-        half = len(sums) // 2
-        sums = [sums[place] + sums[place + half] for place in range(half)]
-    total = sums[0]
-    for step in range(whole, a.shape[-1]):
-        total = total + a[..., :, step, None] * b[..., None, step, :]
+    parts = a[..., :, :, None] * b[..., None, :, :]
+    steps, columns = parts.shape[-2:]
+    whole = steps // lanes * lanes
+    sums = np.add.accumulate(parts[..., :whole, :].reshape(*parts.shape[:-2], -1, lanes, columns), axis=-3)[..., -1, :, :]
+    while lanes > 1:
+        lanes //= 2
+        sums = sums[..., :lanes, :] + sums[..., lanes:, :]
+    total: Array = sums[..., 0, :]
+    for step in range(whole, steps):
+        total = total + parts[..., step, :]
     return total
 
 
