@@ -63,3 +63,8 @@ def test_small_batches_are_added_one_after_the_other_in_any_order_of_their_memor
     a, w = operands(4, 8, 8)
     assert np.array_equal(got(a[None], w.T[None])[0], one_by_one(a, w.T))
     assert not np.array_equal(got(a, w.T), one_by_one(a, w.T))
+
+
+@pytest.mark.parametrize(("rows", "steps", "columns"), [(0, 2, 3), (2, 3, 0), (0, 8, 0), (3, 0, 2)])
+def test_products_without_elements_are_empty_or_zero(rows: int, steps: int, columns: int) -> None:
+    assert got(np.ones((rows, steps), F32), np.ones((steps, columns), F32)).tolist() == np.zeros((rows, columns)).tolist()

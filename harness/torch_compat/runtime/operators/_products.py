@@ -93,7 +93,9 @@ def _in_lanes(a: Array, b: Array, lanes: int) -> Array:
     parts = a[..., :, :, None] * b[..., None, :, :]
     steps, columns = parts.shape[-2:]
     whole = steps // lanes * lanes
-    sums = np.add.accumulate(parts[..., :whole, :].reshape(*parts.shape[:-2], -1, lanes, columns), axis=-3)[..., -1, :, :]
+    sums = np.add.accumulate(parts[..., :whole, :].reshape(*parts.shape[:-2], whole // lanes, lanes, columns), axis=-3)[
+        ..., -1, :, :
+    ]
     while lanes > 1:
         lanes //= 2
         sums = sums[..., :lanes, :] + sums[..., lanes:, :]
