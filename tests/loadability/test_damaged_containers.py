@@ -6,6 +6,7 @@ import io
 import itertools
 import pickle
 import zipfile
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,12 +15,11 @@ from torch_compat.formats.model import Facts
 from torch_compat.inspection import inspect
 from torch_compat.loadability import of, packaged_rules
 from torch_compat.pickles import unpickle
-from torch_compat.releases.data import packaged
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
+FIXTURES = Path(__file__).parents[2] / "fixtures"
 NEWEST = packaged_rules().releases[-1]
 SAVED = "torch-1.6.0/state_dict.pt"
 PROGRAM = "torch-1.2.0/div.pt"
@@ -52,7 +52,7 @@ WAYS: dict[str, Callable[[bytes], bytes]] = {
 
 def inspected(tmp_path: Path, fixture: str, way: str) -> dict[str, Any]:
     path = tmp_path / "a.pt"
-    path.write_bytes(WAYS[way]((packaged("fixtures") / fixture).read_bytes()))
+    path.write_bytes(WAYS[way]((FIXTURES / fixture).read_bytes()))
     return inspect(path)
 
 
@@ -81,7 +81,7 @@ def test_a_record_of_another_folder_behind_the_others_matters_to_loaders_that_li
 @pytest.mark.parametrize("fixture", [SAVED, PROGRAM, MOBILE, PACKAGE])
 def test_packing_the_same_records_again_changes_nothing(tmp_path: Path, fixture: str) -> None:
     row = inspected(tmp_path, fixture, "within")
-    whole = inspect(packaged("fixtures") / fixture)
+    whole = inspect(FIXTURES / fixture)
     assert row["readable_by"] == whole["readable_by"] != []
 
 

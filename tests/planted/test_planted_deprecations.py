@@ -696,7 +696,7 @@ def warning_that_python_hides(tree: Tree, random: Random) -> str:
 def warning_said_to_be_hidden(tree: Tree, random: Random) -> str:
     name = random.choice(sorted(WARNING))
     hide(tree, name, f"1.{WARNING[name][0]}.0..")
-    return f"{name}: in 1.{WARNING[name][0]}.0 its warning is said to be a DeprecationWarning, which Python hides by default"
+    return f"{name}: in 1.{WARNING[name][0]}.0 the file says that its warning is a DeprecationWarning, which Python hides by default, but the warning is shown"
 
 
 @defect()

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from torch_compat.runtime.language.names import ClassInfo, FunctionInfo
     from torch_compat.runtime.program import Program
 
-__all__ = ["Module"]
+__all__ = ["Module", "begin", "children", "own_state", "state_items", "submodules"]
 
 # From here on only what the source names is a buffer; before, every attribute that is declared as a tensor is, whatever the source names.
 BUFFERS_SAID = Release("1.9.0")
@@ -33,7 +33,7 @@ TAGGED = 3  # the first file format version whose pickled dicts carry their type
 
 
 class Module:
-    """A module of a program, as people use it.
+    """A module of a program, as people use it. What the harness alone asks of it is a function of this file: every name here hides a method of a program.
 
     Attributes:
         program: what it is a part of.
@@ -44,20 +44,11 @@ class Module:
         self.program = program
         self.object = program.main if object_ is None else object_
 
-    def of(self, object_: ScriptObject) -> Module:
-        """A module of the same program."""
-        return Module(self.program, object_)
-
     @property
     def methods(self) -> dict[str, FunctionInfo]:
         """Its methods, by name."""
         found: dict[str, FunctionInfo] = self.object.info.methods
         return found
-
-    def begin(self) -> None:
-        """Begin a call, with all that it may cost."""
-        self.program.steps.begin()
-        meter.begin(self.program.limits)
 
     def run(self, method: str, args: tuple[Any, ...] = (), keywords: dict[str, Any] | None = None, *, hooks: bool = False) -> Any:
         """Call a method with values of the runtime (tensors are :class:`torch_compat.runtime.tensor.Tensor`).
@@ -77,7 +68,7 @@ class Module:
         if info is None:
             raise Raised(f"the module has no method {method}", code="AttributeError")
         program = self.program
-        self.begin()
+        begin(self)
         registry.grad.begin()
         try:
             given = self._bind(info, args, keywords or {})
@@ -159,43 +150,10 @@ class Module:
         for kind in ("parameter", "buffer"):
             seen: set[int] = set()
             for prefix, one in _modules(self.object, ""):
-                for name, value in self._own(one, kind):
+                for name, value in _own(self, one, kind):
                     if id(value) not in seen:
                         seen.add(id(value))
                         yield prefix + name, kind, value
-
-    def _own(self, one: ScriptObject, kind: str) -> list[tuple[str, Tensor | OpaqueTensor]]:
-        """The tensors among the parameters, or among the buffers, of one module."""
-        mobile = (
-            self.program.mobile
-        )  # the lite interpreter reads no source: where the source says nothing, each tensor may be a buffer
-        said_only = (one.info.says_buffers if mobile else False) or (self.program.horizon.release >= BUFFERS_SAID and not mobile)
-        found = ((name, getattr(one, "a_" + name, None)) for name in _names(one, kind, said_only))
-        return [(name, value) for name, value in found if value.__class__ in {Tensor, OpaqueTensor}]
-
-    def own_state(self, one: ScriptObject) -> list[tuple[str, Tensor | OpaqueTensor]]:
-        """What ``state_dict`` has of one module alone: its parameters, then its buffers."""
-        return self._own(one, "parameter") + self._own(one, "buffer")
-
-    def state_items(self) -> Iterator[tuple[str, Tensor | OpaqueTensor]]:
-        """The items of ``state_dict``, in its order: what several modules have is there several times."""
-        for path, one in self.submodules():
-            for name, value in self.own_state(one):
-                yield path + name, value
-
-    def submodules(self) -> Iterator[tuple[str, ScriptObject]]:
-        """``(path, module)`` of the module itself and of all below it, each as often as it is reached."""
-        stack: list[tuple[str, ScriptObject]] = [("", self.object)]
-        while stack:
-            path, one = stack.pop()
-            self.program.steps.tick()
-            yield path, one
-            stack += [(f"{path}{name}.", child) for name, child in reversed(_children(one))]
-
-    @staticmethod
-    def children(one: ScriptObject) -> list[tuple[str, ScriptObject]]:
-        """The submodules of a module, by name."""
-        return _children(one)
 
     def state(self) -> dict[str, Any]:
         """Its parameters and buffers by name, as arrays of numpy over the memory that the program works on."""
@@ -213,6 +171,44 @@ class Module:
         return release_value(self.object.__dict__["a_" + name])
 
 
+def begin(module: Module) -> None:
+    """Begin a call, with all that it may cost."""
+    module.program.steps.begin()
+    meter.begin(module.program.limits)
+
+
+def _own(module: Module, one: ScriptObject, kind: str) -> list[tuple[str, Tensor | OpaqueTensor]]:
+    """The tensors among the parameters, or among the buffers, of one module."""
+    mobile = (
+        module.program.mobile
+    )  # the lite interpreter reads no source: where the source says nothing, each tensor may be a buffer
+    said_only = (one.info.says_buffers if mobile else False) or (module.program.horizon.release >= BUFFERS_SAID and not mobile)
+    found = ((name, getattr(one, "a_" + name, None)) for name in _names(one, kind, said_only))
+    return [(name, value) for name, value in found if value.__class__ in {Tensor, OpaqueTensor}]
+
+
+def own_state(module: Module, one: ScriptObject) -> list[tuple[str, Tensor | OpaqueTensor]]:
+    """What ``state_dict`` has of one module alone: its parameters, then its buffers."""
+    return _own(module, one, "parameter") + _own(module, one, "buffer")
+
+
+def state_items(module: Module) -> Iterator[tuple[str, Tensor | OpaqueTensor]]:
+    """The items of ``state_dict``, in its order: what several modules have is there several times."""
+    for path, one in submodules(module):
+        for name, value in own_state(module, one):
+            yield path + name, value
+
+
+def submodules(module: Module) -> Iterator[tuple[str, ScriptObject]]:
+    """``(path, module)`` of the module itself and of all below it, each as often as it is reached."""
+    stack: list[tuple[str, ScriptObject]] = [("", module.object)]
+    while stack:
+        path, one = stack.pop()
+        module.program.steps.tick()
+        yield path, one
+        stack += [(f"{path}{name}.", child) for name, child in reversed(children(one))]
+
+
 def _modules(object_: ScriptObject, prefix: str) -> Iterator[tuple[str, ScriptObject]]:
     seen: set[int] = set()
     stack = [(prefix, object_)]
@@ -222,10 +218,11 @@ def _modules(object_: ScriptObject, prefix: str) -> Iterator[tuple[str, ScriptOb
             continue
         seen.add(id(one))
         yield at, one
-        stack += [(f"{at}{name}.", value) for name, value in reversed(_children(one))]
+        stack += [(f"{at}{name}.", value) for name, value in reversed(children(one))]
 
 
-def _children(one: ScriptObject) -> list[tuple[str, ScriptObject]]:
+def children(one: ScriptObject) -> list[tuple[str, ScriptObject]]:
+    """The submodules of a module, by name."""
     items = one.__dict__.items()
     return [(name[2:], value) for name, value in items if isinstance(value, ScriptObject) and value.info.kind == "module"]
 

@@ -13,14 +13,13 @@ from torch_compat.errors import Raised, Unsupported
 from torch_compat.releases.release import Release
 from torch_compat.runtime import dtypes, registry
 from torch_compat.runtime.dtypes import Dtype
+from torch_compat.runtime.module import Module, begin, children, own_state, state_items, submodules
 from torch_compat.runtime.tensor import OpaqueTensor, Tensor
 from torch_compat.runtime.values import Device, ScriptObject, text_out
 from torch_compat.values.dtypes import DTYPES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-
-    from torch_compat.runtime.module import Module
 
     Arguments = tuple[Any, ...]
     Encode = Callable[[Any], Any]
@@ -79,7 +78,7 @@ def call_python(module: Module, name: str, args: Arguments, encode: Encode) -> A
     known = METHODS.get(name)
     if known is not None and release >= RECURSIVE:
         known.check(name, args, release)
-        module.begin()
+        begin(module)
         return known.act(module, args, encode)
     since = OTHERS.get(name)
     if since is not None and release >= since:
@@ -89,7 +88,7 @@ def call_python(module: Module, name: str, args: Arguments, encode: Encode) -> A
     if name not in module.methods:
         child = module.object.__dict__.get("a_" + name)
         if isinstance(child, ScriptObject) and child.info.kind == "module":
-            return encode(module.of(child).run("__call__", args))
+            return encode(Module(module.program, child).run("__call__", args))
     return encode(module.run(name, args))
 
 
@@ -123,7 +122,7 @@ def _train(module: Module, args: Arguments, encode: Encode) -> Any:
         mode = mode.item()
     if mode is not None and mode.__class__ not in {bool, int, float, complex}:
         raise Raised("Unable to cast Python instance to C++ type bool", code="RuntimeError")
-    for _, one in module.submodules():
+    for _, one in submodules(module):
         if "a_training" in one.__dict__:
             one.__dict__["a_training"] = bool(mode)
     return _itself(module, encode)
@@ -150,7 +149,7 @@ def _state_dict(module: Module, args: Arguments, encode: Encode) -> Any:
     if prefix.__class__ is not str:
         raise Raised(f'can only concatenate str (not "{type(prefix).__name__}") to str', code="TypeError")
     found = {} if destination is None else destination
-    for path, tensor in module.state_items():
+    for path, tensor in state_items(module):
         found[prefix + path] = tensor if keep else _detached(tensor)
     if destination is not None:
         return encode(found)
@@ -173,14 +172,14 @@ def _load_state_dict(module: Module, args: Arguments, encode: Encode) -> Any:
     missing: list[str] = []
     unexpected: list[str] = []
     errors: list[str] = []
-    for path, one in module.submodules():
-        own = dict(module.own_state(one))
+    for path, one in submodules(module):
+        own = dict(own_state(module, one))
         for name, tensor in own.items():
             if path + name in state:
                 _load(module, path + name, tensor, state[path + name], errors)
             else:
                 missing.append(path + name)
-        unexpected += _unexpected(module, path, set(own), {name for name, _ in module.children(one)}, state)
+        unexpected += _unexpected(module, path, set(own), {name for name, _ in children(one)}, state)
     if strict and (missing or unexpected):
         errors.append(f"Missing keys: {missing}. Unexpected keys: {unexpected}.")
     if errors:
@@ -240,8 +239,8 @@ def _converted(module: Module, dtype: Dtype | None, *, numbers: bool = False) ->
     if dtype is None:
         return
     to = registry.resolve("aten::to", module.program.horizon.release)
-    for _, one in module.submodules():
-        for name, tensor in module.own_state(one):
+    for _, one in submodules(module):
+        for name, tensor in own_state(module, one):
             if tensor.__class__ is not Tensor or not (numbers or tensor.dtype.category >= dtypes.FLOAT32.category):
                 continue
             made = to(Tensor(tensor.array), dtype.code).array
@@ -305,7 +304,7 @@ def _type(module: Module, args: Arguments, encode: Encode) -> Any:
         wanted = dtypes.named(words.get(wanted, ""))
     if wanted.__class__ is not Dtype:
         raise Raised("invalid type", code="ValueError")
-    if any(tensor.__class__ is Tensor and tensor.requires_grad for _, tensor in module.state_items()) and not (
+    if any(tensor.__class__ is Tensor and tensor.requires_grad for _, tensor in state_items(module)) and not (
         wanted.is_floating_point or wanted.is_complex
     ):
         raise Unsupported("the reference reader does not convert parameters to integers", code="dtype")
@@ -341,7 +340,7 @@ def _repr(module: Module, args: Arguments, encode: Encode) -> Any:
 
 
 def _shown(module: Module, one: ScriptObject) -> str:
-    inside = [f"({name}): {_shown(module, child)}".replace("\n", "\n  ") for name, child in module.children(one)]
+    inside = [f"({name}): {_shown(module, child)}".replace("\n", "\n  ") for name, child in children(one)]
     extra = f"original_name={_original_name(one)}"
     return f"RecursiveScriptModule({extra})" if not inside else "\n  ".join(["RecursiveScriptModule(", extra, *inside]) + "\n)"
 
