@@ -15,7 +15,7 @@ import numpy as np
 from torch_compat import arrays
 from torch_compat.errors import Unsupported
 from torch_compat.releases.sets import ReleaseSet
-from torch_compat.runtime.dtypes import BFLOAT16, DTYPES, FLOAT16, as_dtype
+from torch_compat.runtime.dtypes import BFLOAT16, DTYPES, FLOAT16, as_dtype, result_type
 from torch_compat.runtime.registration import OUTS
 from torch_compat.runtime.tensor import Tensor
 
@@ -75,6 +75,16 @@ def _empty(args: Calls, _keywords: dict[str, Any]) -> bool:
 
 def _empty_whole(args: Calls, keywords: dict[str, Any]) -> bool:
     return _empty(args, keywords) and keywords.get("dim", args[1] if len(args) > 1 else []) in ([], (), None)
+
+
+def _into_other_shape(args: Calls, keywords: dict[str, Any]) -> bool:
+    array, out = _first(args), keywords.get("out")
+    return array is not None and out.__class__ is Tensor and out.array.shape != array.shape
+
+
+def _into_other_dtype(args: Calls, keywords: dict[str, Any]) -> bool:
+    out = keywords.get("out")
+    return out.__class__ is Tensor and out.array.dtype != result_type(args[:2]).array
 
 
 def _gaps_in_weight(args: Calls, keywords: dict[str, Any]) -> bool:
@@ -548,6 +558,9 @@ ENTRIES: Final = (
            "slice_copy|squeeze_copy|t_copy|transpose_copy|unfold_copy|unsqueeze_copy|view_as_complex_copy|view_as_real_copy",
            "..<2.0.0", _into_out, "copies into out=: up to 1.13 out= is not resized"),
     _entry("put|resize|resize_as|embedding_renorm", "..<1.13.0", _into_out, "copies into out=: 1.12 refuses it"),
+    _entry("resize|resize_as", "..<1.13.0", lambda args, _: _gaps(args[0]), "copies a tensor in the order of its memory before it is resized: 1.12 does"),
+    _entry("inverse", "..<1.10.0", _into_other_shape, "copies into out=: up to 1.9 it is not resized"),
+    _entry("pow", "..<1.6.0", _into_other_dtype, "computes in the dtype of out= up to 1.5"),
     _entry("histogram|histogramdd", "..<2.0.0", _nan, "counts elements that are not a number: up to 1.13 in some bin"),
     _entry("multilabel_margin_loss|multilabel_margin_loss_forward", "..<1.5.0", _unreduced_row, "gives the loss of one sample one dimension up to 1.4"),
     _entry("as_strided_scatter", "..<2.0.0", _apart_in_memory, "writes into a copy of the tensor alone, not of its memory, up to 1.13"),

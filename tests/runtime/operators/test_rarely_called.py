@@ -192,3 +192,35 @@ def test_the_nearest_of_two_pixels(release: str, dims: int, expected: list[float
     places[..., 0] = np.array([-0.75000006, 0.25, 1.0], np.float32)
     found = resolve("aten::grid_sampler", Release(release))(image, Tensor(places), 1, 1, True)
     assert found.array.reshape(-1).tolist() == expected
+
+
+def test_places_may_have_more_dimensions_than_points() -> None:
+    """The dimension is counted from the first of the points."""
+    assert resolve("aten::cumulative_trapezoid")(t([1.0, 7.0]), t([[-3], [0]]), dim=-1).shape == (1, 1)
+
+
+def test_memory_that_nothing_writes_is_not_modelled() -> None:
+    assert resolve("aten::resize")(t([1, 2, 3]), [2]).array.tolist() == [1, 2]
+    with pytest.raises(Unsupported, match="which nothing writes"):
+        resolve("aten::resize_as")(t([1]), t([1, 2]))
+    turned = Tensor(np.arange(4).reshape(2, 2).T)
+    assert resolve("aten::resize", Release("1.13.1"))(turned, [2]).array.tolist() == [0, 2]
+    with pytest.raises(Unsupported, match="in the order of its memory"):
+        resolve("aten::resize", Release("1.12.1"))(turned, [2])
+
+
+def test_results_that_out_does_not_fit() -> None:
+    whole = t([[2.0]])
+    assert resolve("aten::inverse", Release("1.10.2"))(whole, out=t([0.0])).shape == (1, 1)
+    assert resolve("aten::inverse", Release("1.9.1"))(whole, out=t([[0.0]])).array.tolist() == [[0.5]]
+    with pytest.raises(Unsupported, match="not resized"):
+        resolve("aten::inverse", Release("1.9.1"))(whole, out=t([0.0]))
+    double = Tensor(np.zeros(1, np.float64))
+    assert resolve("aten::pow", Release("1.6.0"))(t([2.0]), t([3.0]), out=double).array.tolist() == [8.0]
+    with pytest.raises(Unsupported, match="in the dtype of out="):
+        resolve("aten::pow", Release("1.5.1"))(t([2.0]), t([3.0]), out=double)
+
+
+def test_eigenvalues_of_complex_matrices_are_real() -> None:
+    values, vectors = resolve("aten::symeig", Release("1.10.2"))(Tensor(np.eye(2, dtype=np.complex64)), True)
+    assert (values.array.dtype, vectors.array.dtype) == (np.float32, np.complex64)

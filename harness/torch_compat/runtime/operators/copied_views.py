@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -86,6 +87,8 @@ def embedding_renorm(self: Tensor, indices: Tensor, max_norm: float, norm_type: 
 def resize(self: Tensor, size: list[int], *, memory_format: int | None = None, out: Tensor | None = None) -> Tensor:
     """A copy with another shape."""
     del memory_format
+    if math.prod(size) > self.array.size:
+        raise Unsupported("aten::resize copies into more memory than the tensor has, which nothing writes", code="operator")
     found = resized(Tensor(np.array(self.array, order="C")), tuple(size))
     return found if out is None else into(out, found.array)
 

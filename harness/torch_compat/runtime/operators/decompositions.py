@@ -125,7 +125,7 @@ def _symeig(self: Tensor, eigenvectors: bool, upper: bool, *, zeros: bool) -> tu
     square("symeig", a)
     values, vectors = np.linalg.eigh(decomposed(a), UPLO="U" if upper else "L")
     nothing = np.zeros(a.shape if zeros else (0,), a.dtype)
-    return Tensor(values.astype(a.dtype)), Tensor(vectors.astype(a.dtype) if eigenvectors else nothing)
+    return Tensor(values.astype(_real(a.dtype))), Tensor(vectors.astype(a.dtype) if eigenvectors else nothing)
 
 
 # Up to 1.3 eigenvectors that nobody asked for are a matrix of zeros, later a tensor without elements.

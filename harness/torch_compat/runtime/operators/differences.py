@@ -147,9 +147,9 @@ def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Scalar = 1, 
         places = places.reshape([-1 if one == at else 1 for one in range(array.ndim)])
     elif places.ndim < array.ndim:
         places = places.reshape((1,) * (array.ndim - places.ndim) + places.shape)
-    steps = np.diff(places, axis=axis(dim, places.ndim))
+    steps = np.diff(places, axis=at)  # places may have more dimensions than points: those are counted from the points' first
     kind = dtypes.result_type((Tensor(steps), Tensor(left))).array
     areas = cast(steps, kind) * cast(left + right, kind)
     whole = np.int64 if kind.kind in "iu" else _wide(kind)
-    running = (np.cumsum(areas, axis=axis(dim, areas.ndim), dtype=whole) + 0) / 2
+    running = (np.cumsum(areas, axis=at, dtype=whole) + 0) / 2
     return Tensor(cast(np.asarray(running), kind if kind.kind in "fcV" else dtypes.default_dtype().array))
