@@ -224,3 +224,9 @@ def test_results_that_out_does_not_fit() -> None:
 def test_eigenvalues_of_complex_matrices_are_real() -> None:
     values, vectors = resolve("aten::symeig", Release("1.10.2"))(Tensor(np.eye(2, dtype=np.complex64)), True)
     assert (values.array.dtype, vectors.array.dtype) == (np.float32, np.complex64)
+
+
+def test_digamma_at_infinities() -> None:
+    given = t([-np.inf, np.inf, -1e30])
+    assert resolve("aten::digamma", Release("1.7.1"))(given).array.tolist() == [np.inf, np.inf, np.inf]
+    assert np.isnan(resolve("aten::digamma", Release("1.8.1"))(given).array).tolist() == [True, False, True]

@@ -106,8 +106,8 @@ def _lgamma(x: float) -> float:
 
 
 def _digamma_1_0(x: float) -> float:
-    """Up to 1.7 infinite at every pole."""
-    return math.inf if x <= 0 and x == math.floor(x) and x != -math.inf else _digamma(x)
+    """Up to 1.7 infinite at every pole, and at minus infinity."""
+    return math.inf if x <= 0 and (x == -math.inf or x == math.floor(x)) else _digamma(x)
 
 
 def _digamma(x: float) -> float:
