@@ -230,3 +230,24 @@ def test_digamma_at_infinities() -> None:
     given = t([-np.inf, np.inf, -1e30])
     assert resolve("aten::digamma", Release("1.7.1"))(given).array.tolist() == [np.inf, np.inf, np.inf]
     assert np.isnan(resolve("aten::digamma", Release("1.8.1"))(given).array).tolist() == [True, False, True]
+
+
+def test_polygamma_at_the_poles_of_float32() -> None:
+    """There the sine of a multiple of pi is not zero, but what float32 leaves of it."""
+    single = resolve("aten::polygamma")(1, t([-1.0, -2.0, -3.0])).array
+    assert single == pytest.approx([1.2914e15, 3.2284e14, 1.7351e16], rel=1e-4)
+    double = resolve("aten::polygamma")(1, Tensor(np.array([-1.0]))).array
+    assert double == pytest.approx([6.5808e32], rel=1e-4)
+
+
+def test_what_releases_round_otherwise_is_not_modelled() -> None:
+    window = {"dtype": 5}  # float16
+    for name, release, args, keywords in (
+        ("reciprocal", "2.6.0", (Tensor(np.array([[0j, 1j]] * 2).T),), {}),
+        ("corrcoef", "2.15.0", (Tensor(np.ones((2, 3), np.float16)),), {}),
+        ("hamming_window", "2.6.0", (5,), window),
+        ("matrix_exp", "1.7.1", (Tensor(np.eye(2, dtype=complex)),), {}),
+    ):
+        with pytest.raises(Unsupported, match=r"rounds to 16 bits|complex"):
+            resolve(f"aten::{name}", Release(release))(*args, **keywords)
+    assert resolve("aten::reciprocal", Release("2.13.0"))(Tensor(np.array([[2j, 1j]] * 2).T)).shape == (2, 2)

@@ -418,16 +418,17 @@ def _polygamma(n: int, self: Tensor) -> Tensor:
     if not n:
         return Tensor(digamma_of(array))
     if n == 1:
-        return Tensor(_trigamma(array.astype(FLOAT64)).astype(array.dtype))
+        return Tensor(_trigamma(array).astype(array.dtype))
     sign = 1.0 if n % 2 else -1.0
     factorial = math.gamma(n + 1) if n < 170 else math.inf
     return Tensor((sign * factorial * _zeta(n + 1.0, array.astype(FLOAT64))).astype(array.dtype))
 
 
 def _trigamma(x: Array) -> Array:
-    """The second derivative of log(gamma) with the few terms that torch takes."""
-    mirrored = x < 0.5
-    total = np.where(mirrored, -((np.pi / np.sin(np.pi * x)) ** 2), 0.0)
+    """The second derivative of log(gamma) with the few terms that torch takes. At a pole of float32 the sine is what is left of pi in float32."""
+    angle = x * np.float32(np.pi) if x.dtype == FLOAT32 else np.pi * x.astype(FLOAT64)
+    mirrored, x = x < 0.5, x.astype(FLOAT64)
+    total = np.where(mirrored, -((np.pi / np.sin(angle.astype(FLOAT64))) ** 2), 0.0)
     x = np.where(mirrored, 1 - x, x)
     for _ in range(6):
         total = total + 1 / (x * x)
