@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.runtime.operators.tables import called, inf, t
+from tests.runtime.operators.tables import called, inf, nan, t
 from torch_compat.errors import Unsupported
+from torch_compat.releases.release import Release
+from torch_compat.runtime.registry import resolve
 
 HUGE, TINY = t([1e20, 1e20]), t([2e-23, 2e-23, 3e-24])
 ROW, ZEROS = t([[1e20, 1e20]]), t([[0.0, 0.0]])
@@ -318,3 +320,23 @@ def test_means_of_batches_are_sums_of_float32_in_1_9() -> None:
     given = (t([[[3e38, 3e38]], [[3e38, 3e38]]]), None, None, None, None, True, 0.1, 1e-5, False)
     found = [called("batch_norm", given, at=release) for release in ("1.8.1", "1.9.1", "1.10.2")]
     assert found == [f"float32[2, 1, 2][{', '.join([one] * 4)}]" for one in ("0.0", "nan", "-inf")]
+
+
+@pytest.mark.parametrize(
+    ("number", "before", "since"),
+    [
+        (0j, complex(nan, nan), complex(inf, nan)),
+        (complex(inf, 0), complex(nan, nan), 0j),
+        (1e-30 + 0j, complex(inf, nan), 1e30 + 0j),
+    ],
+)
+def test_reciprocals_of_complex_numbers_divide_by_a_square_up_to_1_13(number: complex, before: complex, since: complex) -> None:
+    given = t(np.asarray([number], "complex64"))
+    for release, expected in (("1.6.0", before), ("1.13.1", before), ("2.7.1", since), ("2.15.0", since)):
+        with np.errstate(all="ignore"):  # as while a program runs
+            (found,) = resolve("aten::reciprocal", Release(release))(given).array
+        for part, wanted in ((found.real, expected.real), (found.imag, expected.imag)):
+            assert part == pytest.approx(wanted, rel=1e-6, nan_ok=True), release
+    if not number:
+        with pytest.raises(Unsupported, match="by zero"):
+            resolve("aten::reciprocal", Release("2.6.0"))(given)

@@ -11,6 +11,7 @@ from tests.runtime.operators.tables import called, t
 from torch_compat.errors import Raised, Unsupported
 from torch_compat.releases.release import Release
 from torch_compat.runtime.hash_order import text_hash
+from torch_compat.runtime.operators._common import BFLOAT16, wide
 from torch_compat.runtime.registry import NEWEST, resolve
 from torch_compat.runtime.tensor import Tensor
 
@@ -211,10 +212,10 @@ def test_memory_that_nothing_writes_is_not_modelled() -> None:
 
 def test_results_that_out_does_not_fit() -> None:
     whole = t([[2.0]])
-    assert resolve("aten::inverse", Release("1.10.2"))(whole, out=t([0.0])).shape == (1, 1)
-    assert resolve("aten::inverse", Release("1.9.1"))(whole, out=t([[0.0]])).array.tolist() == [[0.5]]
+    assert resolve("aten::inverse", Release("1.9.1"))(whole, out=t([0.0])).shape == (1, 1)
+    assert resolve("aten::inverse", Release("1.8.1"))(whole, out=t([[0.0]])).array.tolist() == [[0.5]]
     with pytest.raises(Unsupported, match="not resized"):
-        resolve("aten::inverse", Release("1.9.1"))(whole, out=t([0.0]))
+        resolve("aten::inverse", Release("1.8.1"))(whole, out=t([0.0]))
     double = Tensor(np.zeros(1, np.float64))
     assert resolve("aten::pow", Release("1.6.0"))(t([2.0]), t([3.0]), out=double).array.tolist() == [8.0]
     with pytest.raises(Unsupported, match="in the dtype of out="):
@@ -240,14 +241,67 @@ def test_polygamma_at_the_poles_of_float32() -> None:
     assert double == pytest.approx([6.5808e32], rel=1e-4)
 
 
-def test_what_releases_round_otherwise_is_not_modelled() -> None:
-    window = {"dtype": 5}  # float16
-    for name, release, args, keywords in (
-        ("reciprocal", "2.6.0", (Tensor(np.array([[0j, 1j]] * 2).T),), {}),
-        ("corrcoef", "2.15.0", (Tensor(np.ones((2, 3), np.float16)),), {}),
-        ("hamming_window", "2.6.0", (5,), window),
-        ("matrix_exp", "1.7.1", (Tensor(np.eye(2, dtype=complex)),), {}),
-    ):
-        with pytest.raises(Unsupported, match=r"rounds to 16 bits|complex"):
-            resolve(f"aten::{name}", Release(release))(*args, **keywords)
-    assert resolve("aten::reciprocal", Release("2.13.0"))(Tensor(np.array([[2j, 1j]] * 2).T)).shape == (2, 2)
+def test_exponentials_of_complex_matrices_in_1_7() -> None:
+    """They are NaN for some matrices, and right for small ones."""
+    with pytest.raises(Unsupported, match="complex"):
+        resolve("aten::matrix_exp", Release("1.7.1"))(Tensor(np.eye(2, dtype=complex)))
+
+
+@pytest.mark.parametrize("name", ["hann", "hamming", "blackman", "bartlett"])
+def test_windows_are_rounded_after_each_step(name: str) -> None:
+    """Values of 2.15.0."""
+    found = wide(resolve(f"aten::{name}_window")(5, True, dtype=15).array).tolist()  # bfloat16
+    assert (
+        found
+        == {
+            "hann": [0.0, 0.345703125, 0.90625, 0.8984375, 0.34375],
+            "hamming": [0.078125, 0.396484375, 0.9140625, 0.90625, 0.39453125],
+            "blackman": [0.0, 0.201171875, 0.8515625, 0.84375, 0.1982421875],
+            "bartlett": [0.0, 0.400390625, 0.80078125, 0.796875, 0.3984375],
+        }[name]
+    )
+
+
+def test_covariances_of_16_bits_are_rounded_after_each_step() -> None:
+    """Values of 1.13.1 and newer."""
+    given = Tensor(
+        np.array(
+            [
+                [
+                    -1.1258398294448853,
+                    -1.152360200881958,
+                    0.5666506290435791,
+                    0.7935083508491516,
+                    0.5988394618034363,
+                    -1.5550950765609741,
+                ],
+                [
+                    -0.3413603901863098,
+                    1.85300612449646,
+                    0.46809640526771545,
+                    -0.1577124446630478,
+                    -0.1733967512845993,
+                    0.18347793817520142,
+                ],
+                [
+                    1.3893661499023438,
+                    1.586334228515625,
+                    0.946298360824585,
+                    -0.843676745891571,
+                    0.9318265914916992,
+                    1.2590092420578003,
+                ],
+            ],
+            np.float32,
+        ).astype(BFLOAT16)
+    )
+    assert wide(resolve("aten::cov")(given).array).tolist() == [
+        [1.1484375, -0.28515625, -0.65625],
+        [-0.28515625, 0.66015625, 0.298828125],
+        [-0.65625, 0.298828125, 0.7734375],
+    ]
+    assert wide(resolve("aten::corrcoef")(given).array).tolist() == [
+        [1.0, -0.326171875, -0.69921875],
+        [-0.328125, 1.0, 0.41796875],
+        [-0.6953125, 0.41796875, 1.0],
+    ]

@@ -6,15 +6,18 @@ from typing import Any
 
 import numpy as np
 
+from torch_compat.errors import Unsupported
 from torch_compat.runtime import dtypes
 from torch_compat.runtime.operators._common import (
     FLOAT32,
     HALVES,
     Array,
     as_array,
+    broadcast,
     cast,
     common,
     fail,
+    not_implemented,
     words,
 )
 from torch_compat.runtime.tensor import Tensor
@@ -43,3 +46,19 @@ def with_out(self: Operand, other: Operand, out: Tensor | None) -> tuple[Array, 
         together = dtypes.promote(dtypes.of_numpy(x.dtype), out.dtype)
         return cast(as_array(self), together.array), cast(as_array(other), together.array)
     return x, y
+
+
+def common_float(where: str, *tensors: Tensor) -> np.dtype[Any]:
+    """The dtype of real floating numbers that tensors have together, where they broadcast.
+
+    Raises:
+        Raised: it is one of integers, or they do not broadcast.
+        Unsupported: it is complex: few operators take that, and only in some releases.
+    """
+    kind = dtypes.result_type(tensors).array
+    if kind.kind in "iub":
+        raise not_implemented(where, kind)
+    if kind.kind == "c":
+        raise Unsupported(f"the reference reader does not compute {where} of complex numbers", code="dtype")
+    broadcast(*(one.array for one in tensors))
+    return kind

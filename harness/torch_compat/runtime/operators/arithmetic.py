@@ -24,7 +24,6 @@ from torch_compat.runtime.operators._common import (
     common,
     common_1_0,
     fail,
-    floating,
     functional,
     into,
     not_implemented,
@@ -312,22 +311,6 @@ def absolute_in_place(self: Tensor) -> Tensor:
     if self.array.dtype.kind == "c":
         raise fail("In-place abs is not supported for complex tensors.")
     return write(self, absolute(self).array)
-
-
-def _reciprocal(self: Tensor) -> Tensor:
-    array = floating(self.array)
-    return Tensor((scalar_as(1, array.dtype) / array).astype(array.dtype))
-
-
-def _reciprocal_1_0(self: Tensor) -> Tensor:
-    """Up to 1.7 integers are refused."""
-    if self.array.dtype.kind in "iub":
-        raise not_implemented("reciprocal_cpu", self.array.dtype)
-    return _reciprocal(self)
-
-
-functional("reciprocal", inplace=True)(_reciprocal_1_0)
-functional("reciprocal", inplace=True, since="1.8.0")(_reciprocal)
 
 
 @functional("positive")

@@ -10,6 +10,7 @@ from torch_compat.errors import Unsupported
 from torch_compat.runtime import dtypes
 from torch_compat.runtime.operators._common import UINT8, Array, Scalar, axes, axis, cast, fail, floating
 from torch_compat.runtime.operators._products import looped
+from torch_compat.runtime.operators.reductions import places_of
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
 
@@ -140,13 +141,7 @@ def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Scalar = 1, 
         wide = _wide(sums.dtype)
         parts = (sums * sums.dtype.type(float(dx.real) / 2.0)).astype(wide)
         return Tensor(cast(np.cumsum(parts, axis=at) + 0.0, sums.dtype))  # a sum begins with a zero that is not negative
-    places = x.array
-    if places.ndim == 1:
-        if len(places) != array.shape[at]:
-            raise fail("cumulative_trapezoid: There must be one `x` value for each sample point")
-        places = places.reshape([-1 if one == at else 1 for one in range(array.ndim)])
-    elif places.ndim < array.ndim:
-        places = places.reshape((1,) * (array.ndim - places.ndim) + places.shape)
+    places = places_of("cumulative_trapezoid", x, array, at)
     steps = np.diff(places, axis=at)  # places may have more dimensions than points: those are counted from the points' first
     kind = dtypes.result_type((Tensor(steps), Tensor(left))).array
     areas = cast(steps, kind) * cast(left + right, kind)

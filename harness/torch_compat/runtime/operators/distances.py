@@ -6,20 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torch_compat.errors import Unsupported
 from torch_compat.runtime import dtypes
 from torch_compat.runtime.operators._common import (
     FLOAT32,
     FLOAT64,
     Array,
     axis,
-    broadcast,
     fail,
     functional,
     not_implemented,
     wide,
     words,
 )
+from torch_compat.runtime.operators._operands import common_float
 from torch_compat.runtime.operators.norms import NORMS
 from torch_compat.runtime.operators.reductions import exact_sum
 from torch_compat.runtime.registry import operator
@@ -49,12 +48,7 @@ def sum_of_products(a: Array, b: Array, at: int, *, keepdims: bool = False) -> A
 
 def _operands(where: str, *tensors: Tensor) -> tuple[np.dtype[Any], list[Array]]:
     """The dtype that tensors have together, and their arrays; those of 16 bits as float32."""
-    kind = dtypes.result_type(tensors).array
-    if kind.kind in "iub":
-        raise not_implemented(where, kind)
-    if kind.kind == "c":  # few operators take them, and only in some releases
-        raise Unsupported(f"the reference reader does not compute {where} of complex numbers", code="dtype")
-    broadcast(*(one.array for one in tensors))
+    kind = common_float(where, *tensors)
     return kind, [rounded(one.array, kind) for one in tensors]
 
 

@@ -26,6 +26,7 @@ from torch_compat.runtime.operators._common import (
     common_1_0,
     common_floats,
     fail,
+    floating,
     functional,
     into,
     not_implemented,
@@ -358,6 +359,39 @@ def true_divide_2_1(self: Operand, other: Operand) -> Tensor:
 def true_divide(self: Operand, other: Operand) -> Tensor:
     """As ``div``."""
     return Tensor(_quotient(self, other, None))
+
+
+def _one(array: Array) -> Array:
+    return np.ones((), array.dtype)
+
+
+@functional("reciprocal", inplace=True)
+def reciprocal_1_0(self: Tensor) -> Tensor:
+    """Up to 1.7 integers are refused."""
+    if self.array.dtype.kind in "iub":
+        raise not_implemented("reciprocal_cpu", self.array.dtype)
+    return reciprocal_1_8(self)
+
+
+@functional("reciprocal", inplace=True, since="1.8.0")
+def reciprocal_1_8(self: Tensor) -> Tensor:
+    """One divided by complex numbers, as ``div`` up to 1.13."""
+    array = floating(self.array)
+    return Tensor(np.asarray(_true_quotient_1_6(_one(array), array)).astype(array.dtype))
+
+
+@functional("reciprocal", inplace=True, since="2.0.0")
+def reciprocal_2_0(self: Tensor) -> Tensor:
+    """As ``div`` up to 2.6."""
+    _by_zero_2_0(Tensor(_one(self.array)), self)
+    return reciprocal(self)
+
+
+@functional("reciprocal", inplace=True, since="2.7.0")
+def reciprocal(self: Tensor) -> Tensor:
+    """One divided by each number."""
+    array = floating(self.array)
+    return Tensor((_one(array) / array).astype(array.dtype))
 
 
 def _floor_divide_1_5(self: Operand, other: Operand) -> Tensor:

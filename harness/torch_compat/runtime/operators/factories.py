@@ -33,6 +33,7 @@ from torch_compat.runtime.operators._common import (
     random,
     to_size,
     unaliased,
+    wide,
 )
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor, dense, strided
@@ -415,7 +416,12 @@ def one_hot(self: Tensor, num_classes: int = -1) -> Tensor:
 # ---------------------------------------------------------------------------------------------------------------- windows
 
 
-def _window(name: str, shape: Callable[[Array, int], Array]) -> None:
+def _step(array: Any, kind: np.dtype[Any]) -> Array:
+    """A step of a window: rounded to its dtype, then as wide as torch computes the next one."""
+    return wide(cast(np.asarray(array), kind))
+
+
+def _window(name: str, shape: Callable[..., Array]) -> None:
     def call(
         window_length: int, periodic: bool = True, *args: float, dtype: Any = None, out: Tensor | None = None, **options: Any
     ) -> Tensor:
@@ -427,7 +433,7 @@ def _window(name: str, shape: Callable[[Array, int], Array]) -> None:
         if window_length <= 1:
             return to_out(np.ones(window_length, kind), out)
         last = window_length if periodic else window_length - 1
-        return to_out(shape(np.arange(window_length, dtype=FLOAT64), last, *args).astype(kind), out)
+        return to_out(shape(_step(np.arange(window_length), kind), last, kind, *args).astype(kind), out)
 
     def call_1_5(
         window_length: int, periodic: bool = True, *args: float, dtype: Any = None, out: Tensor | None = None, **options: Any
@@ -442,19 +448,40 @@ def _window(name: str, shape: Callable[[Array, int], Array]) -> None:
     operator(f"aten::{name}_window", gradient=False, since="1.13.0")(call)
 
 
-def _hamming(n: Array, last: int, alpha: float = 0.54, beta: float = 0.46) -> Array:
-    return alpha - beta * np.cos(2 * np.pi * n / last)
+def _hamming(n: Array, last: int, kind: np.dtype[Any], alpha: float = 0.54, beta: float = 0.46) -> Array:
+    waves = _step(np.cos(_step(n * _step(2 * np.pi / last, kind), kind).astype(FLOAT64)), kind)
+    return _step(_step(waves * _step(-beta, kind), kind) + _step(alpha, kind), kind)
 
 
-def _kaiser(n: Array, last: int, beta: float = 12.0) -> Array:
-    return np.i0(beta * np.sqrt(1 - (2 * n / last - 1) ** 2)) / np.i0(beta)
+def _hann(n: Array, last: int, kind: np.dtype[Any]) -> Array:
+    return _hamming(n, last, kind, 0.5, 0.5)
 
 
-_window("hann", lambda n, last: 0.5 - 0.5 * np.cos(2 * np.pi * n / last))
-_window("hamming", _hamming)
-_window("blackman", lambda n, last: 0.42 - 0.5 * np.cos(2 * np.pi * n / last) + 0.08 * np.cos(4 * np.pi * n / last))
-_window("bartlett", lambda n, last: 1 - np.abs(2 * n / last - 1))
-_window("kaiser", _kaiser)
+def _blackman(n: Array, last: int, kind: np.dtype[Any]) -> Array:
+    angle = _step(n * _step(np.pi / last, kind), kind)
+    twice, once = (_step(np.cos(_step(angle * times, kind).astype(FLOAT64)), kind) for times in (4, 2))
+    waves = _step(twice * _step(0.08, kind), kind) - _step(once * _step(0.5, kind), kind)
+    return _step(_step(waves, kind) + _step(0.42, kind), kind)
+
+
+def _bartlett(n: Array, last: int, kind: np.dtype[Any]) -> Array:
+    rising = _step(n * _step(2 / last, kind), kind)
+    return np.where(np.arange(len(n)) <= last // 2, rising, _step(2 - rising, kind))
+
+
+def _kaiser(n: Array, last: int, kind: np.dtype[Any], beta: float = 12.0) -> Array:
+    del kind  # each element is computed at once
+    return np.i0(beta * np.sqrt(1 - (2 * n.astype(FLOAT64) / last - 1) ** 2)) / np.i0(beta)
+
+
+for _name, _shape in (
+    ("hann", _hann),
+    ("hamming", _hamming),
+    ("blackman", _blackman),
+    ("bartlett", _bartlett),
+    ("kaiser", _kaiser),
+):
+    _window(_name, _shape)
 
 
 # --------------------------------------------------------------------------------------------------------------- random

@@ -522,6 +522,11 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     return Tensor(np.asarray(found).astype(kind))
 
 
+def _step(array: Array, kind: np.dtype[Any]) -> Array:
+    """A result between two operators: rounded to its dtype."""
+    return exact(array.astype(kind))
+
+
 @operator("aten::cov")
 def cov(self: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
     """How variables, each a row, vary together."""
@@ -536,9 +541,9 @@ def cov(self: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aw
     rows = exact(array.astype(kind)).reshape((1, -1) if array.ndim < 2 else array.shape)
     count = rows.shape[1]
     with np.errstate(all="ignore"):  # integers are summed as such, which may overflow
-        sums = (array.reshape(rows.shape) if array.dtype.kind in "iu" else rows).sum(axis=1)
-        apart = rows - (sums / np.float64(count))[:, None]
-        found = multiplied(apart, np.conj(apart).T) / np.float64(max(count - correction, 0))
+        sums = array.reshape(rows.shape).sum(axis=1) if array.dtype.kind in "iu" else _step(rows.sum(axis=1), kind)
+        apart = _step(rows - _step(sums / np.float64(count), kind)[:, None], kind)
+        found = _step(multiplied(apart, np.conj(apart).T), kind) / np.float64(max(count - correction, 0))
     return Tensor(np.asarray(found.reshape(()) if found.size == 1 else found).astype(kind))
 
 
@@ -552,8 +557,9 @@ def corrcoef(self: Tensor) -> Tensor:
     found = cov(self)
     if not found.array.ndim:
         return Tensor(found.array / found.array)
-    wide = exact(found.array)
-    deep = np.sqrt(arrays.diagonal(wide).real)
+    kind = found.array.dtype
+    value = exact(found.array)
     with np.errstate(all="ignore"):
-        value = wide / deep[:, None] / deep[None, :]
-    return Tensor(np.clip(value, -1, 1).astype(found.array.dtype) if value.dtype.kind != "c" else value.astype(found.array.dtype))
+        deep = _step(np.sqrt(arrays.diagonal(value).real), kind).real
+        value = _step(_step(value / deep[:, None], kind) / deep[None, :], kind)
+    return Tensor(np.clip(value, -1, 1).astype(kind) if value.dtype.kind != "c" else value.astype(kind))

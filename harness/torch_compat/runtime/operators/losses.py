@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torch_compat.errors import Unsupported
 from torch_compat.runtime import dtypes
 from torch_compat.runtime.operators._common import (
     FLOAT32,
@@ -23,6 +22,7 @@ from torch_compat.runtime.operators._common import (
     wide,
     words,
 )
+from torch_compat.runtime.operators._operands import common_float
 from torch_compat.runtime.operators._sums import mean_of, ordered_sum
 from torch_compat.runtime.operators.activations import log_softmax_of
 from torch_compat.runtime.operators.distances import PAIRWISE, rounded, sum_of_products
@@ -46,12 +46,7 @@ def _reduce(value: Array, reduction: int, kind: np.dtype[Any]) -> Tensor:
 
 
 def _floats(where: str, *tensors: Tensor) -> tuple[np.dtype[Any], list[Array]]:
-    kind = dtypes.result_type(tensors).array
-    if kind.kind in "iub":
-        raise not_implemented(where, kind)
-    if kind.kind == "c":  # few losses take them, and only in some releases
-        raise Unsupported(f"the reference reader does not compute {where} of complex numbers", code="dtype")
-    broadcast(*(one.array for one in tensors))
+    kind = common_float(where, *tensors)
     return kind, [one.array.astype(FLOAT64) for one in tensors]
 
 

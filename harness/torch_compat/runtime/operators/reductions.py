@@ -527,6 +527,20 @@ def trapz(y: Tensor, x: Tensor | None = None, dx: Scalar = 1, dim: int = -1) -> 
     return _trapz(y, x, dx, dim)
 
 
+def places_of(where: str, x: Tensor, array: Array, at: int) -> Array:
+    """The places of points along a dimension, so that they broadcast with the points.
+
+    Raises:
+        Raised: there is not one for each point.
+    """
+    places = x.array
+    if places.ndim == 1:
+        if len(places) != array.shape[at]:
+            raise fail(f"{where}: There must be one `x` value for each sample point")
+        return places.reshape([-1 if one == at else 1 for one in range(array.ndim)])
+    return places.reshape((1,) * max(0, array.ndim - places.ndim) + places.shape)
+
+
 def _trapz(y: Tensor, x: Tensor | None, dx: Scalar, dim: int) -> Tensor:
     array = y.array
     if x is not None and x.__class__ is not Tensor:
@@ -542,13 +556,7 @@ def _trapz(y: Tensor, x: Tensor | None, dx: Scalar, dim: int) -> Tensor:
         total = np.asarray((every - ends * 0.5) * dx)
     else:
         left, right = (np.take(array, range(start, array.shape[at] - 1 + start), axis=at) for start in (0, 1))
-        places = x.array
-        if places.ndim == 1:
-            if len(places) != array.shape[at]:
-                raise fail("trapezoid: There must be one `x` value for each sample point")
-            places = places.reshape([-1 if one == at else 1 for one in range(array.ndim)])
-        elif places.ndim < array.ndim:
-            places = places.reshape((1,) * (array.ndim - places.ndim) + places.shape)
+        places = places_of("trapezoid", x, array, at)
         areas = np.diff(places, axis=at) * (left + right)
         whole = [one.dtype.kind in "iu" for one in (array, places)]
         kind = areas.dtype if whole[0] == whole[1] else places.dtype if whole[0] else array.dtype
@@ -557,4 +565,4 @@ def _trapz(y: Tensor, x: Tensor | None, dx: Scalar, dim: int) -> Tensor:
     return Tensor(cast(total, FLOAT32 if kind.kind in "iub" else kind))
 
 
-__all__ = ["exact_sum", "sum_"]
+__all__ = ["exact_sum", "places_of", "sum_"]
