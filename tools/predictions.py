@@ -47,8 +47,38 @@ UNRECORDED = {
         "conversion",
         "bool as Scalar, SymInt, float, int, number",
     ): "every release writes int(b), and True as 1; test_predictions.py edits an archive",
+    (
+        "behavior",
+        "mobile-dtypes-of-bits",
+    ): "the table of dtypes decides the same archives; the rule older-reads-some needs its text",
+    (
+        "behavior",
+        "statement-with",
+    ): "other needs decide the same archives; slips need it, since what does not parse is refused before a release can die",
+    (
+        "behavior",
+        "empty-tuple-type",
+    ): "its recipe, fixtures/awaiting/tuples_of_nothing.py, is not recorded yet; three releases were asked by hand",
+    **dict.fromkeys(
+        (
+            ("behavior", name)
+            for name in (
+                "zip-directory",
+                "zip-from-its-first-byte",
+                "zip-folder",
+                "zip-folder-of-first-record",
+                "zip-other-folder",
+                "zip-other-folder-in-mobile",
+                "zip-other-folder-in-package",
+                "storages-of-protocol-0",
+                "state-of-generator",
+                "state-of-packed-parameters",
+            )
+        ),
+        "the corpus has no such archive; tests/loadability/test_damaged_containers.py states what releases did, asked by hand",
+    ),
 }
-"""Causes of which no program is recorded, or that no release writes one of, with what shows them instead. A change says in its evidence which recipe it has, if any."""
+"""Causes that no recorded archive shows, or that no release writes one of, with what shows them instead. A change says in its evidence which recipe it has, if any."""
 
 
 def main() -> int:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.recordings import readers_of
+from tools.predictions import UNRECORDED
 from torch_compat.loadability import Judge, Rules, load_rules, packaged_rules
 from torch_compat.policy import load_policy
 from torch_compat.replay.loading import LoadingEvidence, takers_of
@@ -75,36 +76,13 @@ def test_weights_only_agrees_with_every_observation(evidence: LoadingEvidence, r
     assert wrong == []
 
 
-SHOWN_ELSEWHERE = {
-    "mobile-dtypes-of-bits": "the table of dtypes decides the same archives; the rule older-reads-some needs its text",
-    "statement-with": "other needs decide the same archives; slips need it, since what does not parse is refused before a release can die",
-    **dict.fromkeys(
-        (
-            "zip-directory",
-            "zip-from-its-first-byte",
-            "zip-folder",
-            "zip-folder-of-first-record",
-            "zip-other-folder",
-            "zip-other-folder-in-mobile",
-            "zip-other-folder-in-package",
-            "storages-of-protocol-0",
-            "state-of-generator",
-            "state-of-packed-parameters",
-        ),
-        "the corpus has no such archive; tests/loadability/test_damaged_containers.py states what releases did, asked by hand",
-    ),
-    "empty-tuple-type": "its recipe, fixtures/awaiting/tuples_of_nothing.py, is not recorded yet; three releases were asked by hand",
-}
-"""Needs that no recorded archive depends on alone, with the reason."""
-
-
 @pytest.mark.parametrize("name", [need.id for need in packaged_rules().needs])
 def test_every_need_explains_something_and_exceptions_as_much_as_the_lock_states(
     name: str, evidence: LoadingEvidence, rules: Rules
 ) -> None:
     missed = evidence.explained(name, rules)
-    if name in SHOWN_ELSEWHERE:
-        assert not missed, f"{name} changes a verdict: take it out of SHOWN_ELSEWHERE"
+    if ("behavior", name) in UNRECORDED:
+        assert not missed, f"{name} changes a verdict: take it out of UNRECORDED in tools/predictions.py"
         return
     assert missed, f"{name} changes no verdict: nothing shows that it is true"
     assert missed == COUNTS.get(("behavior", name), missed), f"{name} explains {missed} cells: nox -s predictions -- --write"
