@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import torch_compat
 from torch_compat.cli import main
 from torch_compat.errors import UsageError
 from torch_compat.judging.operator_check import check_operators, read_set
@@ -21,6 +22,7 @@ from torch_compat.operators.recorded_history import release_of
 from torch_compat.policy import load_policy
 from torch_compat.policy.operator_waivers import Covers, OperatorWaiver
 from torch_compat.releases.data import packaged
+from torch_compat.runtime.registry import known
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
     Run = Callable[..., tuple[int, str, str]]
 
+PACKAGE = Path(torch_compat.__file__).parent
 ADD = "aten::add(Tensor self, Tensor other) -> Tensor"
 OLD = "aten::f(Tensor self, int n) -> Tensor"
 
@@ -157,6 +160,34 @@ def test_the_history_of_an_overload_and_of_all(run: Run) -> None:
     _, every, _ = run("history", "aten::div")
     assert "aten::div.Scalar(Tensor self, Scalar other) -> Tensor" in every
     assert "core pointwise" in every
+
+
+def test_the_history_names_changes_of_meaning_whatever_the_form(run: Run) -> None:
+    for name in ("aten::div", "aten::div_", "aten::div.out"):
+        _, text, _ = run("history", name)
+        lines = [line.strip() for line in text.splitlines()]
+        assert any(line.startswith("1.6.0..") and "div-of-integers-refused: refused; into an out=" in line for line in lines), (
+            name
+        )
+        assert "(announced by file format 4)" in text
+    _, other, _ = run("history", "aten::is_nonzero", "--format", "json")
+    assert json.loads(other)["changes"] == []
+
+
+def test_the_history_shows_each_implementation_of_the_reference_reader(run: Run) -> None:
+    _, text, _ = run("history", "aten::gelu", "--reference", "--format", "json")
+    rows = json.loads(text)["reference"]
+    assert [row["first_argument"] for row in rows] == ["tensor"]
+    versions = rows[0]["versions"]
+    assert [version["since"] for version in versions] == [str(since) for since in known()["aten::gelu"]["tensor"]]
+    for version in versions:
+        source = (PACKAGE / version["file"]).read_text(encoding="utf-8").splitlines()
+        assert source[version["line"] - 1].lstrip().startswith(("@", "def ")), version
+    _, text, _ = run("history", "aten::eq", "--reference")
+    assert "reference reader: aten::eq, first argument list" in text
+    assert "not modelled: computes in the dtype of a 0-dim complex tensor" in text
+    _, text, _ = run("history", "aten::_fw_primal", "--reference", "--format", "json")
+    assert json.loads(text)["reference"] == []
 
 
 @pytest.mark.parametrize(

@@ -384,6 +384,11 @@ def test_operators_history(run: Run) -> None:
     assert status == 0
     assert {row["operator"] for row in document["schemas"]} >= {"aten::gelu", "aten::gelu.out"}
     assert {row["upgrader"] for row in document["upgraders"]} == {"gelu_0_9", "gelu_out_0_9"}
+    assert document["changes"]
+    assert "reference" not in document
+    status, document = run("operators history", "aten::gelu", "--reference")
+    assert status == 0
+    assert len(document["reference"][0]["versions"]) > 1
     assert document["kernels"]
     assert document["declared"]
     assert document["tags"]

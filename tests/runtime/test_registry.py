@@ -108,3 +108,10 @@ def test_results_that_derivatives_do_not_use_require_no_gradients(name: str, hor
     rest = {"native_layer_norm": ([4], weight, weight, 1e-5), "native_group_norm": (weight, weight, 3, 4, 1, 2, 1e-5)}
     given = rest.get(name.rpartition("::")[2], (weight, weight, *stats, True, 0.1, 1e-5))
     assert [part.requires_grad for part in resolve(name, Release(horizon))(x, *given)] == tracked
+
+
+def test_the_versions_of_an_operator_stand_in_one_file() -> None:
+    """Its history is one look. What belongs together is found together."""
+    for name in registry.known():
+        for row in registry.implementations(name):
+            assert len({version["file"] for version in row["versions"]}) == 1, row

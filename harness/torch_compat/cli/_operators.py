@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from torch_compat.operators.changes import SchemaChange
     from torch_compat.operators.compatibility import CompatibilityResult
@@ -58,6 +58,17 @@ def _said(verdict: CompatibilityResult) -> str:
     return ("compatible" if verdict.compatible else f"breaks: {verdict.reason}") + blind
 
 
+def _reference_lines(rows: Iterable[dict[str, Any]], width: int) -> Iterator[str]:
+    """The implementations of the reference reader, for people."""
+    for row in rows:
+        yield f"reference reader: {row['operator']}, first argument {row['first_argument']}"
+        for version in row["versions"]:
+            place = f"{version['file']}:{version['line']}"
+            yield f"  {version['since'] + '..':<{width}}  {place}{': ' if version['summary'] else ''}{version['summary'] or ''}"
+        for call in row["not_modelled"]:
+            yield f"  {call['spans']:<{width}}  not modelled: {call['reason']}"
+
+
 def history_lines(document: dict[str, Any]) -> Iterator[str]:
     """What is recorded of an operator, for people."""
     rows = document["schemas"]
@@ -69,6 +80,13 @@ def history_lines(document: dict[str, Any]) -> Iterator[str]:
         yield "upgraders"
         for row in document["upgraders"]:
             yield f"  {row['spans']:<{width}}  file format {row['file_format']}: {row['upgrader']}, from {row['old']}"
+    if document["changes"]:
+        yield "changes of meaning"
+        for row in document["changes"]:
+            announced = f" (announced by file format {row['file_format']})" if row["file_format"] is not None else ""
+            yield f"  {row['since'] + '..':<{width}}  {row['id']}: {row['after']}{announced}"
+            yield f"  {'':<{width}}    before: {row['before']}"
+    yield from _reference_lines(document.get("reference", ()), width)
     for title, key, word in (("kernels", "kernels", "key"), ("declared", "declared", "key"), ("tags", "tags", "tag")):
         grouped: dict[tuple[str, str], list[str]] = {}
         for row in document[key]:

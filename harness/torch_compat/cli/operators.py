@@ -93,16 +93,21 @@ def _works(change: Any) -> bool:
 
 @operators.command("history")
 @click.argument("operator")
+@click.option("--reference", is_flag=True, help="Also show each implementation in the reference reader.")
 @format_option
-def history_(operator: str, *, format_: str) -> int:
+def history_(operator: str, *, reference: bool, format_: str) -> int:
     """Show every schema of OPERATOR, and the releases that have it.
 
-    Also shows its upgraders, kernels and tags. Without an overload name, all overloads are shown.
+    Also shows its upgraders, changes of meaning, kernels and tags. Without an overload name, all overloads are shown.
     """
     from torch_compat.cli._operators import history_lines  # noqa: PLC0415 - as late as it is needed
     from torch_compat.operators.recorded_history import history_of  # noqa: PLC0415
 
     document = history_of(operator)
+    if reference:
+        from torch_compat.runtime.registry import implementations  # noqa: PLC0415 - imports every family of operators
+
+        document["reference"] = implementations(operator.partition(".")[0])
     if format_ == "json":
         print_json(document)
     else:

@@ -7,12 +7,12 @@ one that the program may meet.
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from torch_compat.loadability.release_facts import packaged_rules
 from torch_compat.operators.call_signature import bare
-from torch_compat.releases.data import entries, packaged
+from torch_compat.operators.changes_of_meaning import changes_by_operator
 from torch_compat.releases.release import Release
 from torch_compat.releases.sets import ReleaseSet
 
@@ -52,7 +52,7 @@ def changes_of(facts: Facts, needs: Needs) -> tuple[ChangeOfMeaning, ...]:
         (name.partition(".")[0] for name in facts.operators) if facts.family == "export" else (call.name for call in facts.calls)
     )
     operators = frozenset(map(bare, names))
-    met = operators.intersection(_by_operator())
+    met = operators.intersection(changes_by_operator())
     return _between(met, needs.loads, facts.producer) if met else ()
 
 
@@ -68,36 +68,20 @@ def alike(needs: Needs, changes: tuple[ChangeOfMeaning, ...]) -> tuple[tuple[str
     return tuple(known.spans(bits))
 
 
-class _Change(NamedTuple):
-    """An entry of the table."""
-
-    id: str
-    since: str
-    kind: str
-    before: str
-    after: str
-
-
-@cache
-def _by_operator() -> dict[str, list[_Change]]:
-    found: dict[str, list[_Change]] = {}
-    for entry in entries(packaged("policies", "torch"), ("changes",)).get("change", ()):
-        if "file_format" not in entry:
-            change = _Change(entry["id"], entry["since"], entry["kind"], entry["before"], entry["after"])
-            for operator in entry["operators"]:
-                found.setdefault(operator, []).append(change)
-    return found
-
-
 @lru_cache(maxsize=1024)
 def _between(operators: frozenset[str], loads: int, producer: Producer | None) -> tuple[ChangeOfMeaning, ...]:
     known = packaged_rules().known
     found = []
     for operator in sorted(operators):
-        for change in _by_operator()[operator]:
+        for change in changes_by_operator()[operator]:
+            if change.file_format is not None:
+                continue
             newer = known.bits_of(ReleaseSet.between(Release(change.since), None))
             if loads & newer and loads & ~newer:
-                found.append(ChangeOfMeaning(change.id, operator, *change[1:], _written(Release(change.since), producer)))
+                written = _written(Release(change.since), producer)
+                found.append(
+                    ChangeOfMeaning(change.id, operator, change.since, change.kind, change.before, change.after, written)
+                )
     order = {"before": 0, None: 1, "after": 2}
     return tuple(sorted(found, key=lambda one: (order[one.written], Release(one.since).key, one.id, one.operator)))
 

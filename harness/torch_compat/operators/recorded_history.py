@@ -1,4 +1,4 @@
-"""Everything that is recorded of one operator: its schemas, upgraders, kernels and tags, each with the releases that have it."""
+"""Everything that is recorded of one operator: its schemas, upgraders, changes, kernels and tags, each with the releases that have it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,16 @@ from json import loads
 from typing import TYPE_CHECKING, Any, Final
 
 from torch_compat.errors import UsageError
+from torch_compat.operators.call_signature import bare
+from torch_compat.operators.changes_of_meaning import changes_by_operator
 from torch_compat.operators.history import FactHistory, History, SetHistory
 from torch_compat.releases.data import packaged
+from torch_compat.releases.release import Release
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from torch_compat.operators.changes_of_meaning import RecordedChange
 
 __all__ = ["history_of", "release_of"]
 
@@ -77,6 +82,7 @@ def history_of(operator: str) -> dict[str, Any]:
         "operator": operator,
         "schemas": schemas,
         "upgraders": upgraders,
+        "changes": [change._asdict() for change in _changes(operator)],
         "kernels": [{"operator": name, "key": word, "spans": spans} for name, word, spans in _sets(kernels, names)],
         "declared": [
             {"operator": name, "key": word, "spans": spans} for name, word, spans in declared if not word.startswith(TAG)
@@ -92,6 +98,12 @@ def history_of(operator: str) -> dict[str, Any]:
             for bits, why in source.incomplete
         ],
     }
+
+
+def _changes(operator: str) -> list[RecordedChange]:
+    """What an operator, whichever its overload, computes otherwise since, from the oldest change to the newest."""
+    found = changes_by_operator().get(bare(operator.partition(".")[0]), ())
+    return sorted(found, key=lambda change: Release(change.since).key)
 
 
 def _entries(value: str) -> Iterable[tuple[int, str, str]]:

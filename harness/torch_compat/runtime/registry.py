@@ -20,6 +20,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,7 +38,9 @@ from torch_compat.runtime.tensor import Array, Tensor, dense, owner
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["NEWEST", "OUTS", "Grad", "grad", "known", "lacking", "operator", "resolve"]
+    from torch_compat.runtime.registration import Version
+
+__all__ = ["NEWEST", "OUTS", "Grad", "grad", "implementations", "known", "lacking", "operator", "resolve"]
 
 NEWEST = Release("9999.0.0")
 FLOATING = 2
@@ -57,6 +60,39 @@ def known() -> dict[str, dict[str, tuple[Release, ...]]]:
     return {
         name: {kind: tuple(one.since for one in versions) for kind, versions in sorted(kinds.items())}
         for name, kinds in sorted(registration.registered.items())
+    }
+
+
+def implementations(name: str) -> list[dict[str, Any]]:
+    """The history of an operator in this reader, one row for each kind of its first argument; empty where nobody has written it.
+
+    Each row has its versions, oldest first, and the calls that are not modelled. Rows of JSON.
+    """
+    from torch_compat.runtime.unmodelled import not_modelled  # noqa: PLC0415 - it reads what is recorded, which few programs need
+
+    _discover()
+    calls = [{"spans": str(entry.releases), "reason": entry.reason} for entry in not_modelled(name)]
+    return [
+        {
+            "operator": name,
+            "first_argument": kind,
+            "versions": [_version(version) for version in versions],
+            "not_modelled": calls if kind == "tensor" else [],
+        }
+        for kind, versions in sorted(registration.registered.get(name, {}).items())
+    ]
+
+
+def _version(version: Version) -> dict[str, Any]:
+    """Since when, where it stands, and the first line of its docstring, or of the function that makes it; None without one."""
+    function = inspect.unwrap(version.function)
+    maker = getattr(sys.modules[function.__module__], function.__qualname__.partition(".")[0], None)
+    documented = next((found for one in (function, maker) if (found := inspect.getdoc(one))), None)
+    return {
+        "since": str(version.since),
+        "file": function.__module__.removeprefix("torch_compat.").replace(".", "/") + ".py",
+        "line": function.__code__.co_firstlineno,
+        "summary": documented.partition("\n")[0] if documented else None,
     }
 
 

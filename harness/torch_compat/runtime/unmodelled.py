@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from torch_compat.releases.release import Release
 
-__all__ = ["ENTRIES", "UnmodelledCalls", "checked", "entries_of"]
+__all__ = ["ENTRIES", "UnmodelledCalls", "checked", "entries_of", "not_modelled"]
 
 Calls = tuple[Any, ...]
 VECTORS: Final = 64
@@ -570,8 +570,12 @@ ENTRIES: Final = (
 
 def entries_of(name: str, horizon: Release) -> list[UnmodelledCalls]:
     """The entries that may apply to an operator at a horizon."""
-    short = name.removeprefix("aten::")
-    return [one for one in ENTRIES if horizon in one.releases and re.fullmatch(one.operators, short)]
+    return [one for one in not_modelled(name) if horizon in one.releases]
+
+
+def not_modelled(name: str) -> list[UnmodelledCalls]:
+    """The entries that may apply to an operator at some horizon."""
+    return [one for one in ENTRIES if re.fullmatch(one.operators, name.removeprefix("aten::"))]
 
 
 def checked(name: str, call: Callable[..., Any], horizon: Release) -> Callable[..., Any]:

@@ -180,6 +180,22 @@ for _kind in ("list", "str"):
     operator("aten::ge", of=_kind)(lambda a, b: bool(measured(a) >= measured(b)))
 
 
+@operator("aten::eq", since="1.6.0", of="list")
+def eq_lists(a: Any, b: Any) -> bool:
+    """A == b of lists: from 1.6 on one list is equal to itself, whatever numbers it holds; of tensors each is looked at."""
+    return _one_list(a, b) or equal(a, b)
+
+
+@operator("aten::ne", since="1.6.0", of="list")
+def ne_lists(a: Any, b: Any) -> bool:
+    """A != b of lists."""
+    return not eq_lists(a, b)
+
+
+def _one_list(a: Any, b: Any) -> bool:
+    return a is b and not (a and a[0].__class__ is Tensor)
+
+
 @operator("aten::__contains__", of="any")
 def contains(a: Any, item: Any) -> bool:
     """Item in a."""

@@ -13,7 +13,6 @@ from torch_compat.errors import Unsupported
 from torch_compat.runtime.dtypes import Dtype
 from torch_compat.runtime.operators._equality import equal, measured
 from torch_compat.runtime.registry import operator, resolve
-from torch_compat.runtime.tensor import Tensor
 from torch_compat.runtime.values import bounded, raised
 
 if TYPE_CHECKING:
@@ -316,22 +315,6 @@ def ge(a: Any, b: Any) -> bool:
 def eq_any(a: Any, b: Any) -> bool:
     """A == b of devices, enumerations, tuples, None."""
     return equal(number_of(a), number_of(b))
-
-
-@operator("aten::eq", since="1.6.0", of="list")
-def eq_lists(a: Any, b: Any) -> bool:
-    """A == b of lists: from 1.6 on one list is equal to itself, whatever numbers it holds; of tensors each is looked at."""
-    return _one_list(a, b) or equal(a, b)
-
-
-@operator("aten::ne", since="1.6.0", of="list")
-def ne_lists(a: Any, b: Any) -> bool:
-    """A != b of lists."""
-    return not eq_lists(a, b)
-
-
-def _one_list(a: Any, b: Any) -> bool:
-    return a is b and not (a and a[0].__class__ is Tensor)
 
 
 @operator("aten::ne", of="any")
