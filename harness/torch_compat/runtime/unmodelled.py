@@ -486,7 +486,6 @@ ENTRIES: Final = (
            "returns a float mask if nothing or everything is dropped"),
     _entry("sym_size", "1.13.0..<2.1.0", lambda args, _: len(args) > 1 and args[1].__class__ is int and args[1] < 0,
            "has a negative dimension, and reads memory before the sizes"),
-    _entry("view_copy", "1.12.0..<2.0.0", lambda _, keywords: "out" in keywords, "does not change the shape and dtype of out="),
     _entry("hardtanh_?", "1.5.0..<1.8.0", _bounds_crossed, "has a lower bound above the upper bound: which of them applies depends on the position of an element"),
     _entry("(clamp|clip)_?", "1.3.0..<1.8.0", _limits_crossed, "has a lower bound above the upper bound: which of them applies depends on the position of an element"),
     _entry("fmod_?", "1.5.0..", _quotient_overflows, "divides by a value so small that the quotient overflows, which gives NaN in vectorized code"),
@@ -554,9 +553,6 @@ ENTRIES: Final = (
     _entry("all|any", "1.8.0..<2.4.0", _imaginary, "treats complex numbers without a real part as zero"),
     _entry("all|any", "1.2.0..<1.10.0", _byte_along, "returns a 0-dim byte tensor unchanged"),
     _entry("erfinv_?", "1.6.0..<1.7.0", lambda args, _: _first(args) is not None and _first(args).dtype == BFLOAT16.array, "returns only zeros for bfloat16"),
-    _entry("alias_copy|as_strided_copy|detach_copy|diagonal_copy|expand_copy|permute_copy|select_copy|"
-           "slice_copy|squeeze_copy|t_copy|transpose_copy|unfold_copy|unsqueeze_copy|view_as_complex_copy|view_as_real_copy",
-           "..<2.0.0", _into_out, "copies into out=: up to 1.13 out= is not resized"),
     _entry("put|resize|resize_as|embedding_renorm", "..<1.13.0", _into_out, "copies into out=: 1.12 refuses it"),
     _entry("resize|resize_as", "..<1.13.0", lambda args, _: bool(args) and _gaps(args[0]), "copies a tensor in the order of its memory before it is resized: 1.12 does"),
     _entry("matrix_exp", "1.7.0..<1.8.0", _is_complex, "computes the exponential of a complex matrix: 1.7 gets it wrong unless the matrix is small"),

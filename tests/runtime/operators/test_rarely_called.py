@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.runtime.operators.tables import called, t
+from tests.runtime.operators.tables import called, nan, t
 from torch_compat.errors import Raised, Unsupported
 from torch_compat.releases.release import Release
 from torch_compat.runtime.hash_order import text_hash
@@ -145,9 +145,78 @@ def test_copies_of_views_share_no_memory() -> None:
         assert copied.array.tolist() == resolve(f"aten::{name}")(given, *args).array.tolist()
         assert not np.shares_memory(copied.array, given.array)
         assert copied.array.flags.c_contiguous
-    with pytest.raises(Unsupported, match="is not resized"):
-        resolve("aten::alias_copy", Release("1.13.1"))(given, out=t([0]))
     assert resolve("aten::alias_copy", NEWEST)(given, out=Tensor(np.zeros(0, np.int64))).shape == (2, 2)
+
+
+OTHERS = tuple(f"{name}_copy" for name in ("alias", "detach", "squeeze", "view"))
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_copies_of_views_are_broadcast_into_out_up_to_1_13_and_resize_it_since(name: str) -> None:
+    """As 1.12.1, 1.13.1, 2.0.1, 2.6.0 and 2.15.0 gave."""
+    args = (t([1.5, -2.0]), [2]) if name == "view_copy" else (t([1.5, -2.0]),)
+    old, new = (resolve(f"aten::{name}", Release(release)) for release in ("1.13.1", "2.0.1"))
+    out = t([[0, 0]] * 3)
+    assert old(*args, out=out) is out
+    assert (out.array.dtype, out.array.tolist()) == (np.int64, [[1, -2]] * 3)
+    with pytest.raises(Raised):
+        old(*args, out=t([0, 0, 0]))
+    with pytest.raises(Raised, match="dtype"):
+        new(*args, out=t([0, 0]))
+    out = t([[0.5]])
+    assert new(*args, out=out).array.tolist() == out.array.tolist() == [1.5, -2.0]
+
+
+def test_several_copies_are_broadcast_into_out_and_those_of_stated_sizes_resize_it_since_2_3() -> None:
+    """As 1.13.1, 2.0.1, 2.2.2, 2.3.1, 2.4.1 and 2.6.0 gave."""
+    given = t([[1.5, -2.0], [3.0, 7.0]])
+    for name, args in (("split", (1,)), ("unbind", ()), ("split_with_sizes", ([1, 1],))):
+        for release in ("1.13.1", "2.2.2", "2.3.1", "2.6.0"):
+            call = resolve(f"aten::{name}_copy", Release(release))
+            out = [t([[0.0, 0.0]] * 2), t([[0.0, 0.0]])]
+            assert call(given, *args, out=out) is None
+            resizes = name == "split_with_sizes" and release in {"2.3.1", "2.6.0"}
+            assert out[0].array.tolist() == ([[1.5, -2.0]] if resizes else [[1.5, -2.0]] * 2), (name, release)
+            assert out[1].array.tolist() == [[3.0, 7.0]]
+            with pytest.raises(Raised, match="expected an out= argument of size 2, got size 1"):
+                call(given, *args, out=out[:1])
+
+
+def test_halves_are_copied_by_their_number_from_1_8_to_1_13() -> None:
+    """As 1.7.1, 1.8.1, 1.13.1 and 2.0.1 gave, whether ``copy_`` was called or a program wrote into a row."""
+
+    def copied(target: Any, source: Any, release: str) -> Any:
+        return resolve("aten::copy_", Release(release))(target, source).array.tolist()
+
+    halves = np.zeros(2, np.float16)
+    many = t([[1.0, 2.0], [3.0, 4.0]])
+    for release in ("1.7.1", "2.0.1"):
+        assert copied(Tensor(np.zeros((2, 2), np.float16)), t([4.5, 1.5]), release) == [[4.5, 1.5]] * 2
+        with pytest.raises(Raised, match="broadcast shape"):
+            copied(Tensor(halves.copy()), many, release)
+    for release in ("1.8.1", "1.13.1"):
+        assert copied(Tensor(halves.copy()), many, release) == [1.0, 2.0]
+        assert copied(Tensor(np.zeros((2, 1), np.float32)), Tensor(np.array([1.5, 2.5], np.float16)), release) == [[1.5], [2.5]]
+        assert copied(Tensor(np.zeros((0, 2), np.float16)), t([1.0, 2.0, 3.0]), release) == []
+        with pytest.raises(Unsupported, match="past the end"):
+            copied(Tensor(halves.copy()), t(4.5), release)
+        turned = Tensor(np.zeros((2, 3), np.float16).T)
+        assert copied(turned, t([1.0, 2.0]), release) == [[1.0, 2.0]] * 3, "not contiguous"
+        assert copied(Tensor(np.zeros((2, 2))), t([1.0, 2.0]), release) == [[1.0, 2.0]] * 2, "doubles"
+
+
+def test_elements_that_are_said_to_be_unique_and_occur_twice_are_found() -> None:
+    """As 1.13.1, 2.0.1 and 2.15.0 gave: only where there are many others, which are sorted together with them."""
+    isin = resolve("aten::isin", NEWEST)
+    ours = t([1, 2, 2, 3, 9])
+    few, many = t([2, 5, 5, 7]), t([*range(10, 24), 2, 5, 9])
+    assert isin(ours, few, assume_unique=True).array.tolist() == [False, True, True, False, False]
+    assert isin(ours, many, assume_unique=True).array.tolist() == [False, True, True, False, True]
+    twice = t([1, 1, 3, 3, 9])
+    assert isin(twice, few, assume_unique=True).array.tolist() == [False] * 5
+    assert isin(twice, many, assume_unique=True).array.tolist() == [True, False, True, False, True]
+    assert isin(twice, many, assume_unique=True, invert=True).array.tolist() == [False, True, False, True, False]
+    assert isin(t([nan, nan]), t([0.5] * 20), assume_unique=True).array.tolist() == [False, False]
 
 
 def test_parts_of_a_flat_tensor_are_views() -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from torch_compat.errors import Unsupported
 from torch_compat.runtime import dtypes
 from torch_compat.runtime.operators._common import (
     Array,
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     Element = Callable[[Scalar, np.dtype[Any], int], Array]
+
+
+HALF_AND_FLOAT = frozenset({np.dtype(np.float16), np.dtype(np.float32)})
 
 
 def to_type(self: Tensor, kind: np.dtype[Any], *, copy: bool = False, memory_format: int | None = None) -> Tensor:
@@ -124,6 +128,30 @@ def overwrite(self: Tensor, value: Array) -> Tensor:
 @operator("aten::copy_")
 def copy_1_0(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     """Up to 2.7 a number must fit."""
+    return _copied(self, src, checked_filler, non_blocking)
+
+
+@operator("aten::copy_", since="1.8.0")
+def copy_1_8(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
+    """Up to 1.13 contiguous tensors of float16 and float32 are copied by the number of elements that self has, whatever the two shapes are."""
+    if src.__class__ is Tensor and _by_count(self.array, src.array):
+        if src.array.size < self.array.size:
+            raise Unsupported(
+                "aten::copy_ reads past the end of a float16 or float32 source with fewer elements", code="operator"
+            )
+        return overwrite(self, src.array.reshape(-1)[: self.array.size].reshape(self.array.shape))
+    return copy_1_0(self, src, non_blocking)
+
+
+def _by_count(target: Array, source: Array) -> bool:
+    if target.shape == source.shape or not (target.flags.c_contiguous and source.flags.c_contiguous):
+        return False
+    return {target.dtype, source.dtype} == HALF_AND_FLOAT
+
+
+@operator("aten::copy_", since="2.0.0")
+def copy_2_0(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
+    """Up to 2.7 a number must fit; tensors are broadcast, whatever their dtypes."""
     return _copied(self, src, checked_filler, non_blocking)
 
 

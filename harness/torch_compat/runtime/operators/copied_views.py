@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from torch_compat.errors import Unsupported
-from torch_compat.runtime.operators._common import cast, fail, functional, into, resized
+from torch_compat.runtime.operators._common import cast, contiguous, fail, functional, into, resized
+from torch_compat.runtime.operators.casting import copy_1_8, copy_2_0
 from torch_compat.runtime.operators.embedding import embedding_renorm_, embedding_renorm_1_0_
 from torch_compat.runtime.operators.indexing import put_
+from torch_compat.runtime.operators.views import resolved, view
 from torch_compat.runtime.registry import operator, resolve
 from torch_compat.runtime.tensor import Tensor, owner, strided
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__: list[str] = []
 
@@ -21,24 +26,82 @@ def _copied(view: Tensor) -> Tensor:
     return Tensor(np.array(view.array, order="C"))
 
 
-def _copy_of_view(name: str) -> None:
-    def call(*args: Any, out: Any = None, **keywords: Any) -> Any:
-        keywords.pop("implicit", None)  # of what tracing puts in, which a copy has not
-        found = resolve(f"aten::{name}")(*(args[:2] if name == "expand" else args), **keywords)
-        if found.__class__ is list:
-            if out is not None:
-                raise Unsupported("copies of several views into tensors that are given are not modelled", code="operator")
-            return [_copied(one) for one in found]
-        return _copied(found) if out is None else into(out, np.array(found.array, order="C"), exact=True)
+def _resized_into(out: Tensor, view: Tensor) -> Tensor:
+    return into(out, np.array(view.array, order="C"), exact=True)
 
-    operator(f"aten::{name}_copy")(call)
+
+def _view(name: str, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    keywords.pop("implicit", None)  # of what tracing puts in, which a copy has not
+    return resolve(f"aten::{name}")(*(args[:2] if name == "expand" else args), **keywords)
+
+
+def _copy_of_view(name: str) -> None:
+    """A view is copied. Into ``out`` it is broadcast up to 1.13; since 2.0 ``out`` must have its dtype, and is resized."""
+
+    def call_1_0(*args: Any, out: Any = None, **keywords: Any) -> Any:
+        found = _view(name, args, keywords)
+        return _copied(found) if out is None else copy_1_8(out, found)
+
+    def call(*args: Any, out: Any = None, **keywords: Any) -> Any:
+        found = _view(name, args, keywords)
+        return _copied(found) if out is None else _resized_into(out, found)
+
+    operator(f"aten::{name}_copy")(call_1_0)
+    operator(f"aten::{name}_copy", since="2.0.0")(call)
+
+
+def _copy_of_views(name: str, form: str, steps: dict[str, Callable[[Tensor, Tensor], object]]) -> None:
+    """Several views are copied, each into its tensor of ``out`` as the step that applies since a release copies one."""
+
+    def version(step: Callable[[Tensor, Tensor], object]) -> Callable[..., Any]:
+        def call(*args: Any, out: list[Tensor] | None = None, **keywords: Any) -> Any:
+            found = _view(name, args, keywords)
+            if out is None:
+                return [_copied(one) for one in found]
+            if len(out) != len(found):
+                raise fail(f"{name}_copy{form}_out() expected an out= argument of size {len(found)}, got size {len(out)}")
+            for target, shown in zip(out, found, strict=True):
+                step(target, shown)
+            return None
+
+        return call
+
+    for since, step in steps.items():
+        operator(f"aten::{name}_copy", since=since)(version(step))
 
 
 for _name in (
-    "alias", "as_strided", "detach", "diagonal", "expand", "permute", "select", "slice", "split", "split_with_sizes", "squeeze",
-    "t", "transpose", "unbind", "unfold", "unsqueeze", "view_as_complex", "view_as_real",
+    "alias", "as_strided", "detach", "diagonal", "expand", "permute", "select", "slice", "squeeze", "t", "transpose", "unfold",
+    "unsqueeze", "view_as_complex", "view_as_real",
 ):  # fmt: skip
     _copy_of_view(_name)
+_copy_of_views("split", "_Tensor", {"1.0.0": copy_1_8, "2.0.0": copy_2_0})
+_copy_of_views("unbind", "_int", {"1.0.0": copy_1_8, "2.0.0": copy_2_0})
+_copy_of_views("split_with_sizes", "", {"1.0.0": copy_1_8, "2.0.0": copy_2_0, "2.3.0": _resized_into})
+
+
+@operator("aten::view_copy")
+def view_copy_1_12(self: Tensor, size: Any, *, out: Tensor | None = None) -> Tensor:
+    """In 1.12, as ``view``, which refuses what lies otherwise in memory."""
+    found = view(self, size)
+    return _copied(found) if out is None else copy_1_8(out, found)
+
+
+@operator("aten::view_copy", since="1.13.0")
+def view_copy_1_13(self: Tensor, size: Any, *, out: Tensor | None = None) -> Tensor:
+    """In 1.13, ``out`` is not resized."""
+    found = view_copy(self, size)
+    return found if out is None else copy_1_8(out, found)
+
+
+@operator("aten::view_copy", since="2.0.0")
+def view_copy(self: Tensor, size: Any, *, out: Tensor | None = None) -> Tensor:
+    """A copy of another shape, or of the same bytes as another type."""
+    if size.__class__ is list:
+        found = Tensor(contiguous(self.array).reshape(resolved(size, self.array.size)).copy())
+    else:
+        found = _copied(view(self, size))
+    return found if out is None else _resized_into(out, found)
 
 
 @operator("aten::as_strided_scatter")

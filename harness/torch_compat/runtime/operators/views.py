@@ -15,7 +15,6 @@ from torch_compat.runtime.operators._common import (
     axes,
     axis,
     broadcast,
-    contiguous,
     fail,
     functional,
     resized,
@@ -529,14 +528,6 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
 def alias(self: Tensor) -> Tensor:
     """Another view of the whole."""
     return of_view(self, self.array[...])
-
-
-@operator("aten::view_copy")
-def view_copy(self: Tensor, size: Any) -> Tensor:
-    """A copy of another shape, or of the same bytes as another type."""
-    if size.__class__ is not list:
-        return Tensor(view(self, size).array.copy())
-    return Tensor(contiguous(self.array).reshape(resolved(size, self.array.size)).copy())
 
 
 @operator("aten::resize_", gradient=False)
