@@ -18,6 +18,7 @@ from torch_compat.errors import Raised, Unsupported
 from torch_compat.releases.release import Release
 from torch_compat.runtime.dtypes import BFLOAT16
 from torch_compat.runtime.load import load
+from torch_compat.runtime.program import Program
 from torch_compat.runtime.registry import resolve
 from torch_compat.runtime.tensor import Tensor
 
@@ -635,3 +636,41 @@ def test_operators_that_no_recipe_had(name: str, args: tuple[Any, ...], made: An
         assert plain(found) == made
     else:
         np.testing.assert_allclose(plain(found), made, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("body", "horizon", "expected"),
+    [
+        *(
+            (f"torch.{name}(x, CONSTANTS.c0)", at, "float32")
+            for name in ("add", "sub", "mul")
+            for at in ("1.4.0", "1.6.0", "2.15.0")
+        ),
+        ("torch.div(x, CONSTANTS.c0)", "1.4.0", "float32"),
+        ("torch.div(x, CONSTANTS.c0)", "1.6.0", "float64"),
+        ("torch.div(x, CONSTANTS.c0)", "1.7.1", "float32"),
+        ("torch.add(CONSTANTS.c0, x)", "2.15.0", "float64"),
+        ("torch.add(x, torch.detach(CONSTANTS.c0))", "2.15.0", "float64"),
+        ("torch.mul(torch.gt(x, 0), CONSTANTS.c0)", "2.15.0", "float32"),
+    ],
+)
+def test_a_constant_without_dimensions_is_a_number_as_the_second_operand_of_arithmetic(
+    monkeypatch: pytest.MonkeyPatch, body: str, horizon: str, expected: str
+) -> None:
+    """1.3.1 to 2.15.0, asked for traced programs that 1.3.1, 1.5.1, 1.10.2 and 2.13.0 had written."""
+    monkeypatch.setattr(Program, "constant", lambda _self, _index: Tensor(np.array(2.5)))
+    found = program(method(body, "x: Tensor"), f"reference@{horizon}", version=2 if horizon < "1.5" else 3).run(
+        "forward", (Tensor(np.array(1.5, np.float32)),)
+    )
+    assert found.array.dtype == expected
+
+
+def test_up_to_1_4_arithmetic_with_a_constant_that_changes_nothing_gives_the_tensor_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Program, "constant", lambda _self, _index: Tensor(np.array(1.0)))
+    x = Tensor(np.array([1.5], np.float32))
+    for horizon, same in (("1.4.0", True), ("1.5.1", False)):
+        made = program(method("torch.mul(x, CONSTANTS.c0)", "x: Tensor"), f"reference@{horizon}", version=2)
+        found = made.run("forward", (x,))
+        assert np.shares_memory(found.array, x.array) == same

@@ -76,6 +76,9 @@ class Host(Protocol):
     def constant(self, index: int) -> Any:
         """A tensor of ``CONSTANTS``."""
 
+    def number(self, index: int, operator: str) -> float | None:
+        """The number for which such a tensor is taken as the second operand of arithmetic; None where it stays a tensor."""
+
     def equal_calls(self) -> None:
         """A tuple holds equal calls, of which ``once`` makes one."""
 
