@@ -328,6 +328,29 @@ def test_a_member_of_an_enumeration_in_the_state_is_written_as_its_value_alone()
         ("torch.randperm(1)", [0]),
         ("torch.multinomial(x, 3, True)", [0, 0, 0]),
         ("torch.multinomial(x, 1)", [0]),
+        ("torch.multinomial(x, 2)", [0, 1]),
+        ("torch.multinomial(torch.mul(x, 0.), 1)", "raises"),
+        ("torch.multinomial(torch.neg(x), 1)", "raises"),
+        ("torch.multinomial(x, 3)", "raises"),
+        ("torch.multinomial(x, 0)", "raises"),
+        ("torch.bernoulli_(torch.clone(x), 1.)", [1.0, 1.0]),
+        ("torch.bernoulli_(torch.clone(x), x)", [1.0, 0.0]),
+        ("torch.bernoulli_(torch.clone(x), 2.)", "raises"),
+        ("torch.normal(x, torch.zeros_like(x))", [1.0, 0.0]),
+        ("torch.normal(2., torch.zeros_like(x))", [2.0, 2.0]),
+        ("torch.normal(x, torch.sub(x, 1.))", "raises"),
+        ("torch.uniform_(torch.clone(x), 2., 2.)", [2.0, 2.0]),
+        ("torch.uniform_(torch.clone(x), 3., 2.)", "raises"),
+        ("torch.uniform_(torch.slice(x, 0, 0, 0))", []),
+        ("torch.random_(torch.clone(x), 3, 4)", [3.0, 3.0]),
+        ("torch.random_(torch.clone(x), 1)", [0.0, 0.0]),
+        ("torch.geometric_(torch.clone(x), 1.)", "raises"),
+        ("torch.poisson(torch.mul(x, 0.))", [0.0, 0.0]),
+        ("torch.poisson(torch.neg(x))", "raises"),
+        ("torch.randint_like(x, 4, 5)", [4.0, 4.0]),
+        ("torch.randint_like(x, 1)", [0.0, 0.0]),
+        ("torch.size(torch.rand_like(x))", [2]),
+        ("torch.numel(torch.randn([2, 3]))", 6),
     ],
 )
 def test_random_numbers_are_known_where_chance_has_no_choice(body: str, made: Any) -> None:
@@ -338,11 +361,47 @@ def test_random_numbers_are_known_where_chance_has_no_choice(body: str, made: An
     "body",
     [
         "torch.bernoulli(torch.mul(x, 0.5))", "torch.randint(0, 2, [1])", "torch.rand([1])", "torch.randn([1])", "torch.randperm(2)",
-        "torch.multinomial(torch.add(x, 1.), 1)", "torch.multinomial(x, 2)",
+        "torch.multinomial(torch.add(x, 1.), 1)", "torch.multinomial(torch.cat([x, x]), 2)", "torch.normal(x, x)", "torch.poisson(x)",
+        "torch.uniform_(torch.clone(x))", "torch.bernoulli_(torch.clone(x), 0.5)", "torch.exponential_(torch.clone(x))",
+        "[torch.rand_like(x)]", "{'a': torch.randint_like(x, 2)}",
     ],
 )  # fmt: skip
 def test_random_numbers_are_not_drawn(body: str) -> None:
     with pytest.raises(Unsupported, match="does not support random numbers"):
+        told(method(body, "x: Tensor"), "2.15.0", np.array([1.0, 0.0]))
+
+
+@pytest.mark.parametrize(
+    ("body", "horizon", "expected"),
+    [
+        ("torch.normal_(torch.clone(x), 3., 0.)", "1.8.1", "raises"),
+        ("torch.normal_(torch.clone(x), 3., 0.)", "1.9.1", [3.0, 3.0]),
+        ("torch.normal(x, 0.)", "1.8.1", "raises"),
+        ("torch.normal(x, 0.)", "1.9.1", [1.0, 0.0]),
+        ("torch.cauchy_(torch.clone(x), 1., 0.)", "1.13.1", [1.0, 1.0]),
+        ("torch.cauchy_(torch.clone(x), 1., 0.)", "2.0.1", "raises"),
+        ("torch.multinomial(x, 2)", "1.5.1", "raises"),
+        ("torch.multinomial(x, 2)", "1.6.0", [0, 1]),
+    ],
+)
+def test_what_releases_take_for_a_distribution(body: str, horizon: str, expected: Any) -> None:
+    assert told(method(body, "x: Tensor"), horizon, np.array([1.0, 0.0])) == expected
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "bool(torch.rand([1]))",
+        "torch.eq(torch.rand([1]), torch.rand([1]))",
+        "torch.__contains__([x], torch.rand([1]))",
+        "torch.add(x, torch.rand([2]))",
+        "torch.where(torch.lt(torch.rand([2]), 0.5), x, x)",
+        "float(torch.rand([1]))",
+        "torch.eq([torch.rand([1])], [x])",
+    ],
+)
+def test_nothing_is_computed_of_numbers_that_nobody_knows(body: str) -> None:
+    with pytest.raises(Unsupported):
         told(method(body, "x: Tensor"), "2.15.0", np.array([1.0, 0.0]))
 
 
