@@ -60,6 +60,7 @@ NOTHING: dict[str, Any] = {"tuple": []}
 UNCALLED: dict[str, str] = {
     r"aten::(dequantize|int_repr|q_scale|q_zero_point|quantize_per_tensor) .*": "quantized tensors, which no call from outside has",
     r"aten::(randint|randperm|normal|normal_|cauchy_|multinomial) .*": "draws random numbers",
+    r"aten::(_convolution|convolution|convolution_overrideable|conv[123]d) tensor .*": "told apart by last bits; tests/runtime/operators/test_convolution_order.py has its versions",
     r"aten::einsum tensor .*": "a list of tensors beside an equation, of which no call is recorded; tests/runtime/operators/test_einsum.py has its versions",
     r"aten::rot90 tensor .*": "its versions differ in the strides of the result, which recorded calls do not state",
     r"aten::sparse_coo_tensor .*|aten::to_padded_tensor .*": "a sparse or nested tensor, which no call hands out or in",

@@ -34,6 +34,7 @@ CHANNELS = 16  # of one block of oneDNN
 SINGLE_CHANNELS = 32  # whose products oneDNN is known to add without blocks, where the kernel is one element
 ROWS, COLUMNS = 4, 16  # of a block of the product of matrices since 2.0
 MANY_ROWS = 8
+FEW_STEPS = 9  # products in a sum, up to which the product of a matrix and a vector is known
 BLOCK_STEPS = 72  # products in a sum, up to which the product of matrices is known before 2.0
 MOST_STEPS, MOST_PRODUCTS = 512, 1 << 22
 
@@ -63,15 +64,18 @@ def _order(size: int, weight: tuple[int, ...], batch: int, places: int, groups: 
                 return Order(biased=True, fused=False, channels_first=False) if depthwise else None
             return Order(biased=True, fused=True, channels_first=False) if each <= SINGLE_CHANNELS else None
         return Order(biased=False, fused=True, channels_first=groups == 1) if each <= CHANNELS else None
-    if era == MATRICES_2_0:
-        if places % ROWS:
-            return None
-        if outputs >= ROWS and places >= COLUMNS:
-            return Order(biased=False, fused=True, channels_first=False) if outputs % ROWS == 0 else None
-        return Order(biased=True, fused=False, channels_first=False)
     steps = each * math.prod(kernel)
-    if places == ROWS or (outputs <= ROWS and places % COLUMNS == 0):
-        return Order(biased=True, fused=False, channels_first=False)
+    if places == 1:  # a matrix and a vector
+        return Order(biased=False, fused=False, channels_first=False) if steps <= FEW_STEPS else None
+    first = Order(biased=True, fused=False, channels_first=False)
+    if places == ROWS or (steps <= ROWS and outputs <= ROWS and places < COLUMNS):
+        return first
+    if era == MATRICES_2_0:
+        if places < COLUMNS or outputs < ROWS:
+            return first if places >= COLUMNS else None
+        return Order(biased=False, fused=True, channels_first=False) if outputs % ROWS == 0 else None
+    if outputs <= ROWS and places % COLUMNS == 0:
+        return first
     if outputs >= MANY_ROWS and outputs % MANY_ROWS == 0 and places % COLUMNS == 0 and steps <= BLOCK_STEPS:
         return Order(biased=False, fused=False, channels_first=False)
     return None
