@@ -733,3 +733,15 @@ def test_up_to_1_4_arithmetic_with_a_constant_that_changes_nothing_gives_the_ten
         made = program(method("torch.mul(x, CONSTANTS.c0)", "x: Tensor"), f"reference@{horizon}", version=2)
         found = made.run("forward", (x,))
         assert np.shares_memory(found.array, x.array) == same
+
+
+@pytest.mark.parametrize("horizon", ["1.6.0", "1.12.1", "2.15.0"])
+def test_a_recurrent_layer_needs_a_step_but_no_batch(horizon: str) -> None:
+    gru = resolve("aten::gru", Release(horizon))
+    weights = [Tensor(np.ones(shape, np.float32)) for shape in ((9, 4), (9, 3))]
+    for steps, batch in ((0, 1), (0, 0)):
+        given_ = (Tensor(np.zeros((steps, batch, 4), np.float32)), Tensor(np.zeros((1, batch, 3), np.float32)))
+        with pytest.raises(Raised, match="sequence length"):
+            gru(*given_, weights, False, 1, 0.0, False, False, False)
+    given_ = (Tensor(np.zeros((1, 0, 4), np.float32)), Tensor(np.zeros((1, 0, 3), np.float32)))
+    assert gru(*given_, weights, False, 1, 0.0, False, False, False)[0].shape == (1, 0, 3)
