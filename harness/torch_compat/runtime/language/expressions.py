@@ -16,10 +16,9 @@ from torch_compat.runtime.language.inference import (
     Inference,
     annotated_type,
     changes_nothing,
-    constant_number,
     literal_type,
 )
-from torch_compat.runtime.language.names import DEPTH, NUMBERS
+from torch_compat.runtime.language.names import DEPTH, NUMBERS, constant_number
 from torch_compat.runtime.language.types import Type, checked_key, read_type
 from torch_compat.torchscript.parser import dotted
 

@@ -15,8 +15,6 @@ from torch_compat.torchscript.parser import dotted
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from torch_compat.runtime.language.names import Host
-
 __all__ = [
     "ARITHMETIC",
     "COMPARISONS",
@@ -292,21 +290,6 @@ def annotated_type(node: ast.expr) -> Type | None:
 
 NEUTRAL = {"torch.add": 0, "torch.sub": 0, "torch.mul": 1, "torch.div": 1}
 """What changes nothing, by operator."""
-
-
-CANONICAL = frozenset({"torch.add", "torch.div", "torch.mul", "torch.sub"})
-"""Arithmetic whose second operand becomes a number if it is a constant tensor without dimensions: executors look at it before they run a graph."""
-
-
-def constant_number(node: ast.Call, name: str, host: Host) -> None:
-    """Put the number in the place of a constant tensor for which executors take a number."""
-    if name not in CANONICAL or len(node.args) < 2:
-        return
-    head, _, index = dotted(node.args[1]).rpartition(".c")
-    if head == "CONSTANTS" and index.isdigit():
-        number = host.number(int(index), f"aten::{name[6:]}")
-        if number is not None:
-            node.args[1] = ast.copy_location(ast.Constant(number), node.args[1])
 
 
 def changes_nothing(node: ast.Call, name: str) -> bool:
