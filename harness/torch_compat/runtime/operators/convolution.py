@@ -236,7 +236,7 @@ def convolution_of(
 
 def _convolutions(n: int) -> None:
     # An input without a batch is taken since 1.11.
-    for since, era in ERAS:
+    for since, era in ERAS if n < VOLUMES else (ERAS[0], (ALONE, MATRICES_2_0)):
         spatial = n if Release(since) >= Release(ALONE) else None
 
         def call(
@@ -272,6 +272,8 @@ for _n in (1, 2, 3):
 
 def _general() -> None:
     for since, era in ERAS:
+        if since == ALONE:
+            continue
 
         def convolution(
             input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sizes, padding: Sizes, dilation: Sizes, transposed: bool, output_padding: Sizes,  # noqa: A002
