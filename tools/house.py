@@ -32,7 +32,11 @@ ALONE = ("inside/", "extension.py")
 
 SPANS_OF_DAYS = {"workspace.py"}
 DTYPE_RULES = {"runtime/dtypes.py", "runtime/operators/casting.py"}  # which of two dtypes a calculation has; which operators cast
-EQUATIONS = {"runtime/operators/_products.py", "runtime/operators/linear_algebra.py"}  # of einsum, which have an arrow, too
+EQUATIONS = {
+    "runtime/operators/_products.py",
+    "runtime/operators/einsum.py",
+    "runtime/operators/linear_algebra.py",
+}  # of einsum, which have an arrow, too
 PYTHON = {"corpus/recipes.py", "report/explained.py"}  # the docstring of a rule; recipes and probes
 DEFINITIONS = {"torchscript/parser.py", "torchscript/scanner.py"}  # of functions, whose results stand behind an arrow
 _GRAMMAR = ("operators/schema_parser.py", "operators/schema_tokens.py")

@@ -18,6 +18,7 @@ from torch_compat.errors import Raised, Unsupported
 from torch_compat.releases.release import Release
 from torch_compat.runtime.dtypes import BFLOAT16
 from torch_compat.runtime.load import load
+from torch_compat.runtime.program import Program
 from torch_compat.runtime.registry import resolve
 from torch_compat.runtime.tensor import Tensor
 
@@ -327,6 +328,29 @@ def test_a_member_of_an_enumeration_in_the_state_is_written_as_its_value_alone()
         ("torch.randperm(1)", [0]),
         ("torch.multinomial(x, 3, True)", [0, 0, 0]),
         ("torch.multinomial(x, 1)", [0]),
+        ("torch.multinomial(x, 2)", [0, 1]),
+        ("torch.multinomial(torch.mul(x, 0.), 1)", "raises"),
+        ("torch.multinomial(torch.neg(x), 1)", "raises"),
+        ("torch.multinomial(x, 3)", "raises"),
+        ("torch.multinomial(x, 0)", "raises"),
+        ("torch.bernoulli_(torch.clone(x), 1.)", [1.0, 1.0]),
+        ("torch.bernoulli_(torch.clone(x), x)", [1.0, 0.0]),
+        ("torch.bernoulli_(torch.clone(x), 2.)", "raises"),
+        ("torch.normal(x, torch.zeros_like(x))", [1.0, 0.0]),
+        ("torch.normal(2., torch.zeros_like(x))", [2.0, 2.0]),
+        ("torch.normal(x, torch.sub(x, 1.))", "raises"),
+        ("torch.uniform_(torch.clone(x), 2., 2.)", [2.0, 2.0]),
+        ("torch.uniform_(torch.clone(x), 3., 2.)", "raises"),
+        ("torch.uniform_(torch.slice(x, 0, 0, 0))", []),
+        ("torch.random_(torch.clone(x), 3, 4)", [3.0, 3.0]),
+        ("torch.random_(torch.clone(x), 1)", [0.0, 0.0]),
+        ("torch.geometric_(torch.clone(x), 1.)", "raises"),
+        ("torch.poisson(torch.mul(x, 0.))", [0.0, 0.0]),
+        ("torch.poisson(torch.neg(x))", "raises"),
+        ("torch.randint_like(x, 4, 5)", [4.0, 4.0]),
+        ("torch.randint_like(x, 1)", [0.0, 0.0]),
+        ("torch.size(torch.rand_like(x))", [2]),
+        ("torch.numel(torch.randn([2, 3]))", 6),
     ],
 )
 def test_random_numbers_are_known_where_chance_has_no_choice(body: str, made: Any) -> None:
@@ -337,11 +361,47 @@ def test_random_numbers_are_known_where_chance_has_no_choice(body: str, made: An
     "body",
     [
         "torch.bernoulli(torch.mul(x, 0.5))", "torch.randint(0, 2, [1])", "torch.rand([1])", "torch.randn([1])", "torch.randperm(2)",
-        "torch.multinomial(torch.add(x, 1.), 1)", "torch.multinomial(x, 2)",
+        "torch.multinomial(torch.add(x, 1.), 1)", "torch.multinomial(torch.cat([x, x]), 2)", "torch.normal(x, x)", "torch.poisson(x)",
+        "torch.uniform_(torch.clone(x))", "torch.bernoulli_(torch.clone(x), 0.5)", "torch.exponential_(torch.clone(x))",
+        "[torch.rand_like(x)]", "{'a': torch.randint_like(x, 2)}",
     ],
 )  # fmt: skip
 def test_random_numbers_are_not_drawn(body: str) -> None:
     with pytest.raises(Unsupported, match="does not support random numbers"):
+        told(method(body, "x: Tensor"), "2.15.0", np.array([1.0, 0.0]))
+
+
+@pytest.mark.parametrize(
+    ("body", "horizon", "expected"),
+    [
+        ("torch.normal_(torch.clone(x), 3., 0.)", "1.8.1", "raises"),
+        ("torch.normal_(torch.clone(x), 3., 0.)", "1.9.1", [3.0, 3.0]),
+        ("torch.normal(x, 0.)", "1.8.1", "raises"),
+        ("torch.normal(x, 0.)", "1.9.1", [1.0, 0.0]),
+        ("torch.cauchy_(torch.clone(x), 1., 0.)", "1.13.1", [1.0, 1.0]),
+        ("torch.cauchy_(torch.clone(x), 1., 0.)", "2.0.1", "raises"),
+        ("torch.multinomial(x, 2)", "1.5.1", "raises"),
+        ("torch.multinomial(x, 2)", "1.6.0", [0, 1]),
+    ],
+)
+def test_what_releases_take_for_a_distribution(body: str, horizon: str, expected: Any) -> None:
+    assert told(method(body, "x: Tensor"), horizon, np.array([1.0, 0.0])) == expected
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "bool(torch.rand([1]))",
+        "torch.eq(torch.rand([1]), torch.rand([1]))",
+        "torch.__contains__([x], torch.rand([1]))",
+        "torch.add(x, torch.rand([2]))",
+        "torch.where(torch.lt(torch.rand([2]), 0.5), x, x)",
+        "float(torch.rand([1]))",
+        "torch.eq([torch.rand([1])], [x])",
+    ],
+)
+def test_nothing_is_computed_of_numbers_that_nobody_knows(body: str) -> None:
+    with pytest.raises(Unsupported):
         told(method(body, "x: Tensor"), "2.15.0", np.array([1.0, 0.0]))
 
 
@@ -635,3 +695,53 @@ def test_operators_that_no_recipe_had(name: str, args: tuple[Any, ...], made: An
         assert plain(found) == made
     else:
         np.testing.assert_allclose(plain(found), made, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("body", "horizon", "expected"),
+    [
+        *(
+            (f"torch.{name}(x, CONSTANTS.c0)", at, "float32")
+            for name in ("add", "sub", "mul")
+            for at in ("1.4.0", "1.6.0", "2.15.0")
+        ),
+        ("torch.div(x, CONSTANTS.c0)", "1.4.0", "float32"),
+        ("torch.div(x, CONSTANTS.c0)", "1.6.0", "float64"),
+        ("torch.div(x, CONSTANTS.c0)", "1.7.1", "float32"),
+        ("torch.add(CONSTANTS.c0, x)", "2.15.0", "float64"),
+        ("torch.add(x, torch.detach(CONSTANTS.c0))", "2.15.0", "float64"),
+        ("torch.mul(torch.gt(x, 0), CONSTANTS.c0)", "2.15.0", "float32"),
+    ],
+)
+def test_a_constant_without_dimensions_is_a_number_as_the_second_operand_of_arithmetic(
+    monkeypatch: pytest.MonkeyPatch, body: str, horizon: str, expected: str
+) -> None:
+    """1.3.1 to 2.15.0, asked for traced programs that 1.3.1, 1.5.1, 1.10.2 and 2.13.0 had written."""
+    monkeypatch.setattr(Program, "constant", lambda _self, _index: Tensor(np.array(2.5)))
+    found = program(method(body, "x: Tensor"), f"reference@{horizon}", version=2 if horizon < "1.5" else 3).run(
+        "forward", (Tensor(np.array(1.5, np.float32)),)
+    )
+    assert found.array.dtype == expected
+
+
+def test_up_to_1_4_arithmetic_with_a_constant_that_changes_nothing_gives_the_tensor_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Program, "constant", lambda _self, _index: Tensor(np.array(1.0)))
+    x = Tensor(np.array([1.5], np.float32))
+    for horizon, same in (("1.4.0", True), ("1.5.1", False)):
+        made = program(method("torch.mul(x, CONSTANTS.c0)", "x: Tensor"), f"reference@{horizon}", version=2)
+        found = made.run("forward", (x,))
+        assert np.shares_memory(found.array, x.array) == same
+
+
+@pytest.mark.parametrize("horizon", ["1.6.0", "1.12.1", "2.15.0"])
+def test_a_recurrent_layer_needs_a_step_but_no_batch(horizon: str) -> None:
+    gru = resolve("aten::gru", Release(horizon))
+    weights = [Tensor(np.ones(shape, np.float32)) for shape in ((9, 4), (9, 3))]
+    for steps, batch in ((0, 1), (0, 0)):
+        given_ = (Tensor(np.zeros((steps, batch, 4), np.float32)), Tensor(np.zeros((1, batch, 3), np.float32)))
+        with pytest.raises(Raised, match="sequence length"):
+            gru(*given_, weights, False, 1, 0.0, False, False, False)
+    given_ = (Tensor(np.zeros((1, 0, 4), np.float32)), Tensor(np.zeros((1, 0, 3), np.float32)))
+    assert gru(*given_, weights, False, 1, 0.0, False, False, False)[0].shape == (1, 0, 3)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch_compat.formats.distributed import METADATA
 from torch_compat.loadability.custom_classes import NAMED, NO_TUPLE
+from torch_compat.loadability.hidden_names import HIDDEN, hiding, may_hide
 from torch_compat.loadability.integer_constants import has_whole_constant, mistaken, too_large
 from torch_compat.operators.types import CLASS_PREFIX
 from torch_compat.pickles import Described, Global, Tensor, parts
@@ -30,6 +31,7 @@ COMPLEX = re.compile(r"(?<![\w.])(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?j\b")
 """The imaginary part of a complex constant, which is always printed: ``2.5-1.j``."""
 WITH = re.compile(r"^\s+with\s[^\n]*:\s*$", re.MULTILINE)
 CONSTANT = "whole-constant"  # no sign, but why two of them are looked for
+NAMED_ALIKE = "named-alike"  # no sign, but why one of them is looked for
 OUTSIDE = "outside-folder"
 """The code of damage of a record that lies outside of the folder of all others."""
 SPARSE = "torch._utils._rebuild_sparse_tensor"
@@ -161,7 +163,7 @@ def _sources(
     shapes: dict[CallShape, str],
 ) -> None:
     words = frozenset((use, word) for use in USES for word in asked.get(use, ()))
-    whole = False
+    whole = alike = False
     for record, text in sources.items():
         if not record.startswith(folder):
             continue
@@ -169,6 +171,8 @@ def _sources(
         for sign in signs:
             if sign == CONSTANT:
                 whole = True
+            elif sign == NAMED_ALIKE:
+                alike = True
             else:
                 found.setdefault(sign, record)
         for shape in called:
@@ -177,6 +181,9 @@ def _sources(
         program = _program(sources, folder)
         for sign, record in mistaken(program).items():
             found.setdefault(sign, record)
+    hidden = hiding(_program(sources, folder)) if alike else None
+    if hidden is not None:
+        found[HIDDEN] = hidden
     for call in asked.get("call", ()):
         name, _, count = call.rpartition("/")
         for shape, record in shapes.items():
@@ -231,6 +238,8 @@ def _scanned(text: str, words: frozenset[tuple[str, str]]) -> tuple[tuple[str, .
         signs.add("empty-tuple-type")
     if source.ill_formed:
         signs.add("ill-formed-octal")
+    if may_hide(source.code):
+        signs.add(NAMED_ALIKE)
     return tuple(sorted(signs)), source.shapes
 
 

@@ -20,7 +20,7 @@ from torch_compat.torchscript.parser import MOST_PARSED, dotted, memory_needed, 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["MIXED", "WHOLE", "has_whole_constant", "mistaken", "too_large"]
+__all__ = ["MIXED", "WHOLE", "has_whole_constant", "mistaken", "prefix_of", "too_large"]
 
 WHOLE = "whole-floats"
 """A function, variable, argument or item is an int where a float is asked for."""
@@ -59,6 +59,11 @@ def too_large(texts: Iterable[str]) -> bool:
         if weight > MOST_PARSED:
             return True
     return False
+
+
+def prefix_of(record: str) -> str:
+    """What stands before the names of what a record defines: ``__torch__.torch.nn.modules.linear``."""
+    return record[max(record.find("__torch__"), 0) :].removesuffix(".py").replace("/", ".")
 
 
 def mistaken(sources: Mapping[str, str]) -> dict[str, str]:
@@ -104,7 +109,7 @@ class _Program:
 
     def add(self, record: str, tree: ast.Module) -> None:
         self._trees[record] = tree
-        prefix = record[max(record.find("__torch__"), 0) :].removesuffix(".py").replace("/", ".")
+        prefix = prefix_of(record)
         for node in tree.body:
             if isinstance(node, ast.FunctionDef):
                 self.functions.setdefault(f"{prefix}.{node.name}", node)

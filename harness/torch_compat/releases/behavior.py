@@ -54,6 +54,7 @@ is made of signs, which say something about an archive, or about what is being d
     complex-constant                   TorchScript source has a complex number
     statement-with                     TorchScript source has the statement ``with``
     none-listed                        TorchScript source has a list of tensors with a None that it does not call optional
+    hidden-name                        TorchScript source calls a word of the language, or an operator, by the name of a variable that is no such thing
 
 Those of archives above are looked for by :mod:`torch_compat.loadability.archive_features`, and only where a behavior asks for them; custom
 classes always are, since what is recorded of the releases decides who has them.
@@ -84,7 +85,7 @@ if TYPE_CHECKING:
 __all__ = ["LOADS", "OF_ARCHIVES", "OF_CALLS", "OF_CELLS", "OF_RUNS", "SIGN_KINDS", "SLIPS", "Behavior", "Condition"]
 
 OF_ARCHIVES: Final = frozenset({
-    "args", "argument", "attribute", "base", "call", "calls", "changed-name-with-dot", "checkpoint-strides", "class-sets", "complex-constant", "container", "custom-class", "custom-object", "custom-state", "damaged", "debug", "declares", "dtype", "empty-tuple-type", "family", "field", "first-outside", "function", "ill-formed-octal", "input", "integer-parameter", "lacks", "mixed-items", "name", "names", "nested", "newer", "no-tensor-in", "none-in", "none-listed", "own-name", "packed-transposed", "protocol", "range-from", "record", "result", "sparse", "state-ends", "statement-with", "storage", "storage-as-text", "tree", "type", "version", "whole-floats",
+    "args", "argument", "attribute", "base", "call", "calls", "changed-name-with-dot", "checkpoint-strides", "class-sets", "complex-constant", "container", "custom-class", "custom-object", "custom-state", "damaged", "debug", "declares", "dtype", "empty-tuple-type", "family", "field", "first-outside", "function", "hidden-name", "ill-formed-octal", "input", "integer-parameter", "lacks", "mixed-items", "name", "names", "nested", "newer", "no-tensor-in", "none-in", "none-listed", "own-name", "packed-transposed", "protocol", "range-from", "record", "result", "sparse", "state-ends", "statement-with", "storage", "storage-as-text", "tree", "type", "version", "whole-floats",
 })  # fmt: skip
 """The kinds of signs that an archive has by itself."""
 OF_RUNS: Final = frozenset({"debug", "family", "runs", "unmet", "unmet-in", "untyped"})

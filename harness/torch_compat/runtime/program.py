@@ -223,6 +223,14 @@ class Program:
             raise Refused(f"CONSTANTS.c{index} is not in the archive", where=self.path, code="source")
         return self._constants[index]
 
+    def number(self, index: int, operator: str) -> float | None:
+        """The number of a constant without dimensions. What runs bytecode takes the tensor, and so does what 1.6 puts in place of a changed operator."""
+        value = self.constant(index)
+        replaced = self.horizon.release < Release("1.7.0") and self.upgraders.find(operator, self.version) is not None
+        if self.mobile or replaced or value.__class__ is not Tensor or value.ndim or value.array.dtype.kind == "c":
+            return None
+        return value.item()  # type: ignore[no-any-return]
+
     def reference(self, name: str) -> Any:
         """The class, function or enum member of a qualified name."""
         parts = name.split(".")

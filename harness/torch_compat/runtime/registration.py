@@ -84,7 +84,7 @@ def operator(*names: str, since: str = "1.0.0", of: str = "tensor", gradient: bo
     Parameters:
         names: qualified names without overload.
         since: the first release that behaves so.
-        of: the kind of the first argument: ``tensor``, ``scalar``, ``list``, ``dict``, ``str``, ``tuple``, or ``any`` for the rest,
+        of: the kind of the first argument: ``tensor``, ``opaque``, ``scalar``, ``list``, ``dict``, ``str``, ``tuple``, or ``any`` for the rest,
             which ``tensor`` is, too, where there is no ``any``.
         gradient: whether results require gradients where arguments do; counts only ``of="tensor"``, and for floating results.
     """

@@ -33,7 +33,7 @@ from torch_compat.runtime.iterated import arranging
 from torch_compat.runtime.limits import meter
 from torch_compat.runtime.operators._common import into
 from torch_compat.runtime.registration import OUTS, Grad, grad, operator
-from torch_compat.runtime.tensor import Array, Tensor, dense, owner
+from torch_compat.runtime.tensor import Array, OpaqueTensor, Tensor, dense, owner
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,7 +47,7 @@ FLOATING = 2
 LOOKED_AT = 1 << 16  # elements of a tensor that are worth being counted when an operator looks at them
 VARKEYWORDS = 0x08  # of a code object: takes **keywords
 
-KINDS: dict[type, str] = {Tensor: "tensor", int: "scalar", float: "scalar", bool: "scalar", complex: "scalar", list: "list", dict: "dict", str: "str", tuple: "tuple"}  # fmt: skip
+KINDS: dict[type, str] = {Tensor: "tensor", OpaqueTensor: "opaque", int: "scalar", float: "scalar", bool: "scalar", complex: "scalar", list: "list", dict: "dict", str: "str", tuple: "tuple"}  # fmt: skip
 
 
 _resolved: dict[tuple[str, Release], Callable[..., Any]] = {}

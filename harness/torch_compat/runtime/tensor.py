@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torch_compat import arrays
-from torch_compat.errors import Corrupt, Raised
+from torch_compat.errors import Corrupt, Raised, Unsupported
 from torch_compat.runtime import dtypes
 from torch_compat.runtime.limits import meter
 
@@ -199,3 +199,17 @@ class OpaqueTensor:
         self.shape = shape
         self.parts = parts
         self.requires_grad = False
+
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        if other is self:
+            return True
+        raise Unsupported(
+            f"the reference reader does not compare tensors of torch.{self.dtype.name} that it has no numbers of", code="value"
+        )
+
+    def __bool__(self) -> bool:
+        raise Unsupported(
+            f"the reference reader does not look into a tensor of torch.{self.dtype.name} that it has no numbers of", code="value"
+        )

@@ -169,6 +169,11 @@ class _Host:
     def constant(self, index: int) -> Any:
         raise Refused(f"an upgrader refers to constant {index}", code="source")
 
+    def number(self, index: int, operator: str) -> float | None:
+        """Never asked for: upgraders have no constants."""
+        del index, operator
+        return None
+
     def equal_calls(self) -> None:
         """Never asked for: ``once`` does not hold here."""
 

@@ -53,6 +53,9 @@ LAID_OUT = {
     *((f"aten::{name}_like", Release("1.5.0")) for name in ("zeros", "ones", "empty", "full")),
     ("aten::cat", Release("1.12.0")),
     ("aten::rot90", Release("1.10.0")),
+    ("aten::einsum", Release("1.13.0")),
+    ("aten::einsum", Release("2.9.0")),
+    ("aten::to_sparse", Release("1.12.0")),
 }
 """Versions that differ in the strides of their results alone, by which no two results are told apart."""
 
@@ -61,6 +64,10 @@ ROUNDED = {
     (f"aten::{name}", Release(since))
     for name in ("layer_norm", "native_layer_norm")
     for since in ("1.10.0", "2.0.0", "2.2.0", "2.8.0")
+} | {
+    (f"aten::{name}", Release(since))
+    for name in ("conv1d", "conv2d", "_convolution", "convolution", "convolution_overrideable")
+    for since in ("1.7.0", "1.8.0", "1.9.0", "2.0.0")
 }
 """Versions that differ in the last places of numbers alone, which the policy counts as no change."""
 

@@ -9,6 +9,7 @@ import pytest
 
 from tests.runtime.operators.tables import called, inf, nan, t
 from torch_compat.errors import Raised, Unsupported
+from torch_compat.runtime.language.types import release_value
 from torch_compat.runtime.registry import resolve
 from torch_compat.runtime.tensor import Tensor
 
@@ -153,4 +154,4 @@ def test_shapes_that_do_not_fit_are_named_as_torch_names_them() -> None:
 
 def test_random_numbers_are_unsupported_and_named() -> None:
     with pytest.raises(Unsupported, match="aten::rand"):
-        resolve("aten::rand")([2])
+        release_value(resolve("aten::rand")([2]))

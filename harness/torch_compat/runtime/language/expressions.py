@@ -18,7 +18,7 @@ from torch_compat.runtime.language.inference import (
     changes_nothing,
     literal_type,
 )
-from torch_compat.runtime.language.names import DEPTH, NUMBERS
+from torch_compat.runtime.language.names import DEPTH, NUMBERS, constant_number
 from torch_compat.runtime.language.types import Type, checked_key, read_type
 from torch_compat.torchscript.parser import dotted
 
@@ -255,8 +255,7 @@ class ExpressionCompiler:
             special = SPECIAL.get(func.id)
             if special is not None:
                 return special(self, node)
-            operator = CALLS.get(func.id)
-            if operator is None:
+            if (operator := CALLS.get(func.id)) is None:
                 raise self.unit.fail(node, f"calls {func.id}, which is not defined")
             if func.id == "float" and self.types is not None and self.types.type_of(node) == "float":
                 node.func = self._table_name("float", float, node)  # of what is certainly a number
@@ -277,8 +276,7 @@ class ExpressionCompiler:
         """A variable that is called. Only what is a function by the source itself can be: no value of a program is callable."""
         if self.is_fork(func.id):
             return self._name("v" + func.id, func)
-        name = self.alias(func.id)
-        if not name:
+        if not (name := self.alias(func.id)):
             raise self.unit.fail(func, f"calls {func.id}, which is not a function")
         return self._name(self.unit.reference(name, "call"), func)
 
@@ -325,6 +323,7 @@ class ExpressionCompiler:
     def _slip(self, node: ast.Call, name: str) -> ast.expr | None:
         """A call of which the release makes something else for what its arguments are in the source; None where it does not."""
         host, line = self.unit.host, node.lineno
+        constant_number(node, name, host)
         if name in {"torch.eq", "torch.ne"} and host.itself and (self._of_itself(node) or self._one_list(node)):
             found = "aten::" + name[6:]
             node.func = self._table_name(f"{found} of itself", host.of_itself(found, self.unit, line), node)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from torch_compat.runtime.values import Steps
 
-__all__ = ["DEPTH", "FILE_PREFIX", "NUMBERS", "ClassInfo", "FunctionInfo", "Host", "Names", "SourceError"]
+__all__ = ["DEPTH", "FILE_PREFIX", "NUMBERS", "ClassInfo", "FunctionInfo", "Host", "Names", "SourceError", "constant_number"]
 
 FILE_PREFIX = "<torchscript "
 DEPTH = 100  # of expressions within expressions, and of blocks within blocks
@@ -76,8 +76,26 @@ class Host(Protocol):
     def constant(self, index: int) -> Any:
         """A tensor of ``CONSTANTS``."""
 
+    def number(self, index: int, operator: str) -> float | None:
+        """The number for which such a tensor is taken as the second operand of arithmetic; None where it stays a tensor."""
+
     def equal_calls(self) -> None:
         """A tuple holds equal calls, of which ``once`` makes one."""
+
+
+CANONICAL = frozenset({"torch.add", "torch.div", "torch.mul", "torch.sub"})
+"""Arithmetic whose second operand becomes a number if it is a constant tensor without dimensions: executors look at it before they run a graph."""
+
+
+def constant_number(node: ast.Call, name: str, host: Host) -> None:
+    """Put the number in the place of a constant tensor for which executors take a number."""
+    if name not in CANONICAL or len(node.args) < 2:
+        return
+    head, _, index = dotted(node.args[1]).rpartition(".c")
+    if head == "CONSTANTS" and index.isdigit():
+        number = host.number(int(index), f"aten::{name[6:]}")
+        if number is not None:
+            node.args[1] = ast.copy_location(ast.Constant(number), node.args[1])
 
 
 class FunctionInfo:

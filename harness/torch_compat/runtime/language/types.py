@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
-from torch_compat.errors import Raised, Refused
+from torch_compat.errors import Raised, Refused, Unsupported
 from torch_compat.runtime.dtypes import Dtype
 from torch_compat.runtime.tensor import OpaqueTensor, Tensor
 from torch_compat.runtime.values import Budget, Device, EnumMember, Future, NamedTupleValue, ScriptObject, text_in, text_out
@@ -278,11 +278,14 @@ def release_value(value: Any, budget: Budget | None = None, depth: int = 0) -> A
 
     Raises:
         Raised: it is too large or nested too deeply, or a text in it is no text.
+        Unsupported: its numbers are drawn at random.
     """
     cls = value.__class__
     if cls is str:
         return text_out(value)
     if cls is not list and cls is not dict and not issubclass(cls, tuple):
+        if cls is OpaqueTensor and "drawn" in value.parts:
+            raise Unsupported(f"the reference reader does not support random numbers: {value.parts['drawn']}", code="operator")
         return value
     budget = budget or Budget()
     budget.take(len(value))

@@ -15,6 +15,7 @@ FREE = 1 << 20  # multiplications that are not worth being counted
 ROUND = 10_000  # multiplications that take as long as one round of a loop of Python over arrays
 MATRIX = 2  # dimensions
 STEPS = 64  # products in a sum, up to which kernels take them one by one
+FEW_STEPS = 4  # products in a sum with a vector, up to which the kernels of MKL have one order for all
 SMALL = 1 << 15  # products that are worth a loop of Python
 NATIVE = 400  # products in one matrix of a batch, up to which PyTorch computes them itself
 FUSED_ROWS, FUSED_COLUMNS = 4, 16  # of a result whose sums are fused with the products since 2.0
@@ -52,12 +53,15 @@ def accumulated(a: Array, b: Array) -> Array:
     of AMD with AVX2; on others they may choose another:
 
     * one product after the other; so do batches of less than :data:`NATIVE` products, which PyTorch computes itself;
+    * a vector of up to :data:`FEW_STEPS` elements likewise, and two of them of four elements in two sums;
     * likewise, but the product is not rounded before it is added, if there are several rows and many columns;
     * where the second matrix is the transpose of a contiguous one, as in ``linear``: in several sums, which are added in the end.
 
     Raises:
         Raised: it is more work than a program may do.
     """
+    if a.dtype == b.dtype == FLOAT32 and 1 in {a.ndim, b.ndim} and 0 < a.shape[-1] <= FEW_STEPS and max(a.size, b.size) <= SMALL:
+        return _with_vector(a, b)
     if a.dtype != FLOAT32 or b.dtype != FLOAT32 or a.ndim < MATRIX or b.ndim < MATRIX or a.shape[-1] != b.shape[-2]:
         return np.asarray(multiplied(exact(a), exact(b)), order="C")
     steps, columns = b.shape[-2:]
@@ -71,6 +75,14 @@ def accumulated(a: Array, b: Array) -> Array:
         turned = not native and rows > 1 and b.strides[-2] == b.itemsize and b.strides[-1] == steps * b.itemsize
         total = _in_lanes(a, b, _lanes(steps, columns) if turned else 1)
     return np.asarray(total.astype(FLOAT64), order="C")
+
+
+def _with_vector(a: Array, b: Array) -> Array:
+    """The product with a vector, or of two, of few elements."""
+    two = a.ndim == b.ndim == 1
+    total = _in_lanes(np.atleast_2d(a), b.reshape(b.shape[0], -1), FEW_STEPS if two and b.size == FEW_STEPS else 1)
+    shape = (*a.shape[:-1], *b.shape[1:])
+    return np.asarray(total.astype(FLOAT64).reshape(shape), order="C")
 
 
 def _one_by_one(a: Array, b: Array) -> Array:

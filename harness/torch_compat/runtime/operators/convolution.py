@@ -8,12 +8,33 @@ from typing import Any
 import numpy as np
 
 from torch_compat.errors import Unsupported
-from torch_compat.runtime.operators._common import BOOL, Array, fail, not_implemented, sizes, words
+from torch_compat.releases.release import Release
+from torch_compat.runtime.operators._common import BOOL, FLOAT32, Array, fail, not_implemented, sizes, words
+from torch_compat.runtime.operators._convolution_order import (
+    LIBRARY,
+    MATRICES,
+    MATRICES_1_8,
+    MATRICES_1_9,
+    MATRICES_2_0,
+    ordered,
+)
 from torch_compat.runtime.operators._products import exact, looped, multiplied, sized, summed
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
 
 Sizes = int | list[int]
+VOLUMES = 3  # dimensions of a picture that is none
+ALONE = "1.11.0"
+"""Before, an input without a batch, whole in memory, is given one, and the program sees it."""
+ERAS = (
+    ("1.0.0", LIBRARY),
+    ("1.7.0", MATRICES),
+    ("1.8.0", MATRICES_1_8),
+    ("1.9.0", MATRICES_1_9),
+    (ALONE, MATRICES_1_9),
+    ("2.0.0", MATRICES_2_0),
+)
+"""In which order products are added, by release; see :mod:`torch_compat.runtime.operators._convolution_order`."""
 
 
 def windows(
@@ -40,6 +61,7 @@ def convolve(
     padding: list[tuple[int, int]],
     dilation: tuple[int, ...],
     groups: int,
+    era: int,
 ) -> Array:
     """``x`` is [batch, channels, *spatial], ``w`` is [outputs, channels / groups, *kernel]."""
     kernel = w.shape[2:]
@@ -61,6 +83,10 @@ def convolve(
     batch, outputs, each = x.shape[0], w.shape[0], w.shape[1]
     seen = windows(wide, kernel, stride, dilation, out)
     n = len(kernel)
+    if x.dtype == FLOAT32 and n < VOLUMES and max(dilation) == 1 and np.isfinite(w).all():
+        found = ordered(seen, w, b, x.size, groups, era)
+        if found is not None:
+            return found
     count = math.prod(kernel)
     places = math.prod(out)
     weights = exact(w).reshape(groups, outputs // groups, each * count)
@@ -137,6 +163,7 @@ def convolution_of(
     groups: int,
     *,
     spatial: int | None,
+    era: int = MATRICES_2_0,
 ) -> Array:
     """Any convolution; an input of one dimension more than ``spatial`` has no batch, and of two has one; where it is None, all have."""
     _checked(x, w, b)
@@ -203,21 +230,24 @@ def convolution_of(
                 pads = [(total // 2, total - total // 2) for total in totals]
         else:
             pads = [(one, one) for one in sizes(padding, n)]
-        value = convolve(full, w, b, s, pads, d, groups)
+        value = convolve(full, w, b, s, pads, d, groups, era)
     return value[0] if alone else value
 
 
 def _convolutions(n: int) -> None:
     # An input without a batch is taken since 1.11.
-    for since, spatial in (("1.0.0", None), ("1.11.0", n)):
+    for since, era in ERAS if n < VOLUMES else (ERAS[0], (ALONE, MATRICES_2_0)):
+        spatial = n if Release(since) >= Release(ALONE) else None
 
         def call(
             input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: Sizes | str = 0, dilation: Sizes = 1, groups: int = 1,  # noqa: A002
-            spatial: int | None = spatial,
+            spatial: int | None = spatial, era: int = era,
         ) -> Tensor:  # fmt: skip
             b = None if bias is None else bias.array
             return Tensor(
-                convolution_of(input.array, weight.array, b, stride, padding, dilation, False, 0, groups, spatial=spatial)
+                convolution_of(
+                    input.array, weight.array, b, stride, padding, dilation, False, 0, groups, spatial=spatial, era=era
+                )
             )
 
         def transposed(
@@ -232,24 +262,35 @@ def _convolutions(n: int) -> None:
             )
 
         operator(f"aten::conv{n}d", since=since)(call)
-        operator(f"aten::conv_transpose{n}d", since=since)(transposed)
+        if since in {"1.0.0", ALONE}:
+            operator(f"aten::conv_transpose{n}d", since=since)(transposed)
 
 
 for _n in (1, 2, 3):
     _convolutions(_n)
 
 
-@operator("aten::_convolution", "aten::convolution", "aten::convolution_overrideable")
-def convolution(
-    input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sizes, padding: Sizes, dilation: Sizes, transposed: bool, output_padding: Sizes,  # noqa: A002
-    groups: int, *flags: bool,
-) -> Tensor:  # fmt: skip
-    """What traced programs call; the flags choose between libraries."""
-    del flags
-    b = None if bias is None else bias.array
-    return Tensor(
-        convolution_of(input.array, weight.array, b, stride, padding, dilation, transposed, output_padding, groups, spatial=None)
-    )
+def _general() -> None:
+    for since, era in ERAS:
+        if since == ALONE:
+            continue
+
+        def convolution(
+            input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sizes, padding: Sizes, dilation: Sizes, transposed: bool, output_padding: Sizes,  # noqa: A002
+            groups: int, *flags: bool, era: int = era,
+        ) -> Tensor:  # fmt: skip
+            """What traced programs call; the flags choose between libraries."""
+            del flags
+            b = None if bias is None else bias.array
+            found = convolution_of(
+                input.array, weight.array, b, stride, padding, dilation, transposed, output_padding, groups, spatial=None, era=era
+            )
+            return Tensor(found)
+
+        operator("aten::_convolution", "aten::convolution", "aten::convolution_overrideable", since=since)(convolution)
+
+
+_general()
 
 
 @operator("aten::conv_tbc")
@@ -268,10 +309,6 @@ def _two(**given: Any) -> None:
             raise fail(f"{name} should be greater than zero, but got {list(value)}")
         if any(one < 0 for one in value):
             raise fail(f"{name} should be non-negative, but got {list(value)}")
-
-
-ALONE = "1.11.0"
-"""Before, an input without a batch, whole in memory, is given one, and the program sees it."""
 
 
 def _give_batch(self: Tensor, ndim: int) -> None:

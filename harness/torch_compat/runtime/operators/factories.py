@@ -1,4 +1,4 @@
-"""Tensors made of nothing: filled, identities, parts of matrices, windows, drawn at random, and copies in shape.
+"""Tensors made of nothing: filled, identities, parts of matrices, windows, and copies in shape.
 
 Up to 1.5 a filled tensor without dtype is of floats, 1.6 refuses whole fills, 1.7 takes the fill's own kind.
 """
@@ -28,9 +28,7 @@ from torch_compat.runtime.operators._common import (
     fail,
     filled_scalar,
     into,
-    not_implemented,
     on_cpu,
-    random,
     to_size,
     unaliased,
     wide,
@@ -77,7 +75,7 @@ def default_type() -> np.dtype[Any]:
     return dtypes.default_dtype().array
 
 
-def _kind(dtype: Any, otherwise: np.dtype[Any], out: Tensor | None) -> np.dtype[Any]:
+def kind_of(dtype: Any, otherwise: np.dtype[Any], out: Tensor | None) -> np.dtype[Any]:
     """The type of what is made: that of ``out`` where there is one, else the one that is named."""
     return any_dtype(dtype, otherwise) if out is None else out.array.dtype
 
@@ -100,21 +98,21 @@ def _laid(array: Array, kind: np.dtype[Any], options: dict[str, Any]) -> Array:
 def _filler(name: str, value: int) -> None:
     def call(size: Any, *, dtype: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
         check_options(options)
-        return to_out(np.full(to_size(size), value, _kind(dtype, default_type(), out)), out)
+        return to_out(np.full(to_size(size), value, kind_of(dtype, default_type(), out)), out)
 
     def like(self: Tensor, *, dtype: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
         check_options(options)
-        return to_out(np.full(self.array.shape, value, _kind(dtype, self.array.dtype, out)), out)
+        return to_out(np.full(self.array.shape, value, kind_of(dtype, self.array.dtype, out)), out)
 
     def laid(self: Tensor, *, dtype: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
         check_options(options)
-        array = _laid(self.array, _kind(dtype, self.array.dtype, out), options)
+        array = _laid(self.array, kind_of(dtype, self.array.dtype, out), options)
         array[...] = value
         return to_out(array, out)
 
     def new(self: Tensor, size: Any, *, dtype: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
         check_options(options)
-        return to_out(np.full(to_size(size), value, _kind(dtype, self.array.dtype, out)), out)
+        return to_out(np.full(to_size(size), value, kind_of(dtype, self.array.dtype, out)), out)
 
     operator(f"aten::{name}", gradient=False)(call)
     operator(f"aten::{name}_like", gradient=False)(like)
@@ -188,7 +186,7 @@ def _fulls_of_others() -> None:
     def version(since: str, element: Element, *, keeps: bool = True, alone: bool = False) -> None:
         def like(self: Tensor, fill_value: Scalar, *, dtype: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
             check_options(options)
-            kind = _kind(dtype, self.array.dtype, out)
+            kind = kind_of(dtype, self.array.dtype, out)
             array = _laid(self.array, kind, options if keeps else {"memory_format": 0})
             array[...] = element(fill_value, kind, array.size)
             return to_out(array, out)
@@ -197,7 +195,7 @@ def _fulls_of_others() -> None:
             self: Tensor, size: Any, fill_value: Scalar, *, dtype: Any = None, out: Tensor | None = None, **options: Any
         ) -> Tensor:
             check_options(options)
-            kind = _kind(dtype, self.array.dtype, out)
+            kind = kind_of(dtype, self.array.dtype, out)
             shape = to_size(size)
             return to_out(np.full(shape, element(fill_value, kind, math.prod(shape)), kind), out)
 
@@ -205,7 +203,7 @@ def _fulls_of_others() -> None:
             if options.get("pin_memory"):
                 raise fail("pin_memory=True requires a CUDA or other accelerator backend")
             check_options(options)
-            return to_out(element(s, _kind(dtype, default_type(), out), 1), out)
+            return to_out(element(s, kind_of(dtype, default_type(), out), 1), out)
 
         operator("aten::full_like", since=since, gradient=False)(like)
         if alone:
@@ -482,115 +480,3 @@ for _name, _shape in (
     ("kaiser", _kaiser),
 ):
     _window(_name, _shape)
-
-
-# --------------------------------------------------------------------------------------------------------------- random
-
-
-def _refused(name: str) -> None:
-    def call(*_args: Any, **_keywords: Any) -> Tensor:
-        raise random(f"aten::{name}")
-
-    operator(f"aten::{name}", gradient=False)(call)
-
-
-for _name in (
-    "rand_like", "randn_like", "randint_like", "normal", "normal_", "uniform_", "random_",
-    "bernoulli_", "exponential_", "cauchy_", "geometric_", "log_normal_", "poisson",
-):  # fmt: skip
-    _refused(_name)
-
-
-def _drawn(name: str) -> None:
-    def call(size: list[int], *, dtype: Any = None, generator: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
-        del generator
-        check_options(options)
-        shape = to_size(size)
-        if 0 not in shape:
-            raise random(f"aten::{name}")
-        return to_out(np.empty(shape, _kind(dtype, default_type(), out)), out)
-
-    operator(f"aten::{name}", gradient=False)(call)
-
-
-_drawn("rand")
-_drawn("randn")
-
-
-def _integers(since: str, kind: int | None) -> None:
-    """Of the dtype that the schema has as its default: none up to 1.12, which is that of floats, integers since; None is none in all."""
-
-    def call(
-        low: int,
-        high: Any,
-        size: Any = None,
-        *,
-        dtype: Any = kind,
-        generator: Any = None,
-        out: Tensor | None = None,
-        **options: Any,
-    ) -> Tensor:
-        del generator
-        check_options(options)
-        if size is None:
-            low, high, size = 0, low, high
-        if low >= high:
-            raise fail(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
-        shape = to_size(size)
-        if high - low > 1 and 0 not in shape:
-            raise random("aten::randint")
-        return to_out(np.full(shape, low, _kind(dtype, default_type(), out)), out)
-
-    operator("aten::randint", of="any", gradient=False, since=since)(call)
-
-
-_integers("1.0.0", None)
-_integers("1.13.0", LONG)
-
-
-def _order(since: str, otherwise: Callable[[], np.dtype[Any]]) -> None:
-    """Where it is given no dtype: of floats up to 1.8, of integers since, also where it is given None."""
-
-    def call(n: int, *, dtype: Any = None, generator: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
-        del generator
-        check_options(options)
-        if n < 0:
-            raise fail(f"n must be non-negative, got{n}")
-        if n > 1:
-            raise random("aten::randperm")
-        return to_out(np.zeros(n, _kind(dtype, otherwise(), out)), out)
-
-    operator("aten::randperm", of="any", gradient=False, since=since)(call)
-
-
-_order("1.0.0", default_type)
-_order("1.9.0", lambda: INT64)
-
-
-@operator("aten::bernoulli", gradient=False)
-def bernoulli(self: Tensor, p: Any = None, *, generator: Any = None, out: Tensor | None = None) -> Tensor:
-    """One with a probability; known where that is 0 or 1."""
-    del generator
-    if p is None and self.array.dtype.kind in "iub":
-        raise not_implemented("bernoulli_tensor_cpu_p_", self.array.dtype)
-    chances = self.array if p is None else np.full(self.array.shape, p)
-    if not ((chances >= 0) & (chances <= 1)).all():
-        raise fail("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
-    if not ((chances == 0) | (chances == 1)).all():
-        raise random("aten::bernoulli")
-    return to_out((chances == 1).astype(self.array.dtype), out)
-
-
-@operator("aten::multinomial", gradient=False)
-def multinomial(
-    self: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None, out: Tensor | None = None
-) -> Tensor:
-    """Places by their weights; known where each row has one weight above zero, and is asked for one place or with replacement."""
-    del generator
-    weights = self.array
-    certain = weights.ndim in {1, 2} and weights.dtype.kind == "f" and num_samples > 0 and (replacement or num_samples == 1)
-    if not certain or not np.isfinite(weights).all() or (weights < 0).any() or ((weights > 0).sum(-1) != 1).any():
-        raise random("aten::multinomial")
-    meter.array(num_samples * (weights.shape[0] if weights.ndim > 1 else 1))
-    places = np.argmax(weights > 0, axis=-1)[..., None].astype(INT64)
-    return to_out(np.broadcast_to(places, (*places.shape[:-1], num_samples)).copy(), out)

@@ -372,47 +372,6 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     return Tensor(value.astype(input1.array.dtype))
 
 
-def _turned(equation: str, tensors: list[Tensor]) -> Tensor | None:
-    """The only operand with its dimensions in another order, which is a view; None where the equation asks for more."""
-    term, arrow, result = equation.replace(" ", "").partition("->")
-    if len(tensors) != 1 or not arrow or "." in equation or sorted(term) != sorted(result) or len(set(term)) != len(term):
-        return None
-    if len(term) != tensors[0].ndim:
-        return None
-    order = [term.index(one) for one in result]
-    return tensors[0].as_strided(tuple(tensors[0].shape[at] for at in order), tuple(tensors[0].strides[at] for at in order))
-
-
-def _sums(equation: str) -> bool:
-    """Whether a dimension of the only operand is summed, which makes int64 of integers."""
-    term, arrow, result = equation.replace(" ", "").partition("->")
-    names = set(term.replace(".", ""))
-    kept = set(result.replace(".", "")) if arrow else {one for one in names if term.count(one) == 1}
-    return not names <= kept or ("..." in term and bool(arrow) and "..." not in result)
-
-
-@operator("aten::einsum")
-def einsum(equation: str, tensors: list[Tensor], *, path: list[int] | None = None) -> Tensor:
-    """Sums of products by an equation."""
-    del path
-    given = [one.array for one in tensors]
-    kind = given[0].dtype
-    _same(*given)
-    turned = _turned(equation, tensors)
-    if turned is not None:
-        return turned
-    if len(given) == 1 and kind.kind in "iub" and _sums(equation):
-        kind = np.dtype(np.int64)
-    try:
-        return Tensor(
-            summed(
-                equation.replace(" ", ""), *(exact(one).astype(kind) if kind.kind == "i" else exact(one) for one in given)
-            ).astype(kind)
-        )
-    except ValueError as error:
-        raise fail(f"einsum(): {error}") from error
-
-
 @operator("aten::tensordot")
 def tensordot_1_0(self: Tensor, other: Tensor, dims_self: list[int], dims_other: list[int]) -> Tensor:
     """Up to 2.0 integers that are summed for a dimension of one element become int64, and types are compared after that."""

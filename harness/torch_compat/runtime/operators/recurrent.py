@@ -144,6 +144,8 @@ def _network(kind: str) -> None:
             raise fail(
                 f"Expected hidden size {(hidden[0].shape[0], wide.shape[1], hidden[0].shape[2])}, got {list(hidden[0].shape)}"
             )
+        if not len(wide):
+            raise fail("Expected sequence length to be larger than 0 in RNN")
         steps, final = _layers(
             kind, list(wide), [exact(one) for one in hidden], params, has_biases, num_layers, dropout, train, bidirectional
         )

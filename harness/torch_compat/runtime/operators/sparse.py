@@ -1,4 +1,7 @@
-"""Sparse tensors in coordinate form, as far as programs make one and write it out again."""
+"""Sparse tensors in coordinate form, as far as programs make one, take it apart, add and multiply it, and write it out again.
+
+Their parts are ``indices``, with a column for each value, ``values``, and ``coalesced``: whether no two columns are alike, and all are in order.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,19 @@ from typing import Any
 
 import numpy as np
 
+from torch_compat.arrays import contiguous_strides
 from torch_compat.errors import Unsupported
 from torch_compat.runtime import dtypes
 from torch_compat.runtime.limits import meter
-from torch_compat.runtime.operators._common import any_dtype, cast, fail, on_cpu, to_size
+from torch_compat.runtime.operators._common import Array, any_dtype, cast, fail, on_cpu, to_size
+from torch_compat.runtime.operators._products import sized
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import OpaqueTensor, Tensor
 from torch_compat.runtime.values import raised
 
 COO = "torch.sparse_coo"
+MATRIX = 2  # dimensions
+ALIGNED = 64  # bytes of a block of memory
 
 
 @operator("aten::sparse_coo_tensor", of="any", gradient=False)
@@ -35,8 +42,9 @@ def sparse_coo_tensor(
     device: Any = None,
     pin_memory: bool | None = None,
     is_coalesced: bool | None = None,
+    era: bool = True,
 ) -> OpaqueTensor:
-    """Values at places: the columns of ``indices`` are the first coordinates of each value."""
+    """Values at places: the columns of ``indices`` are the first coordinates of each value, which are checked up to 1.13."""
     del layout, pin_memory, is_coalesced
     on_cpu(device)
     if indices.__class__ is not Tensor or values.__class__ is not Tensor:  # the overload of a size alone
@@ -49,15 +57,188 @@ def sparse_coo_tensor(
     shape = to_size(size)
     if len(shape) != places.shape[0] + elements.ndim - 1 or shape[places.shape[0] :] != elements.shape[1:]:
         raise fail("number of dimensions must be sparse_dim + dense_dim")
-    if places.size:
+    if places.size and era:
         if places.min() < 0:
             raise fail("found negative index")
         bounds = np.array(shape[: places.shape[0]])[:, None]
         if (places >= bounds).any():
             raise fail("size is inconsistent with indices")
     kind = any_dtype(dtype, elements.dtype)
-    parts = {"indices": places.copy(), "values": cast(elements, kind).copy()}
-    return OpaqueTensor(COO, dtypes.of_numpy(kind), shape, parts)
+    return _made(places.copy(), cast(elements, kind).copy(), shape, coalesced=False)
+
+
+def _sparse_coo_tensor(*args: Any, **keywords: Any) -> OpaqueTensor:
+    """Since 2.0 nobody checks where the values are."""
+    keywords["era"] = False
+    return sparse_coo_tensor(*args, **keywords)
+
+
+operator("aten::sparse_coo_tensor", since="2.0.0", of="any", gradient=False)(_sparse_coo_tensor)
+
+
+def _keys(indices: Array, shape: tuple[int, ...]) -> Array:
+    """Where places lie in a contiguous tensor, in elements; beyond it, if a coordinate is."""
+    steps = contiguous_strides(shape)[: len(indices)]
+    return np.asarray((indices * np.array(steps, np.int64).reshape(-1, 1)).sum(axis=0), np.int64)
+
+
+def _inside(indices: Array, shape: tuple[int, ...]) -> None:
+    bounds = np.array(shape[: len(indices)], np.int64).reshape(-1, 1)
+    if indices.size and ((indices < 0) | (indices >= bounds)).any():
+        raise Unsupported("a sparse tensor has values beyond its size, which releases read or write elsewhere", code="operator")
+
+
+def _made(indices: Array, values: Array, shape: tuple[int, ...], *, coalesced: bool) -> OpaqueTensor:
+    return OpaqueTensor(COO, dtypes.of_numpy(values.dtype), shape, {"indices": indices, "values": values, "coalesced": coalesced})
+
+
+def _parts(value: Any, name: str) -> tuple[Array, Array, bool]:
+    """The parts of a tensor that a program made.
+
+    Raises:
+        Unsupported: it is another one.
+    """
+    if value.__class__ is not OpaqueTensor or value.layout != COO or "coalesced" not in value.parts:
+        raise Unsupported(f"the reference reader does not support aten::{name} for such a tensor", code="operator")
+    return value.parts["indices"], value.parts["values"], value.parts["coalesced"]
+
+
+def _summed(indices: Array, values: Array, shape: tuple[int, ...]) -> OpaqueTensor:
+    """Values at one place added in their order, and the places in order."""
+    keys = _keys(indices, shape)
+    order = np.argsort(keys, kind="stable")
+    first = np.ones(len(order), np.bool_)
+    first[1:] = keys[order][1:] != keys[order][:-1]
+    sums = np.zeros((int(first.sum()), *values.shape[1:]), values.dtype)
+    np.add.at(sums, np.cumsum(first) - 1, values[order])
+    return _made(np.ascontiguousarray(indices[:, order[first]]), sums, shape, coalesced=True)
+
+
+@operator("aten::coalesce", of="opaque", gradient=False)
+def coalesce(self: Any) -> OpaqueTensor:
+    """Without values at the same place; what is so already is given back itself."""
+    indices, values, coalesced = _parts(self, "coalesce")
+    return self if coalesced else _summed(indices, values, self.shape)
+
+
+def _strided_alone(name: str) -> None:
+    @operator(f"aten::{name}", gradient=False)
+    def refuse(self: Tensor) -> Tensor:
+        """Of sparse tensors alone."""
+        del self
+        raise fail(f"{name} expected sparse coordinate tensor layout but got Strided")
+
+
+for _name in ("coalesce", "indices", "values", "_nnz"):
+    _strided_alone(_name)
+
+
+def _part(name: str) -> None:
+    @operator(f"aten::{name}", of="opaque", gradient=False)
+    def part(self: Any) -> Tensor:
+        """A part of a coalesced tensor."""
+        if not _parts(self, name)[2]:
+            raise fail(f"Cannot get {name} on an uncoalesced tensor, please call .coalesce() first")
+        return Tensor(self.parts[name])
+
+    @operator(f"aten::_{name}", of="opaque", gradient=False)
+    def any_part(self: Any) -> Tensor:
+        """A part of any."""
+        _parts(self, name)
+        return Tensor(self.parts[name])
+
+
+for _name in ("indices", "values"):
+    _part(_name)
+
+
+@operator("aten::is_coalesced", of="opaque", gradient=False)
+def is_coalesced(self: Any) -> bool:
+    """Whether no two values are at one place."""
+    return _parts(self, "is_coalesced")[2]
+
+
+@operator("aten::_nnz", of="opaque", gradient=False)
+def nnz(self: Any) -> int:
+    """The number of values."""
+    return int(_parts(self, "_nnz")[0].shape[1])
+
+
+@operator("aten::sparse_dim", of="opaque", gradient=False)
+def sparse_dim(self: Any) -> int:
+    """The number of dimensions that indices have."""
+    return len(_parts(self, "sparse_dim")[0])
+
+
+@operator("aten::dense_dim", of="opaque", gradient=False)
+def dense_dim(self: Any) -> int:
+    """The number of dimensions that values have."""
+    return int(_parts(self, "dense_dim")[1].ndim) - 1
+
+
+def _places(array: Array, sparse: int, *, ordered: bool) -> OpaqueTensor:
+    elsewhere = tuple(range(sparse, array.ndim))
+    found = np.nonzero((array != 0).any(axis=elsewhere) if elsewhere else array)
+    rows = np.array(found, np.int64).reshape(sparse, -1)
+    indices = np.ascontiguousarray(rows) if ordered else np.ascontiguousarray(rows.T).T
+    return _made(indices, np.ascontiguousarray(array[found]), array.shape, coalesced=True)
+
+
+def _to_sparse() -> None:
+    for since, ordered in (("1.0.0", False), ("1.12.0", True)):
+
+        def to_sparse(self: Tensor, *args: Any, layout: Any = None, ordered: bool = ordered, **keywords: Any) -> OpaqueTensor:
+            """What is not zero."""
+            if layout is not None or keywords or len(args) > 1 or not self.ndim:
+                raise Unsupported("the reference reader does not support to_sparse in this form", code="operator")
+            sparse = args[0] if args else self.ndim
+            if not isinstance(sparse, int) or not 0 < sparse <= self.ndim:
+                raise fail("sparse_dim must be between 1 and the number of dimensions")
+            return _places(self.array, sparse, ordered=ordered)
+
+        operator("aten::to_sparse", of="any", gradient=False, since=since)(to_sparse)
+
+
+_to_sparse()
+
+
+@operator("aten::t", of="opaque", gradient=False)
+def transposed(self: Any) -> OpaqueTensor:
+    """Rows as columns."""
+    indices, values, _ = _parts(self, "t")
+    if len(self.shape) != len(indices) or len(indices) > 2:
+        raise Unsupported("the reference reader does not transpose such a sparse tensor", code="operator")
+    return _made(indices[::-1].copy(), values, self.shape[::-1], coalesced=False)
+
+
+@operator("aten::add", of="opaque", gradient=False)
+def add(self: Any, other: Any, *, alpha: Any = 1) -> OpaqueTensor:
+    """Two sparse tensors of one shape."""
+    first, second = _parts(self, "add"), _parts(other, "add")
+    if self.shape != other.shape or len(first[0]) != len(second[0]) or first[1].dtype != second[1].dtype or alpha != 1:
+        raise Unsupported("the reference reader does not add such sparse tensors", code="operator")
+    indices, values = (np.concatenate([a, b], axis=at) for a, b, at in zip(first[:2], second[:2], (1, 0), strict=True))
+    if first[2] and second[2]:
+        return _summed(indices, values, self.shape)
+    return _made(indices, values, self.shape, coalesced=False)
+
+
+@operator("aten::mm", "aten::matmul", of="opaque", gradient=False)
+def mm(self: Any, mat2: Any) -> Tensor:
+    """A sparse matrix and a strided one: rows of the second, each times a value, are added to rows of the result."""
+    indices, values, _ = _parts(self, "mm")
+    if mat2.__class__ is not Tensor or len(indices) != MATRIX or values.ndim != 1 or mat2.ndim != MATRIX:
+        raise Unsupported("the reference reader does not multiply such sparse tensors", code="operator")
+    if mat2.shape[0] != self.shape[1]:
+        raise fail(f"addmm: Argument #3 (dense): Expected dim 0 size {self.shape[1]}, got {mat2.shape[0]}")
+    if mat2.array.dtype != values.dtype:
+        raise fail("addmm: expected both matrices to be of one dtype")
+    _inside(indices, self.shape)
+    sized(self.shape[0], mat2.shape[1])
+    meter.work(values.size * mat2.shape[1])
+    made = np.zeros((self.shape[0], mat2.shape[1]), values.dtype)
+    np.add.at(made, indices[0], values[:, None] * mat2.array[indices[1]])
+    return Tensor(made)
 
 
 @operator("aten::to_dense", of="any", gradient=False)
@@ -69,7 +250,16 @@ def to_dense_1_0(self: Any, dtype: Any = None, masked_grad: bool | None = None) 
     meter.array(math.prod(self.shape))
     places, values = self.parts["indices"], self.parts["values"]
     made = np.zeros(self.shape, values.dtype)
-    np.add.at(made, tuple(places), values)
+    if values.ndim > 1:
+        _inside(places, self.shape)
+    keys, room = _keys(places, self.shape), -(-made.nbytes // ALIGNED) * ALIGNED // made.itemsize
+    if (keys < 0).any() or (keys >= room).any():
+        _inside(places, self.shape)
+    kept = keys < made.size  # what is beyond is written into the rest of the last block, where nobody reads it
+    if values.ndim > 1:
+        np.add.at(made, tuple(places), values)
+    else:
+        np.add.at(made.reshape(-1), keys[kept], values[kept])
     return Tensor(cast(made, any_dtype(dtype, made.dtype)))
 
 

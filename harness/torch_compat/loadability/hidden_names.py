@@ -1,0 +1,171 @@
+"""Where TorchScript source has a variable that hides what the source calls: a local variable ``int``, and ``int(x)`` after it.
+
+Since 1.6, releases write an attribute as a variable of its name, ``int = self.int``, and reserve neither the words of the language nor
+``torch``. The compiler then calls the variable, and every release refuses what one of them wrote::
+
+    torch = self.torch            # an int
+    len_ = torch.add(x, torch)    # 'int' object has no attribute or method 'add'
+
+A variable is known from its assignment on, in its block and in the blocks inside; after an ``if``, also if both branches assign it. Calls
+that may compile are no reason for anything: operators are methods of a tensor, some are methods of a text, a list or a dictionary, and a
+class may define a method of such a name, or ``__call__``.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from torch_compat.loadability.integer_constants import prefix_of
+from torch_compat.torchscript.parser import MOST_PARSED, NO_SOURCE, dotted, memory_needed, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+__all__ = ["HIDDEN", "hiding", "may_hide"]
+
+HIDDEN = "hidden-name"
+"""A call reaches a variable that has the name of a word of the language, or of ``torch``, and that cannot be called so."""
+WORDS = frozenset({"annotate", "bool", "complex", "float", "int", "isinstance", "ord", "print", "range", "str"})
+"""What source calls by one word."""
+OPERATORS = "torch"
+NAMES = "|".join(sorted(WORDS | {OPERATORS}))
+MENTIONED = re.compile(rf"^ +(?:\w+, )*(?:{NAMES})(?:, \w+)*,? = |[(\s](?:{NAMES}): |^ +for (?:{NAMES}) in ", re.MULTILINE)
+WITHOUT_METHODS = frozenset({"Device", "NoneType", "Optional", "Tuple", "bool", "complex", "float", "int", "number"})
+"""The heads of types whose values have no method that is named as an operator."""
+OF_PYTHON = {"Dict": dict, "List": list, "str": str}
+"""The heads of types whose methods have the names that they have in Python."""
+CLASSES = "__torch__."
+UNKNOWN = ""
+
+Frame = dict[str, str]
+
+
+def may_hide(code: str) -> bool:
+    """Whether code without texts may have a variable of such a name; of nearly all source nothing more is asked."""
+    return MENTIONED.search(code) is not None
+
+
+def hiding(sources: Mapping[str, str]) -> str | None:
+    """The first record in which a function calls a word, or an operator of ``torch``, by the name that one of its variables has.
+
+    Parameters:
+        sources: all source of the program by record.
+    """
+    if sum(memory_needed(text.encode("utf-8", "surrogatepass")) for text in sources.values()) > MOST_PARSED:
+        return None
+    trees: dict[str, ast.Module] = {}
+    for record, text in sources.items():
+        try:
+            trees[record] = parse(text)
+        except NO_SOURCE:
+            continue  # the reader says so, and why
+    methods = {
+        f"{prefix_of(record)}.{node.name}": {one.name for one in node.body if isinstance(one, ast.FunctionDef)}
+        for record, tree in trees.items()
+        for node in tree.body
+        if isinstance(node, ast.ClassDef)
+    }
+    for record, tree in trees.items():
+        try:
+            if any(_hides(node, methods) for node in tree.body):
+                return record
+        except RecursionError:
+            continue  # nested deeper than a release would take it
+    return None
+
+
+def _hides(node: ast.stmt, methods: Mapping[str, set[str]]) -> bool:
+    if isinstance(node, ast.FunctionDef):
+        return _Hiding({}, methods).in_function(node, [])
+    if not isinstance(node, ast.ClassDef):
+        return False
+    attributes = {dotted(one.target): _head(one.annotation) for one in node.body if isinstance(one, ast.AnnAssign)}
+    hiding = _Hiding(attributes, methods)
+    return any(hiding.in_function(one, []) for one in node.body if isinstance(one, ast.FunctionDef))
+
+
+def _head(node: ast.AST) -> str:
+    """The name of a type without its arguments."""
+    if isinstance(node, ast.Constant) and node.value is None:
+        return "NoneType"
+    return dotted(node.value if isinstance(node, ast.Subscript) else node)
+
+
+class _Hiding:
+    """The functions of a class, or one function: which variables are known where, each with the head of its type."""
+
+    def __init__(self, attributes: Frame, methods: Mapping[str, set[str]]) -> None:
+        self._attributes = attributes
+        self._methods = methods
+
+    def in_function(self, node: ast.FunctionDef, frames: list[Frame]) -> bool:
+        """Whether a function calls a variable so."""
+        given = [*node.args.args, *node.args.kwonlyargs]
+        parameters = {one.arg: UNKNOWN if one.annotation is None else _head(one.annotation) for one in given}
+        return self._in_block(node.body, [*frames, parameters]) is None
+
+    def _in_block(self, body: Iterable[ast.stmt], frames: list[Frame]) -> Frame | None:
+        """The variables that a block adds; None if it calls one of them so."""
+        own: Frame = {}
+        frames = [*frames, own]
+        for node in body:
+            if isinstance(node, ast.FunctionDef):
+                if self.in_function(node, frames):
+                    return None
+                continue
+            inner = [getattr(node, part, []) for part in ("body", "orelse")]
+            if any(self._calls(one, frames) for one in ast.iter_child_nodes(node) if not isinstance(one, ast.stmt)):
+                return None
+            added: list[Frame] = []
+            for part in inner:
+                block = self._in_block(part, [*frames, self._bound(node)])
+                if block is None:
+                    return None
+                added.append(block)
+            if isinstance(node, ast.If):
+                own.update({name: _common(head, added[1][name]) for name, head in added[0].items() if name in added[1]})
+            else:
+                own.update(self._bound(node))
+        return own
+
+    def _bound(self, node: ast.stmt) -> Frame:
+        """The variables that one statement assigns, without the statements inside it."""
+        if isinstance(node, ast.Assign) and len(node.targets) == 1:
+            target = node.targets[0]
+            if isinstance(target, ast.Name):
+                return {target.id: self._type(node.value)}
+            return {one.id: UNKNOWN for one in ast.walk(target) if isinstance(one, ast.Name)}
+        if isinstance(node, ast.For) and isinstance(node.target, ast.Name):
+            return {node.target.id: UNKNOWN}
+        return {}
+
+    def _type(self, node: ast.expr) -> str:
+        """The head of the type of what is assigned, as far as the class declares it."""
+        name = dotted(node)
+        return self._attributes.get(name.removeprefix("self."), UNKNOWN) if name.startswith("self.") else UNKNOWN
+
+    def _calls(self, node: ast.AST, frames: list[Frame]) -> bool:
+        for one in ast.walk(node):
+            if isinstance(one, ast.Call):
+                name = dotted(one.func)
+                head, _, operator = name.partition(".")
+                if head not in WORDS and head != OPERATORS:
+                    continue
+                known = next((frame[head] for frame in reversed(frames) if head in frame), None)
+                if known is not None and self._refuses(known, operator):
+                    return True
+        return False
+
+    def _refuses(self, known: str, operator: str) -> bool:
+        """Whether a variable of this type cannot be called, or has no such method."""
+        if known.startswith(CLASSES):
+            return (operator or "__call__") not in self._methods.get(known, {operator or "__call__"})
+        if known in OF_PYTHON:
+            return not operator or not hasattr(OF_PYTHON[known], operator)
+        return not operator or known in WITHOUT_METHODS
+
+
+def _common(one: str, other: str) -> str:
+    return one if one == other else UNKNOWN

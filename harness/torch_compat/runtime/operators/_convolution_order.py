@@ -1,0 +1,120 @@
+"""In which order releases add the products of small convolutions of float32, as measured on a processor with AVX2.
+
+Up to 1.6 oneDNN computes all of them, since 1.7 those of several pictures, in groups, with large kernels or of large pictures; PyTorch
+multiplies matrices for the rest. Each adds the products one after the other:
+
+* oneDNN fuses each product with its sum. Depthwise convolutions and those of single elements begin with the bias (1.8 does not fuse them); others
+  add it in the end, and go over channels first, unless there are groups.
+* The product of matrices goes over channels last. Since 2.0 it is fused, and the bias comes last, if rows and columns fill whole blocks of the kernel;
+  else the sum begins with the bias. Before 2.0 nothing is fused, and the bias comes last from eight rows on.
+
+Of other sizes nothing is known: they are summed in double precision.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from torch_compat.runtime.operators._common import FLOAT32, FLOAT64, Array
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["LIBRARY", "MATRICES", "MATRICES_1_8", "MATRICES_1_9", "MATRICES_2_0", "ordered"]
+
+LIBRARY, MATRICES, MATRICES_1_8, MATRICES_1_9, MATRICES_2_0 = range(5)
+"""Eras: up to 1.6, 1.7, 1.8, 1.9 to 1.13, and since 2.0."""
+PICTURES = 20480  # elements of the input, from which on oneDNN computes the rest, too
+LARGE = 3  # elements of both sides of a kernel, above which it does
+CHANNELS = 16  # of one block of oneDNN
+SINGLE_CHANNELS = 32  # whose products oneDNN is known to add without blocks, where the kernel is one element
+ROWS, COLUMNS = 4, 16  # of a block of the product of matrices since 2.0
+MANY_ROWS = 8
+FEW_STEPS = 9  # products in a sum, up to which the product of a matrix and a vector is known
+BLOCK_STEPS = 72  # products in a sum, up to which the product of matrices is known before 2.0
+MOST_STEPS, MOST_PRODUCTS = 512, 1 << 22
+
+
+class Order(NamedTuple):
+    """An order of sums.
+
+    Attributes:
+        biased: the sum begins with the bias.
+        fused: a product is not rounded before it is added.
+        channels_first: all channels of one place of the kernel are added before the next place.
+    """
+
+    biased: bool
+    fused: bool
+    channels_first: bool
+
+
+def _order(size: int, weight: tuple[int, ...], batch: int, places: int, groups: int, era: int) -> Order | None:
+    outputs, each, *kernel = weight
+    by_library = era == LIBRARY or groups > 1 or batch > 1 or (len(kernel) > 1 and min(kernel) > LARGE) or size > PICTURES
+    single = math.prod(kernel) == 1
+    if by_library:
+        depthwise = groups > 1 and each == 1 and outputs == groups
+        if depthwise or (single and groups == 1):
+            if era == MATRICES_1_8:
+                return Order(biased=True, fused=False, channels_first=False) if depthwise else None
+            return Order(biased=True, fused=True, channels_first=False) if each <= SINGLE_CHANNELS else None
+        return Order(biased=False, fused=True, channels_first=groups == 1) if each <= CHANNELS else None
+    steps = each * math.prod(kernel)
+    if places == 1:  # a matrix and a vector
+        return Order(biased=False, fused=False, channels_first=False) if steps <= FEW_STEPS else None
+    first = Order(biased=True, fused=False, channels_first=False)
+    if places == ROWS or (steps <= ROWS and outputs <= ROWS and places < COLUMNS):
+        return first
+    if era == MATRICES_2_0:
+        if places < COLUMNS or outputs < ROWS:
+            return first if places >= COLUMNS else None
+        return Order(biased=False, fused=True, channels_first=False) if outputs % ROWS == 0 else None
+    if outputs <= ROWS and places % COLUMNS == 0:
+        return first
+    if outputs >= MANY_ROWS and outputs % MANY_ROWS == 0 and places % COLUMNS == 0 and steps <= BLOCK_STEPS:
+        return Order(biased=False, fused=False, channels_first=False)
+    return None
+
+
+def ordered(seen: Array, w: Array, b: Array | None, size: int, groups: int, era: int) -> Array | None:
+    """A convolution in the order of a release; None where it is not known.
+
+    Parameters:
+        seen: windows of the padded input: [batch, channels, places, kernel], each of as many dimensions as the kernel has.
+        size: the elements of the input.
+    """
+    n = w.ndim - 2
+    batch, out = seen.shape[0], seen.shape[2 : 2 + n]
+    outputs, each, *kernel = w.shape
+    steps = each * math.prod(kernel)
+    if not 0 < steps <= MOST_STEPS or batch * outputs * math.prod(out) * steps > MOST_PRODUCTS or not seen.size:
+        return None
+    order = _order(size, w.shape, batch, math.prod(out), groups, era)
+    if order is None:
+        return None
+    per = outputs // groups
+    parts = seen.reshape(batch, groups, 1, each, *seen.shape[2:]).astype(FLOAT64)
+    weights = w.reshape(1, groups, per, each, *(1,) * n, *kernel).astype(FLOAT64)
+    total = np.zeros((batch, groups, per, *out), FLOAT32)
+    bias = None if b is None else b.reshape(1, groups, per, *(1,) * n)
+    if bias is not None and order.biased:
+        total = total + bias
+    for channel, place in _steps(each, kernel, channels_first=order.channels_first):
+        index = (slice(None), slice(None), slice(None), channel, *(slice(None),) * n, *place)
+        product = parts[index] * weights[index]
+        total = (product + total).astype(FLOAT32) if order.fused else product.astype(FLOAT32) + total
+    if bias is not None and not order.biased:
+        total = total + bias
+    return np.asarray(total.reshape(batch, outputs, *out))
+
+
+def _steps(each: int, kernel: list[int], *, channels_first: bool) -> Iterable[tuple[int, tuple[int, ...]]]:
+    places = list(np.ndindex(*kernel))
+    if channels_first:
+        return ((channel, place) for place in places for channel in range(each))
+    return itertools.product(range(each), places)
