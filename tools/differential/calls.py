@@ -19,6 +19,7 @@ from torch_compat.readers.torch_release import DETERMINISM
 from torch_compat.releases.release import Release as Version
 from torch_compat.runtime import dtypes
 from torch_compat.runtime.faults import translated
+from torch_compat.runtime.limits import LIMITS, meter
 from torch_compat.runtime.registry import resolve
 from torch_compat.runtime.tensor import Tensor
 from torch_compat.runtime.values import Device, text_in
@@ -127,6 +128,7 @@ def decode(body: Any, storages: dict[int, np.ndarray[Any, Any]]) -> Any:
 
 def call_ours(request: dict[str, Any], version: str) -> dict[str, Any]:
     """What the reference reader answers: ``value`` and ``inputs``, or ``error``, or ``unsupported``."""
+    meter.begin(LIMITS)
     storages: dict[int, np.ndarray[Any, Any]] = {}
     args = decode(request["args"], storages)
     keywords = {name: decode(value, storages) for name, value in request["keywords"].items()}

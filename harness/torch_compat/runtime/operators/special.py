@@ -52,7 +52,9 @@ def _zeta(s: float, q: float) -> float:
     """Hurwitz' zeta function, the sum of ``(k + q) ** -s``, with as many terms as Cephes takes."""
     if s == 1:
         return math.inf
-    if math.isnan(s) or math.isnan(q) or s < 1:
+    if math.isnan(q) or s < 1:
+        return math.nan
+    if math.isnan(s) and not (q <= 0 and q == math.floor(q)):
         return math.nan
     if q <= 0:
         if q == math.floor(q):
