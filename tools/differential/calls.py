@@ -65,15 +65,27 @@ class Release:
 
     def ask(self, request: dict[str, Any]) -> Any:
         """One answer."""
-        assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps(request) + "\n")
-        self.process.stdin.flush()
         try:
-            return json.loads(self._line(PATIENCE))
+            self._send(request)
+            reply = json.loads(self._line(PATIENCE))
+            return self._whose(reply) if "crashed" in reply and self.scripts == (WORKER,) else reply
         except EOFError as end:
             self.close()
             self._start()
             return {"crashed": str(end)}
+
+    def _send(self, request: dict[str, Any]) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.flush()
+
+    def _whose(self, death: dict[str, Any]) -> dict[str, Any]:
+        """The answer to a call before which a death was told: the call before it may have been answered, and killed the process afterwards."""
+        self._send({"ping": True})
+        found = death
+        while "ping" not in (reply := json.loads(self._line(PATIENCE))):
+            found = reply
+        return found
 
     def close(self) -> None:
         """The end."""

@@ -161,7 +161,7 @@ ZEROS: dict[str, str] = {
 }
 
 # Calculated in the type of the elements from a matrix whose roundings come back larger (see `sensitivity`).
-SENSITIVE = re.compile("pinv|cholesky")
+SENSITIVE = re.compile("pinv|cholesky|^(linalg_)?inv(erse|_ex)?$")
 CANCELLED = re.compile("[cs]?elu_?")
 """One is taken off an exponential: the last place of that is several of the result."""
 RANDOM = "does not support random numbers"

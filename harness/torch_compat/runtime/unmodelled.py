@@ -416,6 +416,12 @@ def _nan(args: Calls, _keywords: dict[str, Any]) -> bool:
     return array is not None and array.dtype.kind == "f" and bool(np.isnan(array).any())
 
 
+def _nan_in_vectors(args: Calls, keywords: dict[str, Any]) -> bool:
+    """Of as many elements as vectors are used for, some of which are NaN."""
+    array = first(args)
+    return array is not None and array.nbytes >= VECTORS and _nan(args, keywords)
+
+
 def _unreduced_row(args: Calls, keywords: dict[str, Any]) -> bool:
     """The losses of one sample, not reduced."""
     array = first(args)
@@ -499,6 +505,8 @@ ENTRIES: Final = (
     entry("addcdiv_?", "1.13.0..", _complex_by_zero, "divides complex numbers by zero: which parts are NaN depends on the release and the form of the call"),
     entry("(new_)?full|full_like|fill_?|masked_fill_?", "1.6.0..<2.4.0", _truth_filled_with_imaginary, "treats complex numbers without a real part as false"),
     entry("to|_to_copy|type_as|as_tensor|copy_|sum|prod", "1.6.0..<2.4.0", _truth_of_imaginary, "treats complex numbers without a real part as false"),
+    entry("hardshrink", "..<2.0.0", _nan_in_vectors, "shrinks NaN: vectorized code gives zero, and scalar code does not"),
+    entry("ne_|not_equal_", "1.6.0..<1.8.0", _nan_in_vectors, "compares NaN in place: vectorized code says equal, and scalar code does not"),
     entry("sort|argsort|msort", "1.6.0..<1.7.0", lambda args, _: first(args) is not None and first(args).dtype == FLOAT16.array
            and bool(np.isnan(first(args)).any()), "compares NaN as C++ does, so the order depends on the position of NaN"),
     entry("keys|values|items|popitem", "..<1.6.0", lambda args, _: bool(args) and args[0].__class__ is dict and any(one != one for one in args[0]),  # noqa: PLR0124

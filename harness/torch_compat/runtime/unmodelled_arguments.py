@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from torch_compat.runtime.tensor import Tensor
 from torch_compat.runtime.unmodelled_calls import Calls, argument, empty, entry, first
 
 if TYPE_CHECKING:
@@ -30,11 +31,22 @@ def _unnamed_mode(args: Calls, keywords: dict[str, Any]) -> bool:
     return any(one.__class__ is int and one not in {0, 1, 2} for one in modes) or (volumes and modes[0] == 2)
 
 
-def _lists_of_other_lengths(args: Calls, _keywords: dict[str, Any]) -> bool:
-    """Of pooling at random, where a list has not one number for each dimension, or a window has no elements."""
+def _corners_of_one_point(args: Calls, _keywords: dict[str, Any]) -> bool:
     array = first(args)
-    lists = [one for one in args[1:3] if one.__class__ is list]
-    return array is not None and any(len(one) not in {array.ndim - 1, array.ndim - 2} or min(one) < 1 for one in lists)
+    wanted = args[1] if len(args) > 1 and args[1].__class__ is list else []
+    align = len(args) > 2 and args[2] is True
+    return array is not None and align and any(out == 1 != size for out, size in zip(wanted, array.shape[2:], strict=False))
+
+
+def _windows_other_than(count: int) -> Callable[[Calls, dict[str, Any]], bool]:
+    """Of pooling at random, lists that have not one number for each dimension, and windows without elements."""
+    return lambda args, keywords: (
+        any(one.__class__ is list and len(one) != count for one in args[1:3]) or _windows_of_nothing(args, keywords)
+    )
+
+
+def _windows_of_nothing(args: Calls, _keywords: dict[str, Any]) -> bool:
+    return any(one.__class__ is list and min(one, default=1) < 1 for one in args[1:3])
 
 
 def _negative_size_of_nothing(args: Calls, _keywords: dict[str, Any]) -> bool:
@@ -51,6 +63,11 @@ def _high_order(args: Calls, _keywords: dict[str, Any]) -> bool:
         (args[0], first(args[1:2])) if args[:1] and args[0].__class__ is int else (args[1] if len(args) > 1 else 0, first(args))
     )
     return order.__class__ is int and 20 < order % 2**32 < 171 and array is not None and array.dtype != np.float32
+
+
+def _residuals_with_elements(_args: Calls, keywords: dict[str, Any]) -> bool:
+    given = keywords.get("residuals")
+    return given.__class__ is Tensor and given.array.shape != (0,)
 
 
 def _no_ratio(args: Calls, keywords: dict[str, Any]) -> bool:
@@ -108,10 +125,14 @@ OUT_OF_RANGE: Final = (
     entry("as_strided_", "..<1.6.0", lambda args, _: len(args) > 2 and args[2].__class__ is list and min(args[2], default=0) < 0,
            "has a negative stride, which 1.6 and newer refuse"),
     entry("avg_pool2d|avg_pool3d", "..<2.5.0", _wide_divisor, "divides by a number that does not fit into 32 bits, which some releases cut it to"),
-    entry("fractional_max_pool2d|fractional_max_pool3d", "..<1.10.0", _lists_of_other_lengths, "pools windows whose sizes are not checked"),
+    entry("fractional_max_pool2d", "..<1.10.0", _windows_other_than(2), "pools windows whose sizes are not checked"),
+    entry("fractional_max_pool3d", "..<1.10.0", _windows_other_than(3), "pools windows whose sizes are not checked"),
+    entry("fractional_max_pool2d|fractional_max_pool3d", "1.10.0..", _windows_of_nothing, "pools windows whose sizes are not checked"),
     entry("_adaptive_avg_pool2d|_adaptive_avg_pool3d|adaptive_avg_pool1d|adaptive_avg_pool2d|adaptive_avg_pool3d|adaptive_max_pool1d|adaptive_max_pool2d|adaptive_max_pool3d", "..", _negative_size_of_nothing, "has no elements and a negative output size, which is not checked"),
+    entry("_upsample_bilinear2d_aa|_upsample_bicubic2d_aa|_upsample_lanczos2d_aa", "..", _corners_of_one_point, "aligns the corners of a single point with antialias"),
     entry("zeros|ones|full|empty", "..", _negative_beside_zero, "resizes out= to a negative size beside a size of zero, which is not checked"),
     entry("(special_)?polygamma_?", "..", _high_order, "multiplies by a factorial that the C library computes as a logarithm: the last bits depend on it"),
+    entry("linalg_lstsq", "..", _residuals_with_elements, "writes no residuals into a tensor that is not empty, which stays as it is"),
     entry("linalg_lstsq", "..", _no_ratio, "ignores singular values below a multiple of the largest one that is one or more, or NaN: LAPACK decides what is left"),
     entry("_?scaled_dot_product_attention(_math)?", "2.1.0..", _scale_not_finite, "scales by a number that is not finite: which rows count as masked depends on the kernel"),
     entry("contiguous|clone|to|resize_|resize_as_", "..<1.5.0", _volumes_before_named, "takes the memory format channels_last_3d, which 1.5 added"),

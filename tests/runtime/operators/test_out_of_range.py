@@ -80,6 +80,9 @@ EVERY: list[tuple[str, tuple[Any, ...], dict[str, Any], dict[str, str]]] = [
     ("scatter_", (t([1.0]), 0, t([0]), t([2.0])), {"reduce": "mean"}, {"1.12.1": "raises", "2.15.0": "raises"}),
     ("diagonal_scatter", (MATRIX, t([1.0]), 100, 0, 1), {}, {"2.6.0": "raises", "2.15.0": "raises"}),
     ("as_strided_scatter", (MATRIX, t([1.0, 2.0]), [2], [-1], 1), {}, {"2.6.0": "raises", "2.15.0": "raises"}),
+    ("_s_where", (t([[[True, False], [False, False]]]), t([[0, 1], [2, 3]]), t([[10, 11], [12, 13]])), {}, {"1.2.0": "int64[2, 2][0, 11, 12, 13]", "1.3.1": "int64[1, 2, 2][0, 11, 12, 13]"}),
+    ("_s_where", (t([[True, False]]), t([[0, 1], [2, 3]]), t([[10, 11], [12, 13]])), {}, {"1.2.0": "raises", "1.3.1": "int64[2, 2][0, 11, 2, 13]"}),
+    ("polygamma", (100, t([2.828125, 0.484375])), {}, {"2.6.0": "float32[2][nan, -inf]"}),
     ("renorm", (MATRIX, 1, 1, nan), {}, {"2.6.0": "raises"}),
     ("multi_margin_loss", (t([[1.0, 2.0]]), t([0]), 1, nan), {}, {"2.6.0": "float32[][0.0]"}),
     ("special_zeta", (t([nan, nan]), t([-4.0, 5.0])), {}, {"2.6.0": "float32[2][inf, nan]"}),
@@ -132,6 +135,8 @@ UNMODELLED: list[tuple[str, tuple[Any, ...], dict[str, Any], str, str]] = [
     ("avg_pool3d", (t(np.ones((1, 2, 2, 2))), [1, 1, 1], [1, 1, 1], [0, 0, 0], False, True, 2**33), {}, "2.4.1", "2.5.1"),
     ("clone", (ONES,), {"memory_format": 3}, "1.4.0", "1.5.1"),
     ("addmm", (MATRIX, MATRIX, MATRIX), {"alpha": inf}, "2.6.0", ""),
+    ("hardshrink", (Tensor(np.full(8, np.nan)), 2.0), {}, "1.12.1", "2.0.1"),
+    ("ne_", (Tensor(np.full(8, np.nan)), 1.5), {}, "1.7.1", "1.8.1"),
     ("linalg_lstsq", (MATRIX, MATRIX, nan), {}, "2.6.0", ""),
     ("matrix_power", (t([[2.0, 0.0], [0.0, 2.0]]), 100_000), {}, "2.6.0", ""),
 ]

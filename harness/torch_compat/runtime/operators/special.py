@@ -57,7 +57,7 @@ def _zeta(s: float, q: float) -> float:
     if math.isnan(s) and not (q <= 0 and q == math.floor(q)):
         return math.nan
     if q <= 0:
-        if q == math.floor(q):
+        if math.isinf(q) or q == math.floor(q):
             return math.inf
         if s != math.floor(s):
             return math.nan
