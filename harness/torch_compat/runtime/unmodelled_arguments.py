@@ -65,6 +65,10 @@ def _high_order(args: Calls, _keywords: dict[str, Any]) -> bool:
     return order.__class__ is int and 20 < order % 2**32 < 171 and array is not None and array.dtype != np.float32
 
 
+def _overflowing_order(args: Calls, _keywords: dict[str, Any]) -> bool:
+    return any(one.__class__ is int and 33 < one % 2**32 < 171 for one in args[:2])
+
+
 def _residuals_with_elements(_args: Calls, keywords: dict[str, Any]) -> bool:
     given = keywords.get("residuals")
     return given.__class__ is Tensor and given.array.shape != (0,)
@@ -132,6 +136,7 @@ OUT_OF_RANGE: Final = (
     entry("_upsample_bilinear2d_aa|_upsample_bicubic2d_aa|_upsample_lanczos2d_aa", "..", _corners_of_one_point, "aligns the corners of a single point with antialias"),
     entry("zeros|ones|full|empty", "..", _negative_beside_zero, "resizes out= to a negative size beside a size of zero, which is not checked"),
     entry("(special_)?polygamma_?", "..", _high_order, "multiplies by a factorial that the C library computes as a logarithm: the last bits depend on it"),
+    entry("(special_)?polygamma_?", "..<2.0.0", _overflowing_order, "multiplies by a factorial that float32 does not hold, as a number of 64 bits"),
     entry("linalg_lstsq", "..", _residuals_with_elements, "writes no residuals into a tensor that is not empty, which stays as it is"),
     entry("linalg_lstsq", "..", _no_ratio, "ignores singular values below a multiple of the largest one that is one or more, or NaN: LAPACK decides what is left"),
     entry("_?scaled_dot_product_attention(_math)?", "2.1.0..", _scale_not_finite, "scales by a number that is not finite: which rows count as masked depends on the kernel"),
