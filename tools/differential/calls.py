@@ -19,6 +19,7 @@ from torch_compat.readers.torch_release import DETERMINISM
 from torch_compat.releases.release import Release as Version
 from torch_compat.runtime import dtypes
 from torch_compat.runtime.faults import translated
+from torch_compat.runtime.limits import LIMITS, meter
 from torch_compat.runtime.registry import resolve
 from torch_compat.runtime.tensor import Tensor
 from torch_compat.runtime.values import Device, text_in
@@ -64,15 +65,27 @@ class Release:
 
     def ask(self, request: dict[str, Any]) -> Any:
         """One answer."""
-        assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps(request) + "\n")
-        self.process.stdin.flush()
         try:
-            return json.loads(self._line(PATIENCE))
+            self._send(request)
+            reply = json.loads(self._line(PATIENCE))
+            return self._whose(reply) if "crashed" in reply and self.scripts == (WORKER,) else reply
         except EOFError as end:
             self.close()
             self._start()
             return {"crashed": str(end)}
+
+    def _send(self, request: dict[str, Any]) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.flush()
+
+    def _whose(self, death: dict[str, Any]) -> dict[str, Any]:
+        """The answer to a call before which a death was told: the call before it may have been answered, and killed the process afterwards."""
+        self._send({"ping": True})
+        found = death
+        while "ping" not in (reply := json.loads(self._line(PATIENCE))):
+            found = reply
+        return found
 
     def close(self) -> None:
         """The end."""
@@ -127,6 +140,7 @@ def decode(body: Any, storages: dict[int, np.ndarray[Any, Any]]) -> Any:
 
 def call_ours(request: dict[str, Any], version: str) -> dict[str, Any]:
     """What the reference reader answers: ``value`` and ``inputs``, or ``error``, or ``unsupported``."""
+    meter.begin(LIMITS)
     storages: dict[int, np.ndarray[Any, Any]] = {}
     args = decode(request["args"], storages)
     keywords = {name: decode(value, storages) for name, value in request["keywords"].items()}

@@ -48,7 +48,7 @@ EXCLUDED: dict[str, str] = {
     r"aten::(Int|angle|gamma|lgamma|neg)\.Scalar|prim::abs\.Scalar|aten::pow\.Scalar_Scalar": "depends on what is declared as Scalar, which a value does not show",
     r"aten::(max|min)\.unary_out|aten::binary_cross_entropy\.out|aten::(std|var)\.(correction_)?out|aten::addbmm\.out|aten::(all|any)\.(dims_|all_)?out|aten::arange\.start_out|aten::native_layer_norm\.out|aten::_native_batch_norm_legit\..*out|aten::_reshape_alias\.|aten::bincount\.out|aten::pow\.Scalar_out|aten::_(log_)?softmax\.out|aten::(_unique2?|unique_consecutive)\.out": "writes into out= what the form without it refuses, or less than that gives",
     r"aten::(mm|bmm|addmm|baddbmm)\.dtype(_out)?|aten::(unsafe_split.*|_pack_padded_sequence|native_batch_norm|_embedding_bag.*)\..*out": "torch refuses every call of it here, or reads what out= holds",
-    r"aten::_stack\.": "torch reads the gaps of a view as if there were none; stack, which programs have, does not",
+    r"aten::_stack\..*": "torch reads the gaps of a view as if there were none; stack, which programs have, does not",
     r"aten::gelu\.out": "torch leaves an out= that is a view with gaps as it was",
     r"aten::values\.": "of sparse tensors",
     r"aten::divmod\.(int_float|float_int)": "torch takes the integer as one of 32 bits",
@@ -161,7 +161,7 @@ ZEROS: dict[str, str] = {
 }
 
 # Calculated in the type of the elements from a matrix whose roundings come back larger (see `sensitivity`).
-SENSITIVE = re.compile("pinv|cholesky")
+SENSITIVE = re.compile("pinv|cholesky|^(linalg_)?inv(erse|_ex)?$")
 CANCELLED = re.compile("[cs]?elu_?")
 """One is taken off an exponential: the last place of that is several of the result."""
 RANDOM = "does not support random numbers"

@@ -191,6 +191,9 @@ def serve(stream):
     with torch.no_grad():
         for line in iter(sys.stdin.readline, ""):
             request = json.loads(line)
+            if "ping" in request:
+                print(json.dumps(request), file=stream, flush=True)
+                continue
             signal.alarm(0 if "schemas" in request else SECONDS)
             reply = schemas(set(request["schemas"])) if "schemas" in request else call(request)
             signal.alarm(0)

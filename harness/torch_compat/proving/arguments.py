@@ -268,6 +268,8 @@ def make_call(
         kind = filled(read(argument["real"]), variables)
         if own in special:
             value = special[own]
+            if "Dimname" in argument["real"] and not isinstance(value, str):
+                raise Unwritable("a name of a dimension")
             if skipping and not argument["keyword"]:
                 continue
         elif argument["out"]:
@@ -383,6 +385,7 @@ NAMED = {
     "a",
     "b",
     "sorted",
+    "implicit",
 }
 
 

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from torch_compat import arrays
 from torch_compat.errors import Unsupported
-from torch_compat.releases.sets import ReleaseSet
 from torch_compat.runtime.dtypes import BFLOAT16, DTYPES, FLOAT16, as_dtype, result_type
 from torch_compat.runtime.registration import OUTS
 from torch_compat.runtime.tensor import Tensor
+from torch_compat.runtime.unmodelled_arguments import OUT_OF_RANGE
+from torch_compat.runtime.unmodelled_calls import Calls, UnmodelledCalls, empty, entry, first
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,32 +28,11 @@ if TYPE_CHECKING:
 
 __all__ = ["ENTRIES", "UnmodelledCalls", "checked", "entries_of", "not_modelled"]
 
-Calls = tuple[Any, ...]
 VECTORS: Final = 64
 """Bytes of a tensor from which on a loop of ATen works with vectors: two of 256 bits."""
 EXPONENT: Final = 88.0
 """The negative of a number, about, from which on down the exponential of its negative overflows in 32 bits."""
 CODES: Final = frozenset(one.code for one in DTYPES.values())
-
-
-class UnmodelledCalls(NamedTuple):
-    """Calls that are not modelled.
-
-    Attributes:
-        operators: a pattern of their names without ``aten::``, which matches the whole name.
-        releases: those of which the calls are not modelled.
-        applies: whether a call, its arguments by position and by name, is one of them.
-        reason: why it is not modelled.
-    """
-
-    operators: str
-    releases: ReleaseSet
-    applies: Callable[[Calls, dict[str, Any]], bool]
-    reason: str
-
-
-def _first(args: Calls) -> Any:
-    return args[0].array if args and args[0].__class__ is Tensor else None
 
 
 def _gaps(value: Any) -> bool:
@@ -64,21 +45,16 @@ def _is_complex(args: Calls, keywords: dict[str, Any]) -> bool:
 
 def _longs_with_float(args: Calls, _keywords: dict[str, Any]) -> bool:
     """A tensor of integers of 64 bits that is overwritten, compared with a float."""
-    array = _first(args)
+    array = first(args)
     return array is not None and array.dtype == np.int64 and bool(array.size) and len(args) > 1 and args[1].__class__ is float
 
 
-def _empty(args: Calls, _keywords: dict[str, Any]) -> bool:
-    array = _first(args)
-    return array is not None and not array.size
-
-
 def _empty_whole(args: Calls, keywords: dict[str, Any]) -> bool:
-    return _empty(args, keywords) and keywords.get("dim", args[1] if len(args) > 1 else []) in ([], (), None)
+    return empty(args, keywords) and keywords.get("dim", args[1] if len(args) > 1 else []) in ([], (), None)
 
 
 def _into_other_shape(args: Calls, keywords: dict[str, Any]) -> bool:
-    array, out = _first(args), keywords.get("out")
+    array, out = first(args), keywords.get("out")
     return array is not None and out.__class__ is Tensor and out.array.shape != array.shape
 
 
@@ -97,7 +73,7 @@ def _codes(args: Calls, _keywords: dict[str, Any]) -> bool:
 
 def _in_another_order(args: Calls) -> bool:
     """A tensor whose elements do not follow each other in memory in their own order."""
-    array = _first(args)
+    array = first(args)
     steps = [step for size, step in zip(array.shape, array.strides, strict=True) if size > 1] if array is not None else []
     return steps != sorted(steps, reverse=True)
 
@@ -136,7 +112,7 @@ def _points_by_cubes(args: Calls, keywords: dict[str, Any]) -> bool:
 
 
 def _along_one(args: Calls, keywords: dict[str, Any]) -> bool:
-    array, dim = _first(args), keywords.get("dim", args[1] if len(args) > 1 else None)
+    array, dim = first(args), keywords.get("dim", args[1] if len(args) > 1 else None)
     return (
         "out" in keywords
         and array is not None
@@ -153,17 +129,17 @@ def _into_another_type(args: Calls, keywords: dict[str, Any]) -> bool:
 
 
 def _points_of_other_dimensions(args: Calls, _keywords: dict[str, Any]) -> bool:
-    image, grid = _first(args), _first(args[1:2])
+    image, grid = first(args), first(args[1:2])
     return image is not None and grid is not None and grid.ndim > 0 and grid.shape[-1] != image.ndim - 2
 
 
 def _other_batches(args: Calls, keywords: dict[str, Any]) -> bool:
-    given, matrix = _first(args), _first(args[1:2])
+    given, matrix = first(args), first(args[1:2])
     return bool(keywords.keys() & OUTS) and given is not None and matrix is not None and given.shape[:-2] != matrix.shape[:-2]
 
 
 def _not_square(args: Calls, keywords: dict[str, Any]) -> bool:
-    matrix = _first(args[1:2])
+    matrix = first(args[1:2])
     return "out" in keywords and matrix is not None and matrix.ndim > 1 and matrix.shape[-1] != matrix.shape[-2]
 
 
@@ -174,24 +150,20 @@ def _halves(_args: Calls, keywords: dict[str, Any]) -> bool:
     return found in {BFLOAT16.array, FLOAT16.array}
 
 
-def _one_size(args: Calls, _keywords: dict[str, Any]) -> bool:
-    return len(args) > 1 and args[1].__class__ is list and len(args[1]) == 1
-
-
 def _imaginary(args: Calls, _keywords: dict[str, Any]) -> bool:
     """Of complex numbers, some of which have no real part."""
-    array = _first(args)
+    array = first(args)
     return array is not None and array.dtype.kind == "c" and bool(((array.real == 0) & (array.imag != 0)).any())
 
 
 def _byte_along(args: Calls, _keywords: dict[str, Any]) -> bool:
     """Of a byte without dimensions that is no truth, along a dimension."""
-    array = _first(args)
+    array = first(args)
     return array is not None and array.dtype == np.uint8 and not array.ndim and len(args) > 1 and bool(array > 1)
 
 
 def _kept_of_one(args: Calls, keywords: dict[str, Any]) -> bool:
-    array = _first(args)
+    array = first(args)
     return array is not None and not array.ndim and bool(keywords.get("keepdim", args[2] if len(args) > 2 else False))
 
 
@@ -206,7 +178,7 @@ def _any_whole(args: Calls, _keywords: dict[str, Any]) -> bool:
 
 def _bounds_crossed(args: Calls, keywords: dict[str, Any]) -> bool:
     """Bounds in the wrong order, of as many elements as vectors are used for: in these the upper one counts, in the rest the lower one."""
-    array = _first(args)
+    array = first(args)
     if array is None or array.nbytes < VECTORS:
         return False
     low: Any = keywords.get("min_val", args[1] if len(args) > 1 else -1)
@@ -216,7 +188,7 @@ def _bounds_crossed(args: Calls, keywords: dict[str, Any]) -> bool:
 
 def _limits_crossed(args: Calls, keywords: dict[str, Any]) -> bool:
     """As :func:`_bounds_crossed`, of bounds that may be lacking."""
-    array = _first(args)
+    array = first(args)
     bounds: list[Any] = [keywords.get(name, args[at] if len(args) > at else None) for at, name in ((1, "min"), (2, "max"))]
     numbers = all(one.__class__ in {int, float} for one in bounds)
     return array is not None and array.nbytes >= VECTORS and numbers and bool(bounds[0] > bounds[1])
@@ -254,7 +226,7 @@ def _taken_for_transposed(array: Any) -> bool:
 
 
 def _slice_taken_for_transposed(args: Calls, _keywords: dict[str, Any]) -> bool:
-    array = _first(args)
+    array = first(args)
     if (
         array is None
         or array.ndim < 2
@@ -269,13 +241,13 @@ def _slice_taken_for_transposed(args: Calls, _keywords: dict[str, Any]) -> bool:
 
 def _same_size(args: Calls, _keywords: dict[str, Any]) -> bool:
     """Of several images, whose size stays."""
-    array = _first(args)
+    array = first(args)
     return array is not None and array.ndim == 4 and array.shape[0] > 1 and len(args) > 1 and list(array.shape[2:]) == args[1]
 
 
 def _smaller_index(args: Calls, _keywords: dict[str, Any]) -> bool:
     """Places that are fewer than the elements beside the dimension."""
-    array, places = _first(args), _first(args[2:3])
+    array, places = first(args), first(args[2:3])
     if array is None or places is None or array.ndim != places.ndim or args[1].__class__ is not int:
         return False
     return any(a != b for at, (a, b) in enumerate(zip(array.shape, places.shape, strict=True)) if at != args[1] % array.ndim)
@@ -290,7 +262,7 @@ def _wider_complex(args: Calls, _keywords: dict[str, Any]) -> bool:
 
 
 def _smoothed_beside_ignored(args: Calls, keywords: dict[str, Any]) -> bool:
-    target = _first(args[1:2])
+    target = first(args[1:2])
     reduction, ignored, smoothing = (
         keywords.get(name, args[at] if len(args) > at else value)
         for at, name, value in ((3, "reduction", 1), (4, "ignore_index", -100), (5, "label_smoothing", 0.0))
@@ -301,20 +273,20 @@ def _smoothed_beside_ignored(args: Calls, keywords: dict[str, Any]) -> bool:
 
 
 def _complex_diagonal(args: Calls, _keywords: dict[str, Any]) -> bool:
-    array = _first(args)
+    array = first(args)
     if array is None or array.dtype.kind != "c" or array.ndim < 2:
         return False
     return bool((arrays.diagonal(array, 0, -2, -1).imag != 0).any())
 
 
 def _out_of_another_type(args: Calls, keywords: dict[str, Any]) -> bool:
-    array, out = _first(args), keywords.get("out")
+    array, out = first(args), keywords.get("out")
     return array is not None and out.__class__ is Tensor and out.array.dtype != array.dtype
 
 
 def _truth_of_imaginary(args: Calls, keywords: dict[str, Any]) -> bool:
     """Of complex numbers, some without a real part, that become truth values."""
-    array, given = _first(args), (*args[1:], *keywords.values())
+    array, given = first(args), (*args[1:], *keywords.values())
     if array is not None and array.dtype.kind == "b":  # copy_
         return _imaginary(args[1:2], keywords)
     truth = DTYPES["bool"]
@@ -328,7 +300,7 @@ def _truth_filled_with_imaginary(args: Calls, keywords: dict[str, Any]) -> bool:
     """Truth values that become a complex number without a real part."""
     given = (*args, *keywords.values())
     numbers = [one.array.item() if one.__class__ is Tensor and one.array.size == 1 else one for one in given]
-    array, dtype = _first(args), as_dtype(keywords.get("dtype"))
+    array, dtype = first(args), as_dtype(keywords.get("dtype"))
     truths = dtype == DTYPES["bool"] if dtype is not None else array is not None and array.dtype.kind == "b"
     return truths and any(one.__class__ is complex and not one.real and bool(one.imag) for one in numbers)
 
@@ -345,9 +317,27 @@ def _truth_of_imaginary_numbers(args: Calls, keywords: dict[str, Any]) -> bool:
     return dtype is not None and as_dtype(dtype) == DTYPES["bool"] and any(map(imaginary, args[:1]))
 
 
+def _seen_as_expanded(args: Calls, _keywords: dict[str, Any]) -> bool:
+    """Places along dimension 0 of floats, in rows of which each element follows the one before in memory, as does each row the row before.
+
+    An index with these strides is taken for one that is expanded, so that the first element counts for the whole row.
+    """
+    array, places = next(
+        ((a, b) for a, b in ((first(args), first(args[1:2])), (first(args), first(args[2:3]))) if b is not None), (None, None)
+    )
+    dim = next((one for one in args[1:] if one.__class__ is int), None)
+    if array is None or places is None or array.dtype.kind not in "fV" or array.dtype == FLOAT16.array or dim is None:
+        return False
+    steps = [bytes_ // places.itemsize for bytes_ in places.strides]
+    if not places.size or places.ndim != array.ndim or places.ndim < 2 or dim % places.ndim:
+        return False
+    wide = any(step == 1 and size > 1 for step, size in zip(steps[1:], places.shape[1:], strict=True))
+    return wide and steps[0] == 1 and all(b <= a for a, b in pairwise(steps))
+
+
 def _narrower_expanded_index(args: Calls, _keywords: dict[str, Any]) -> bool:
     """Rows, along dimension 0, by places that are one for a whole row, which is shorter than those of the tensor."""
-    array, places = _first(args), _first(args[2:3])
+    array, places = first(args), first(args[2:3])
     if array is None or places is None or not array.ndim or places.ndim != array.ndim:
         return False
     if args[1].__class__ is not int or args[1] % array.ndim:
@@ -362,24 +352,24 @@ def _bfloat16_and_another(args: Calls, _keywords: dict[str, Any]) -> bool:
 
 
 def _complex_by_zero(args: Calls, keywords: dict[str, Any]) -> bool:
-    divisor = _first(args[2:3]) if len(args) > 2 else _first((keywords.get("tensor2"),))
+    divisor = first(args[2:3]) if len(args) > 2 else first((keywords.get("tensor2"),))
     return _is_complex(args, keywords) and divisor is not None and bool((divisor == 0).any())
 
 
 def _not_a_number(args: Calls, _keywords: dict[str, Any]) -> bool:
-    array = _first(args)
+    array = first(args)
     return array is not None and array.dtype.kind in "fV" and bool(np.isnan(array).any())
 
 
 def _without_dimensions(args: Calls, _keywords: dict[str, Any]) -> bool:
-    array = _first(args)
+    array = first(args)
     return array is not None and not array.ndim
 
 
 def _norm_of_nothing(args: Calls, keywords: dict[str, Any]) -> bool:
     """The greatest or the least of nothing, or a negative power."""
     power = keywords.get("p", next((one for one in args if one.__class__ in {int, float}), 2))
-    return _empty(args, keywords) and (power == math.inf or power < 0)
+    return empty(args, keywords) and (power == math.inf or power < 0)
 
 
 def _half_power_overflows(args: Calls, keywords: dict[str, Any]) -> bool:
@@ -396,7 +386,7 @@ def _half_power_overflows(args: Calls, keywords: dict[str, Any]) -> bool:
 
 def _gate_overflows(args: Calls, keywords: dict[str, Any]) -> bool:
     """Of float32, as many as a vector has, with a gate so far below zero that its exponential overflows."""
-    array = _first(args)
+    array = first(args)
     dim: Any = keywords.get("dim", args[1] if len(args) > 1 else -1)
     if (
         array is None
@@ -422,145 +412,149 @@ def _into_out(_args: Calls, keywords: dict[str, Any]) -> bool:
 
 
 def _nan(args: Calls, _keywords: dict[str, Any]) -> bool:
-    array = _first(args)
+    array = first(args)
     return array is not None and array.dtype.kind == "f" and bool(np.isnan(array).any())
+
+
+def _nan_in_vectors(args: Calls, keywords: dict[str, Any]) -> bool:
+    """Of as many elements as vectors are used for, some of which are NaN."""
+    array = first(args)
+    return array is not None and array.nbytes >= VECTORS and _nan(args, keywords)
 
 
 def _unreduced_row(args: Calls, keywords: dict[str, Any]) -> bool:
     """The losses of one sample, not reduced."""
-    array = _first(args)
+    array = first(args)
     return array is not None and array.ndim == 1 and keywords.get("reduction", args[2] if len(args) > 2 else 1) == 0
 
 
 def _apart_in_memory(args: Calls, _keywords: dict[str, Any]) -> bool:
     """A tensor with holes, or behind other elements of its memory."""
-    return _first(args) is not None and (_gaps(args[0]) or args[0].storage_offset > 0)
-
-
-def _entry(operators: str, releases: str, applies: Any, reason: str) -> UnmodelledCalls:
-    return UnmodelledCalls(operators, ReleaseSet.parse(releases), applies, reason)
+    return first(args) is not None and (_gaps(args[0]) or args[0].storage_offset > 0)
 
 
 ENTRIES: Final = (
-    _entry("(eq|ne|lt|le|gt|ge|not_equal|less|less_equal|greater|greater_equal)_", "1.3.0..<1.6.0", _longs_with_float,
+    *OUT_OF_RANGE,
+    entry("(eq|ne|lt|le|gt|ge|not_equal|less|less_equal|greater|greater_equal)_", "1.3.0..<1.6.0", _longs_with_float,
            "compares int64 values with a float in place: 1.3 to 1.5 read float32 values, past the end of the tensor"),
-    _entry("__i?lshift__|bitwise_left_shift_?", "..<2.1.0", _negative_count, "shifts by a negative number, which is undefined in C++"),
-    _entry("__i?rshift__|bitwise_right_shift_?", "..<1.7.0", _negative_count, "shifts by a negative number, which is undefined in C++"),
-    _entry("take", "1.8.0..<1.9.0", lambda args, _: len(args) > 1 and _gaps(args[1]), "reads the memory between the elements of non-contiguous indices"),
-    _entry("addr_?", "1.7.0..<1.8.0", lambda _, keywords: keywords.get("beta", 1) == 0, "ignores the shape of an operand that is multiplied by zero"),
-    _entry("amax|amin", "1.9.0..<1.12.0", _empty_whole, "returns the maximum of no elements: uninitialized memory"),
-    _entry("tensordot", "1.8.0..<1.9.0", lambda _, keywords: "out" in keywords, "does not write to out="),
-    _entry("norm_except_dim", "1.6.0..<1.8.0", _is_complex, "computes the norm of complex numbers in a dtype that depends on the release"),
-    _entry("not_equal_|ne_|eq_", "1.6.0..<2.1.0", _is_complex, "overwrites complex numbers with the result of a comparison"),
-    _entry("grid_sampler(_2d)?", "..<1.8.0", _points_by_cubes, "uses bicubic sampling, which was added in 1.8: uninitialized memory"),
-    _entry("elu_", "..<1.2.0", lambda args, keywords: keywords.get("input_scale", args[3] if len(args) > 3 else 1) != 1,
+    entry("__i?lshift__|bitwise_left_shift_?", "..<2.1.0", _negative_count, "shifts by a negative number, which is undefined in C++"),
+    entry("__i?rshift__|bitwise_right_shift_?", "..<1.7.0", _negative_count, "shifts by a negative number, which is undefined in C++"),
+    entry("take", "1.8.0..<1.9.0", lambda args, _: len(args) > 1 and _gaps(args[1]), "reads the memory between the elements of non-contiguous indices"),
+    entry("addr_?", "1.7.0..<1.8.0", lambda _, keywords: keywords.get("beta", 1) == 0, "ignores the shape of an operand that is multiplied by zero"),
+    entry("amax|amin", "1.9.0..<1.12.0", _empty_whole, "returns the maximum of no elements: uninitialized memory"),
+    entry("tensordot", "1.8.0..<1.9.0", lambda _, keywords: "out" in keywords, "does not write to out="),
+    entry("norm_except_dim", "1.6.0..<1.8.0", _is_complex, "computes the norm of complex numbers in a dtype that depends on the release"),
+    entry("not_equal_|ne_|eq_", "1.6.0..<2.1.0", _is_complex, "overwrites complex numbers with the result of a comparison"),
+    entry("grid_sampler(_2d)?", "..<1.8.0", _points_by_cubes, "uses bicubic sampling, which was added in 1.8: uninitialized memory"),
+    entry("elu_", "..<1.2.0", lambda args, keywords: keywords.get("input_scale", args[3] if len(args) > 3 else 1) != 1,
            "in place, also multiplies positive elements by the scale of the input"),
-    _entry("masked_scatter_?", "1.8.0..<2.1.0", lambda args, _: _in_another_order(args), "reads elements in the memory order of the destination"),
-    _entry("hardtanh_?", "..<1.5.0", lambda args, _: any(one.__class__ is float and math.isnan(one) for one in args[1:]),
+    entry("masked_scatter_?", "1.8.0..<2.1.0", lambda args, _: _in_another_order(args), "reads elements in the memory order of the destination"),
+    entry("hardtanh_?", "..<1.5.0", lambda args, _: any(one.__class__ is float and math.isnan(one) for one in args[1:]),
            "has a bound that is NaN"),
-    _entry("nll_loss", "..<1.4.0", lambda args, _: len(args) > 1 and args[1].__class__ is Tensor and not args[1].array.ndim,
+    entry("nll_loss", "..<1.4.0", lambda args, _: len(args) > 1 and args[1].__class__ is Tensor and not args[1].array.ndim,
            "accepts a 0-dim target, for which the result has one dimension or the call is refused"),
-    _entry("(sin|cos)_?", "..<1.2.0", _not_finite, "sometimes returns zero for non-finite values"),
-    _entry("stft", "1.0.0..", _not_finite, "transforms non-finite values: which elements of the result are NaN depends on the order of summation"),
-    _entry("pop", "..<1.4.0", lambda args, _: bool(args) and args[0].__class__ is dict, "returns the value of the next key in a hash table"),
-    _entry("sorted", "..<1.5.0", lambda args, _: bool(args) and args[0].__class__ is list and any(one.__class__ is Tensor for one in args[0]),
+    entry("(sin|cos)_?", "..<1.2.0", _not_finite, "sometimes returns zero for non-finite values"),
+    entry("stft", "1.0.0..", _not_finite, "transforms non-finite values: which elements of the result are NaN depends on the order of summation"),
+    entry("pop", "..<1.4.0", lambda args, _: bool(args) and args[0].__class__ is dict, "returns the value of the next key in a hash table"),
+    entry("sorted", "..<1.5.0", lambda args, _: bool(args) and args[0].__class__ is list and any(one.__class__ is Tensor for one in args[0]),
            "sorts tensors, and also the list that is passed to it"),
-    _entry("index_put", "1.6.0..<1.13.0", lambda args, _: bool(args) and _gaps(args[0]), "writes to an input that must not change, if it is not contiguous"),
-    _entry("norm", "1.8.0..<2.1.0", lambda args, keywords: _is_complex(args, keywords) and keywords.get("dtype") is not None,
+    entry("index_put", "1.6.0..<1.13.0", lambda args, _: bool(args) and _gaps(args[0]), "writes to an input that must not change, if it is not contiguous"),
+    entry("norm", "1.8.0..<2.1.0", lambda args, keywords: _is_complex(args, keywords) and keywords.get("dtype") is not None,
            "computes the norm of complex numbers in a different dtype: uninitialized memory"),
-    _entry("norm", "1.8.0..<2.1.0", _into_another_type, "writes a norm of one dtype to out= of another dtype: uninitialized memory, or different rounding"),
-    _entry("aminmax", "1.10.0..<2.1.0", _kept_of_one, "keeps a dimension of a 0-dim tensor"),
-    _entry("nanmean", "1.10.0..<2.13.0", _whole_dtype, "computes a mean in an integer dtype"),
-    _entry("cosine_similarity", "1.12.0..<2.1.0", _any_whole, "divides integers by their norm in their own dtype"),
-    _entry("linalg_norm|norm_except_dim", "1.8.0..<2.1.0", _half_power_overflows,
+    entry("norm", "1.8.0..<2.1.0", _into_another_type, "writes a norm of one dtype to out= of another dtype: uninitialized memory, or different rounding"),
+    entry("aminmax", "1.10.0..<2.1.0", _kept_of_one, "keeps a dimension of a 0-dim tensor"),
+    entry("nanmean", "1.10.0..<2.13.0", _whole_dtype, "computes a mean in an integer dtype"),
+    entry("cosine_similarity", "1.12.0..<2.1.0", _any_whole, "divides integers by their norm in their own dtype"),
+    entry("linalg_norm|norm_except_dim", "1.8.0..<2.1.0", _half_power_overflows,
            "adds powers of float16 values in float16, which overflow"),
-    _entry("norm", "..<1.2.0", _norm_of_nothing, "computes the minimum of no elements, which is infinite for some overloads"),
-    _entry("dist", "..<1.5.0", _norm_of_nothing, "computes the maximum of no elements, which starts at -1"),
-    _entry("glu", "..<1.5.0", _gate_overflows, "computes a vectorized exponential that is clamped at 88.4"),
-    _entry("glu", "1.5.0..<1.6.0", _out_of_another_type, "computes in the dtype of out="),
-    _entry("sort", "1.11.0..<1.12.0", lambda _, keywords: isinstance(out := keywords.get("indices"), Tensor) and out.array.dtype != np.int64,
+    entry("norm", "..<1.2.0", _norm_of_nothing, "computes the minimum of no elements, which is infinite for some overloads"),
+    entry("dist", "..<1.5.0", _norm_of_nothing, "computes the maximum of no elements, which starts at -1"),
+    entry("glu", "..<1.5.0", _gate_overflows, "computes a vectorized exponential that is clamped at 88.4"),
+    entry("glu", "1.5.0..<1.6.0", _out_of_another_type, "computes in the dtype of out="),
+    entry("sort", "1.11.0..<1.12.0", lambda _, keywords: isinstance(out := keywords.get("indices"), Tensor) and out.array.dtype != np.int64,
            "writes indices to a tensor of another dtype: uninitialized memory"),
-    _entry("linalg_norm", "1.8.0..<1.12.0", _whole_dtype, "computes a norm in an integer dtype"),
-    _entry("_?(cat|stack)", "1.6.0..<1.7.0", _list_with_bfloat16, "has no common dtype for bfloat16 and another dtype"),
-    _entry("native_dropout", "1.11.0..<1.12.0", lambda args, _: len(args) > 2 and (args[2] is False or args[1] in {0, 1}),
+    entry("linalg_norm", "1.8.0..<1.12.0", _whole_dtype, "computes a norm in an integer dtype"),
+    entry("_?(cat|stack)", "1.6.0..<1.7.0", _list_with_bfloat16, "has no common dtype for bfloat16 and another dtype"),
+    entry("native_dropout", "1.11.0..<1.12.0", lambda args, _: len(args) > 2 and (args[2] is False or args[1] in {0, 1}),
            "returns a float mask if nothing or everything is dropped"),
-    _entry("sym_size", "1.13.0..<2.1.0", lambda args, _: len(args) > 1 and args[1].__class__ is int and args[1] < 0,
-           "has a negative dimension, and reads memory before the sizes"),
-    _entry("hardtanh_?", "1.5.0..<1.8.0", _bounds_crossed, "has a lower bound above the upper bound: which of them applies depends on the position of an element"),
-    _entry("(clamp|clip)_?", "1.3.0..<1.8.0", _limits_crossed, "has a lower bound above the upper bound: which of them applies depends on the position of an element"),
-    _entry("fmod_?", "1.5.0..", _quotient_overflows, "divides by a value so small that the quotient overflows, which gives NaN in vectorized code"),
-    _entry("remainder_?", "1.6.0..", _quotient_overflows, "divides by a value so small that the quotient overflows, which gives NaN in vectorized code"),
-    _entry("index_fill_", "..<1.6.0", _slice_taken_for_transposed, "fills the memory after the first element of a non-contiguous slice"),
-    _entry("index_fill", "1.4.0..<1.6.0", _slice_taken_for_transposed, "fills the memory after the first element of a non-contiguous slice"),
-    _entry("zero_", "..<1.4.0", lambda args, _: _taken_for_transposed(_first(args)), "fills the memory after the first element of a non-contiguous tensor"),
-    _entry("fill_", "..<1.2.0", lambda args, _: _taken_for_transposed(_first(args)), "fills the memory after the first element of a non-contiguous tensor"),
-    _entry("upsample_bicubic2d", "..<1.8.0", _same_size, "keeps the size of several images, but writes only the first"),
-    _entry("scatter_add_?|scatter_?", "..<1.3.0", _smaller_index, "reads past the end of its index"),
-    _entry("_weight_norm", "1.6.0..", _is_complex, "accepts complex lengths: releases up to 1.11 use a different dtype, and newer releases refuse complex and real lengths together"),
-    _entry("(add|sub|subtract|rsub|mul|multiply|div|divide|true_divide|pow|eq|ne|not_equal|result_type|addcmul|addcdiv|lerp)_?", "1.6.0..<1.12.0",
+    entry("sym_size", "1.13.0..<2.1.0", lambda args, _: len(args) > 1 and args[1].__class__ is int and not 0 <= args[1] < args[0].array.ndim,
+           "has a dimension that is negative or out of range, and reads memory beside the sizes"),
+    entry("hardtanh_?", "1.5.0..<1.8.0", _bounds_crossed, "has a lower bound above the upper bound: which of them applies depends on the position of an element"),
+    entry("(clamp|clip)_?", "1.3.0..<1.8.0", _limits_crossed, "has a lower bound above the upper bound: which of them applies depends on the position of an element"),
+    entry("fmod_?", "1.5.0..", _quotient_overflows, "divides by a value so small that the quotient overflows, which gives NaN in vectorized code"),
+    entry("remainder_?", "1.6.0..", _quotient_overflows, "divides by a value so small that the quotient overflows, which gives NaN in vectorized code"),
+    entry("index_fill_", "..<1.6.0", _slice_taken_for_transposed, "fills the memory after the first element of a non-contiguous slice"),
+    entry("index_fill", "1.4.0..<1.6.0", _slice_taken_for_transposed, "fills the memory after the first element of a non-contiguous slice"),
+    entry("zero_", "..<1.4.0", lambda args, _: _taken_for_transposed(first(args)), "fills the memory after the first element of a non-contiguous tensor"),
+    entry("fill_", "..<1.2.0", lambda args, _: _taken_for_transposed(first(args)), "fills the memory after the first element of a non-contiguous tensor"),
+    entry("upsample_bicubic2d", "..<1.8.0", _same_size, "keeps the size of several images, but writes only the first"),
+    entry("scatter_add_?|scatter_?", "..<1.3.0", _smaller_index, "reads past the end of its index"),
+    entry("_weight_norm", "1.6.0..", _is_complex, "accepts complex lengths: releases up to 1.11 use a different dtype, and newer releases refuse complex and real lengths together"),
+    entry("(add|sub|subtract|rsub|mul|multiply|div|divide|true_divide|pow|eq|ne|not_equal|result_type|addcmul|addcdiv|lerp)_?", "1.6.0..<1.12.0",
            _wider_complex, "computes in the dtype of a 0-dim complex tensor"),
-    _entry("kthvalue|median", "..<1.1.0", _not_a_number, "compares NaN as C++ does, so the order depends on the position of NaN"),
-    _entry("argmin|argmax", "1.5.0..<1.6.0", lambda args, keywords: _without_dimensions(args, keywords) and len(args) > 1 and args[1] is not None,
+    entry("kthvalue|median", "..<1.1.0", _not_a_number, "compares NaN as C++ does, so the order depends on the position of NaN"),
+    entry("argmin|argmax", "1.5.0..<1.6.0", lambda args, keywords: _without_dimensions(args, keywords) and len(args) > 1 and args[1] is not None,
            "reduces a dimension of a 0-dim tensor: uninitialized memory"),
-    _entry("cross_entropy_loss", "1.10.0..<1.11.0", _smoothed_beside_ignored, "divides the smoothed part by the number of all targets, including ignored ones"),
-    _entry("result_type", "1.3.0..<1.7.0", _bfloat16_and_another, "has no common dtype for bfloat16 and another dtype"),
-    _entry("nll_loss_forward", "..<1.4.0", lambda args, _: len(args) > 3 and args[3] == 0 and args[1].__class__ is Tensor and not args[1].array.ndim,
+    entry("cross_entropy_loss", "1.10.0..<1.11.0", _smoothed_beside_ignored, "divides the smoothed part by the number of all targets, including ignored ones"),
+    entry("result_type", "1.3.0..<1.7.0", _bfloat16_and_another, "has no common dtype for bfloat16 and another dtype"),
+    entry("nll_loss_forward", "..<1.4.0", lambda args, _: len(args) > 3 and args[3] == 0 and args[1].__class__ is Tensor and not args[1].array.ndim,
            "accepts a 0-dim target, for which the result has one dimension or the call is refused"),
-    _entry("cholesky_inverse", "1.6.0..", _complex_diagonal, "takes a Cholesky factor whose diagonal is not real, which is impossible"),
-    _entry("index", "1.13.0..<2.2.0", _out_of_another_type, "writes bytes of one dtype to out= of another dtype"),
-    _entry("addcdiv_?", "1.13.0..", _complex_by_zero, "divides complex numbers by zero: which parts are NaN depends on the release and the form of the call"),
-    _entry("(new_)?full|full_like|fill_?|masked_fill_?", "1.6.0..<2.4.0", _truth_filled_with_imaginary, "treats complex numbers without a real part as false"),
-    _entry("to|_to_copy|type_as|as_tensor|copy_|sum|prod", "1.6.0..<2.4.0", _truth_of_imaginary, "treats complex numbers without a real part as false"),
-    _entry("sort|argsort|msort", "1.6.0..<1.7.0", lambda args, _: _first(args) is not None and _first(args).dtype == FLOAT16.array
-           and bool(np.isnan(_first(args)).any()), "compares NaN as C++ does, so the order depends on the position of NaN"),
-    _entry("keys|values|items|popitem", "..<1.6.0", lambda args, _: bool(args) and args[0].__class__ is dict and any(one != one for one in args[0]),  # noqa: PLR0124
+    entry("cholesky_inverse", "1.6.0..", _complex_diagonal, "takes a Cholesky factor whose diagonal is not real, which is impossible"),
+    entry("index", "1.13.0..<2.2.0", _out_of_another_type, "writes bytes of one dtype to out= of another dtype"),
+    entry("addcdiv_?", "1.13.0..", _complex_by_zero, "divides complex numbers by zero: which parts are NaN depends on the release and the form of the call"),
+    entry("(new_)?full|full_like|fill_?|masked_fill_?", "1.6.0..<2.4.0", _truth_filled_with_imaginary, "treats complex numbers without a real part as false"),
+    entry("to|_to_copy|type_as|as_tensor|copy_|sum|prod", "1.6.0..<2.4.0", _truth_of_imaginary, "treats complex numbers without a real part as false"),
+    entry("hardshrink", "..<2.0.0", _nan_in_vectors, "shrinks NaN: vectorized code gives zero, and scalar code does not"),
+    entry("ne_|not_equal_", "1.6.0..<1.8.0", _nan_in_vectors, "compares NaN in place: vectorized code says equal, and scalar code does not"),
+    entry("sort|argsort|msort", "1.6.0..<1.7.0", lambda args, _: first(args) is not None and first(args).dtype == FLOAT16.array
+           and bool(np.isnan(first(args)).any()), "compares NaN as C++ does, so the order depends on the position of NaN"),
+    entry("keys|values|items|popitem", "..<1.6.0", lambda args, _: bool(args) and args[0].__class__ is dict and any(one != one for one in args[0]),  # noqa: PLR0124
            "looks up the key NaN, which is never found"),
-    _entry("linalg_eig", "..<2.1.0", lambda args, _: bool(args), "returns eigenvectors with library-specific signs"),
-    _entry("batch_norm|native_batch_norm", "1.5.0..<1.6.0", lambda args, _: _in_another_order(args) and _first(args).ndim > 1 and _first(args).shape[1] == 1,
+    entry("linalg_eig", "..<2.1.0", lambda args, _: bool(args), "returns eigenvectors with library-specific signs"),
+    entry("batch_norm|native_batch_norm", "1.5.0..<1.6.0", lambda args, _: _in_another_order(args) and first(args).ndim > 1 and first(args).shape[1] == 1,
            "normalizes a single channel in memory order"),
-    _entry("tensor|as_tensor", "1.6.0..<2.4.0", _truth_of_imaginary_numbers, "treats complex numbers without a real part as false"),
-    _entry("gather", "2.0.0..<2.1.0", _narrower_expanded_index, "reads rows with the width of an expanded index, but the rows of the tensor are wider"),
-    _entry("index_fill_?", "1.8.0..<1.9.0", _without_dimensions, "adds a dimension to a 0-dim tensor"),
-    _entry("isin", "1.10.0..<1.11.0", lambda args, _: any(map(_gaps, args[:2])), "reads the memory between the elements of a non-contiguous tensor"),
-    _entry("scatter_reduce", "1.11.0..<1.12.0", lambda args, _: len(args) > 3 and args[3].__class__ is str, "reduces a tensor by itself, which only 1.11 supports"),
-    _entry("ScalarImplicit", "1.6.0..<1.8.0", _is_complex, "returns the real part of a complex number"),
-    _entry("_local_scalar_dense", "1.6.0..<1.8.0", _is_complex, "converts a complex number to an integer, or refuses it"),
-    _entry("bin", "1.13.0..<2.8.0", lambda args, _: args[:1] == (-(1 << 63),), "returns the smallest integer, which has no absolute value"),
-    _entry("baddbmm", "1.11.0..<2.1.0", lambda _, keywords: keywords.get("beta", 1) == 0, "multiplies uninitialized memory by zero, which may give NaN"),
-    _entry("argmin|argmax", "1.7.0..<1.10.0", _along_one, "reduces a dimension of size one, and does not write to out="),
-    _entry("grid_sampler_2d|grid_sampler_3d", "..<1.12.0", _points_of_other_dimensions, "reads one coordinate for each dimension, even if the point has fewer"),
-    _entry("cholesky_solve", "..<1.7.0", _not_square, "solves with a matrix that is not square, and with out="),
-    _entry("kaiser_window", "1.10.0..<2.2.0", _halves, "rounds to 16 bits after each step"),
-    _entry("adaptive_avg_pool2d|adaptive_avg_pool3d|adaptive_max_pool2d|adaptive_max_pool3d", "..<2.1.0", _one_size, "accepts a list of a single size, and reads past its end"),
-    _entry("_local_scalar_dense", "..", _empty, "returns the item of an empty tensor: unrelated memory"),
-    _entry("_cat", "..<1.8.0", lambda args, _: len(args) > 1 and args[1].__class__ is int and args[1] < 0,
+    entry("tensor|as_tensor", "1.6.0..<2.4.0", _truth_of_imaginary_numbers, "treats complex numbers without a real part as false"),
+    entry("gather", "2.0.0..<2.1.0", _narrower_expanded_index, "reads rows with the width of an expanded index, but the rows of the tensor are wider"),
+    entry("gather|take_along_dim|scatter_add_?|scatter_reduce_?", "2.0.0..<2.6.0", _seen_as_expanded, "takes an index that is transposed for an expanded one"),
+    entry("index_fill_?", "1.8.0..<1.9.0", _without_dimensions, "adds a dimension to a 0-dim tensor"),
+    entry("isin", "1.10.0..<1.11.0", lambda args, _: any(map(_gaps, args[:2])), "reads the memory between the elements of a non-contiguous tensor"),
+    entry("scatter_reduce", "1.11.0..<1.12.0", lambda args, _: len(args) > 3 and args[3].__class__ is str, "reduces a tensor by itself, which only 1.11 supports"),
+    entry("ScalarImplicit", "1.6.0..<1.8.0", _is_complex, "returns the real part of a complex number"),
+    entry("_local_scalar_dense", "1.6.0..<1.8.0", _is_complex, "converts a complex number to an integer, or refuses it"),
+    entry("bin", "1.13.0..<2.8.0", lambda args, _: args[:1] == (-(1 << 63),), "returns the smallest integer, which has no absolute value"),
+    entry("baddbmm", "1.11.0..<2.1.0", lambda _, keywords: keywords.get("beta", 1) == 0, "multiplies uninitialized memory by zero, which may give NaN"),
+    entry("argmin|argmax", "1.7.0..<1.10.0", _along_one, "reduces a dimension of size one, and does not write to out="),
+    entry("grid_sampler_2d|grid_sampler_3d", "..<1.12.0", _points_of_other_dimensions, "reads one coordinate for each dimension, even if the point has fewer"),
+    entry("cholesky_solve", "..<1.7.0", _not_square, "solves with a matrix that is not square, and with out="),
+    entry("kaiser_window", "1.10.0..<2.2.0", _halves, "rounds to 16 bits after each step"),
+    entry("_local_scalar_dense", "..", empty, "returns the item of an empty tensor: unrelated memory"),
+    entry("_cat", "..<1.8.0", lambda args, _: len(args) > 1 and args[1].__class__ is int and args[1] < 0,
            "concatenates along a negative dimension, which is read as a large number"),
-    _entry("multi_margin_loss", "1.4.0..<2.1.0", _gaps_in_weight, "reads the memory between the elements of a non-contiguous weight"),
-    _entry("can_cast|promote_types", "1.3.0..", _codes, "accepts a number that is not a dtype"),
-    _entry("__i?lshift__|bitwise_left_shift_?|__i?rshift__|bitwise_right_shift_?", "1.3.0..<1.10.0, 2.0.0..<2.1.0", _shifted_beyond,
+    entry("multi_margin_loss", "1.4.0..<2.1.0", _gaps_in_weight, "reads the memory between the elements of a non-contiguous weight"),
+    entry("can_cast|promote_types", "1.3.0..", _codes, "accepts a number that is not a dtype"),
+    entry("__i?lshift__|bitwise_left_shift_?|__i?rshift__|bitwise_right_shift_?", "1.3.0..<1.10.0, 2.0.0..<2.1.0", _shifted_beyond,
            "shifts by more bits than the dtype has: vectorized code returns zero, and scalar code does not"),
-    _entry("_stack", "1.8.0..", lambda args, keywords: "out" in keywords and len(args) > 1 and args[1].__class__ is int and args[1] < 0,
+    entry("_stack", "1.8.0..", lambda args, keywords: "out" in keywords and len(args) > 1 and args[1].__class__ is int and args[1] < 0,
            "has a negative dimension, and writes before the sizes of out="),
-    _entry("solve", "..", _other_batches, "solves batches that do not match the matrices: with out=, each is read by its own sizes, and past its end"),
-    _entry("var", "1.8.0..<1.9.0", lambda args, keywords: "out" in keywords and keywords.get("dim", args[1] if len(args) > 1 else None) == [],
+    entry("solve", "..", _other_batches, "solves batches that do not match the matrices: with out=, each is read by its own sizes, and past its end"),
+    entry("var", "1.8.0..<1.9.0", lambda args, keywords: "out" in keywords and keywords.get("dim", args[1] if len(args) > 1 else None) == [],
            "reduces no dimensions into out=: with named dimensions, which cannot be seen here, this returned the standard deviation"),
-    _entry("logsumexp", "1.6.0..<1.9.0", _is_complex, "reduces complex numbers, which 1.6 to 1.8 refuse"),
-    _entry("dist", "1.6.0..<1.7.0", _is_complex, "computes a distance of complex numbers, and squares them without taking absolute values"),
-    _entry("norm|dist|frobenius_norm|nuclear_norm", "1.7.0..<1.8.0", _is_complex, "computes a norm of complex numbers, which 1.7 supports for some powers and returns as complex numbers"),
-    _entry("abs_|absolute_", "1.6.0..<1.8.0", _is_complex, "overwrites complex numbers with their absolute values"),
-    _entry("(arc|a)(sin|cos)_?", "1.6.0..<2.7.0", _is_complex, "computes an inverse trigonometric function of complex numbers, which releases up to 2.6 round differently"),
-    _entry("(arc|a)tan_?", "1.6.0..<2.7.0", _imaginary, "computes an arctangent of imaginary numbers, for which the result was on the other side of the branch cut"),
-    _entry("all|any", "1.8.0..<2.4.0", _imaginary, "treats complex numbers without a real part as zero"),
-    _entry("all|any", "1.2.0..<1.10.0", _byte_along, "returns a 0-dim byte tensor unchanged"),
-    _entry("erfinv_?", "1.6.0..<1.7.0", lambda args, _: _first(args) is not None and _first(args).dtype == BFLOAT16.array, "returns only zeros for bfloat16"),
-    _entry("put|resize|resize_as|embedding_renorm", "..<1.13.0", _into_out, "copies into out=: 1.12 refuses it"),
-    _entry("resize|resize_as", "..<1.13.0", lambda args, _: bool(args) and _gaps(args[0]), "copies a tensor in the order of its memory before it is resized: 1.12 does"),
-    _entry("matrix_exp", "1.7.0..<1.8.0", _is_complex, "computes the exponential of a complex matrix: 1.7 gets it wrong unless the matrix is small"),
-    _entry("inverse", "..<1.9.0", _into_other_shape, "copies into out=: up to 1.8 it is not resized"),
-    _entry("pow", "..<1.6.0", _into_other_dtype, "computes in the dtype of out= up to 1.5"),
-    _entry("histogram|histogramdd", "..<2.0.0", _nan, "counts elements that are not a number: up to 1.13 in some bin"),
-    _entry("multilabel_margin_loss|multilabel_margin_loss_forward", "..<1.5.0", _unreduced_row, "gives the loss of one sample one dimension up to 1.4"),
-    _entry("as_strided_scatter", "..<2.0.0", _apart_in_memory, "writes into a copy of the tensor alone, not of its memory, up to 1.13"),
+    entry("logsumexp", "1.6.0..<1.9.0", _is_complex, "reduces complex numbers, which 1.6 to 1.8 refuse"),
+    entry("dist", "1.6.0..<1.7.0", _is_complex, "computes a distance of complex numbers, and squares them without taking absolute values"),
+    entry("norm|dist|frobenius_norm|nuclear_norm", "1.7.0..<1.8.0", _is_complex, "computes a norm of complex numbers, which 1.7 supports for some powers and returns as complex numbers"),
+    entry("abs_|absolute_", "1.6.0..<1.8.0", _is_complex, "overwrites complex numbers with their absolute values"),
+    entry("(arc|a)(sin|cos)_?", "1.6.0..<2.7.0", _is_complex, "computes an inverse trigonometric function of complex numbers, which releases up to 2.6 round differently"),
+    entry("(arc|a)tan_?", "1.6.0..<2.7.0", _imaginary, "computes an arctangent of imaginary numbers, for which the result was on the other side of the branch cut"),
+    entry("all|any", "1.8.0..<2.4.0", _imaginary, "treats complex numbers without a real part as zero"),
+    entry("all|any", "1.2.0..<1.10.0", _byte_along, "returns a 0-dim byte tensor unchanged"),
+    entry("erfinv_?", "1.6.0..<1.7.0", lambda args, _: first(args) is not None and first(args).dtype == BFLOAT16.array, "returns only zeros for bfloat16"),
+    entry("put|resize|resize_as|embedding_renorm", "..<1.13.0", _into_out, "copies into out=: 1.12 refuses it"),
+    entry("matrix_exp", "1.7.0..<1.8.0", _is_complex, "computes the exponential of a complex matrix: 1.7 gets it wrong unless the matrix is small"),
+    entry("inverse", "..<1.9.0", _into_other_shape, "copies into out=: up to 1.8 it is not resized"),
+    entry("pow", "..<1.6.0", _into_other_dtype, "computes in the dtype of out= up to 1.5"),
+    entry("histogram|histogramdd", "..<2.0.0", _nan, "counts elements that are not a number: up to 1.13 in some bin"),
+    entry("multilabel_margin_loss|multilabel_margin_loss_forward", "..<1.5.0", _unreduced_row, "gives the loss of one sample one dimension up to 1.4"),
+    entry("as_strided_scatter", "..<2.0.0", _apart_in_memory, "writes into a copy of the tensor alone, not of its memory, up to 1.13"),
 )  # fmt: skip
 
 

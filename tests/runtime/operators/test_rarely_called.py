@@ -274,9 +274,9 @@ def test_memory_that_nothing_writes_is_not_modelled() -> None:
     with pytest.raises(Unsupported, match="which nothing writes"):
         resolve("aten::resize_as")(t([1]), t([1, 2]))
     turned = Tensor(np.arange(4).reshape(2, 2).T)
-    assert resolve("aten::resize", Release("1.13.1"))(turned, [2]).array.tolist() == [0, 2]
-    with pytest.raises(Unsupported, match="in the order of its memory"):
-        resolve("aten::resize", Release("1.12.1"))(turned, [2])
+    for release in ("1.12.1", "1.13.1", "2.15.0"):
+        assert resolve("aten::resize", Release(release))(turned, [2]).array.tolist() == [0, 1]
+        assert resolve("aten::resize", Release(release))(turned, [2, 2], memory_format=0).array.tolist() == [[0, 1], [2, 3]]
 
 
 def test_results_that_out_does_not_fit() -> None:

@@ -234,7 +234,7 @@ def _rrelus() -> None:
         ) -> Tensor:  # fmt: skip
             """With the mean slope; random ones in training."""
             del generator
-            if era == "ordered" and lower > upper:
+            if era == "ordered" and not lower <= upper:
                 raise fail("Lower bound should be less than or equal to the upper bound")
             return _rrelu(self, 0.0 if training else _mean_slope(lower, upper, era), training=training)
 

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from torch_compat.errors import Unsupported
 from torch_compat.runtime import dtypes
 from torch_compat.runtime.operators._common import (
     BOOL,
     FLOAT32,
     FLOAT64,
     HALVES,
+    INT64,
     Array,
     Scalar,
     broadcast,
@@ -360,12 +362,21 @@ def _addcdiv(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 
     return Tensor((wide(x) + wide(checked_scalar(value, dtype)) * wide(a) / wide(b)).astype(dtype))
 
 
+VECTORS = 64
+"""Bytes of a tensor from which on a loop works with vectors."""
+
+
 def _addcdiv_1_0(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 1) -> Tensor:
+    """Up to 1.5 integers are divided by integers; products of narrow ones are cut to their type by vectors alone."""
     _one_type(self, tensor1, tensor2)
     x, a, b = self.array, tensor1.array, tensor2.array
     broadcast(x, a, b)
     if x.dtype.kind in "iu":
-        return Tensor(x + trunc_quotient(checked_scalar(value, x.dtype) * a, b))
+        factor = checked_scalar(value, x.dtype)
+        found = (x + trunc_quotient(factor.astype(INT64) * a.astype(INT64), b.astype(INT64))).astype(x.dtype)
+        if x.nbytes >= VECTORS and (found != x + trunc_quotient(factor * a, b)).any():
+            raise Unsupported("aten::addcdiv cuts products to the type of its tensors where it uses vectors", code="value")
+        return Tensor(found)
     return Tensor(x + checked_scalar(value, x.dtype) * a / b)
 
 

@@ -20,7 +20,7 @@ from torch_compat.runtime.operators._common import (
     on_cpu,
     write,
 )
-from torch_compat.runtime.operators.views import formatted
+from torch_compat.runtime.operators._memory_formats import PRESERVE, check_rank, formatted
 from torch_compat.runtime.registry import grad, operator
 from torch_compat.runtime.tensor import Tensor
 from torch_compat.runtime.values import Device
@@ -41,7 +41,7 @@ def to_type(self: Tensor, kind: np.dtype[Any], *, copy: bool = False, memory_for
     if array.dtype == kind and not copy and memory_format in {None, 0, 1}:
         return self
     changed = cast(array, kind)
-    return Tensor(formatted(array, memory_format) if changed is array else changed)
+    return Tensor(formatted(changed, memory_format) if changed is array or memory_format not in {None, PRESERVE} else changed)
 
 
 @operator("aten::to")
@@ -76,6 +76,7 @@ def to_copy(
 ) -> Tensor:
     """A copy of another type."""
     if out is not None:
+        check_rank(self.array.ndim, memory_format)
         return into(out, self.array)
     on_cpu(options.get("device"))
     found = dtypes.as_dtype(dtype)

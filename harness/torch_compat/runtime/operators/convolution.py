@@ -295,9 +295,12 @@ _general()
 
 @operator("aten::conv_tbc")
 def conv_tbc(self: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
-    """Of [time, batch, channels]."""
-    x = self.array.transpose(1, 2, 0)
-    w = weight.array.transpose(2, 1, 0)
+    """Of [time, batch, channels]; a negative padding cuts."""
+    x, w = self.array.transpose(1, 2, 0), weight.array.transpose(2, 1, 0)
+    if pad < 0:
+        x, pad = x[..., -pad : x.shape[-1] + pad], 0
+        if x.shape[-1] == w.shape[-1] - 1 and x.size:  # nothing is left
+            return Tensor(np.empty((0, x.shape[0], w.shape[0]), x.dtype))
     return Tensor(convolution_of(x, w, bias.array, 1, pad, 1, False, 0, 1, spatial=None).transpose(2, 0, 1))
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torch_compat.errors import Unsupported
-from torch_compat.runtime.operators._common import cast, contiguous, fail, functional, into, resized
+from torch_compat.runtime.operators._common import cast, contiguous, fail, functional, into
+from torch_compat.runtime.operators._memory_formats import PRESERVE, format_of, formatted, resized_as
 from torch_compat.runtime.operators.casting import copy_1_8, copy_2_0
 from torch_compat.runtime.operators.embedding import embedding_renorm_, embedding_renorm_1_0_
 from torch_compat.runtime.operators.indexing import put_
@@ -113,6 +114,8 @@ def as_strided_scatter(
     memory = np.array(base if base.flags.c_contiguous else base.ravel(order="K"))
     kept = strided(memory, self.shape, self.strides, self.storage_offset)
     offset = self.storage_offset if storage_offset is None else storage_offset
+    if any(one < 0 for one in stride):
+        raise fail(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
     part = strided(memory, tuple(size), tuple(stride), offset)
     if part.shape != src.array.shape:
         raise fail(
@@ -148,15 +151,15 @@ def embedding_renorm(self: Tensor, indices: Tensor, max_norm: float, norm_type: 
 
 @operator("aten::resize")
 def resize(self: Tensor, size: list[int], *, memory_format: int | None = None, out: Tensor | None = None) -> Tensor:
-    """A copy with another shape."""
-    del memory_format
+    """A copy, in the order of the tensor's memory, with another shape."""
     if math.prod(size) > self.array.size:
         raise Unsupported("aten::resize copies into more memory than the tensor has, which nothing writes", code="operator")
-    found = resized(Tensor(np.array(self.array, order="C")), tuple(size))
+    found = resized_as(Tensor(formatted(self.array, PRESERVE)), tuple(size), memory_format)
     return found if out is None else into(out, found.array)
 
 
 @operator("aten::resize_as")
 def resize_as(self: Tensor, the_template: Tensor, *, memory_format: int | None = None, out: Tensor | None = None) -> Tensor:
-    """A copy with the other's shape."""
-    return resize(self, list(the_template.array.shape), memory_format=memory_format, out=out)
+    """A copy with the other's shape, and its order in memory where the format is to be preserved."""
+    wanted = format_of(the_template.array) if memory_format == PRESERVE else memory_format
+    return resize(self, list(the_template.array.shape), memory_format=wanted, out=out)

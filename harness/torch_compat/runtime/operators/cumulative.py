@@ -50,6 +50,7 @@ def logcumsumexp(self: Tensor, dim: int) -> Tensor:
     array = self.array
     if array.dtype.kind in "iub":
         raise not_implemented("logcumsumexp_out_cpu", array.dtype)
+    axis(dim, array.ndim)
     if not array.ndim:
         return Tensor(array.copy())
     if array.dtype.kind == "c":
@@ -57,9 +58,13 @@ def logcumsumexp(self: Tensor, dim: int) -> Tensor:
     return Tensor(np.logaddexp.accumulate(array.astype(FLOAT64), axis=axis(dim, array.ndim)).astype(array.dtype))
 
 
-def _running_extreme(name: str, *, largest: bool) -> None:
+def _running_extreme(name: str, since: str, *, largest: bool, checked: bool) -> None:
+    """From a release on; up to 2.6 a tensor without dimensions takes any number for one."""
+
     def call(self: Tensor, dim: int) -> tuple[Tensor, Tensor]:
         array = self.array
+        if not array.ndim and not checked:
+            return Tensor(array.copy()), Tensor(np.zeros((), INT64))
         at = axis(dim, array.ndim)
         if not array.ndim:
             return Tensor(array.copy()), Tensor(np.zeros((), INT64))
@@ -77,8 +82,9 @@ def _running_extreme(name: str, *, largest: bool) -> None:
             places[step] = np.where(better, step, places[step - 1])
         return Tensor(np.moveaxis(values, 0, at)), Tensor(np.moveaxis(places, 0, at))
 
-    functional(name)(call)
+    functional(name, since=since)(call)
 
 
-_running_extreme("cummax", largest=True)
-_running_extreme("cummin", largest=False)
+for _since, _checked in (("1.0.0", False), ("2.7.0", True)):
+    _running_extreme("cummax", _since, largest=True, checked=_checked)
+    _running_extreme("cummin", _since, largest=False, checked=_checked)

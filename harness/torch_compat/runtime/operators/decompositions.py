@@ -214,6 +214,8 @@ def qr(self: Tensor, some: bool = True) -> tuple[Tensor, Tensor]:
 @operator("aten::linalg_qr")
 def linalg_qr(A: Tensor, mode: str = "reduced") -> tuple[Tensor, Tensor]:  # noqa: N803
     """As :func:`qr`; the second matrix alone where that is all that is wanted."""
+    if mode not in {"reduced", "complete", "r"}:
+        raise fail(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'")
     q, r = qr(A, mode != "complete")
     return (Tensor(np.zeros(0, A.array.dtype)) if mode == "r" else q), r
 
@@ -290,7 +292,10 @@ def matrix_power(self: Tensor, n: int) -> Tensor:
             )  # up to 1.8 it is a copy
         rows, columns = array.shape[-2:]
         raise fail(f"linalg.matrix_power: A must be batches of square matrices, but they are {rows} by {columns} matrices")
-    return Tensor(_each(lambda a: np.linalg.matrix_power(a, n), array).astype(array.dtype))
+    found = _each(lambda a: np.linalg.matrix_power(a, n), array).astype(array.dtype)
+    if found.dtype.kind in "fc" and np.isfinite(array).all() and not np.isfinite(found).all():
+        raise Unsupported("aten::matrix_power overflows: products decide between an infinity and NaN", code="value")
+    return Tensor(found)
 
 
 _matrix_norm: Any = np.linalg.norm
@@ -347,6 +352,8 @@ def _linalg_norm(self: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any, *,
 def nuclear_norm_1_0(self: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Up to 1.6 one dimension is kept in the place of two."""
     dims, keepdim = (None, dim) if dim.__class__ is bool else (dim, keepdim)
+    if dims is not None and any(one < 0 for one in dims):
+        raise fail(f"duplicate or invalid axis in 'dim' argument for tensor with ndim=={self.array.ndim}")
     found = nuclear_norm(self, dims)
     return Tensor(found.array[..., None]) if keepdim else found
 

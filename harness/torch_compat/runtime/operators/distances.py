@@ -142,11 +142,13 @@ def cosine_similarity_1_12(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e
     return Tensor(sum_of_products(parts[0], parts[1], at).astype(kind))
 
 
-def _cosine_similarities(since: str, norm: Callable[..., Tensor]) -> None:
-    """From a release on, with its norms."""
+def _cosine_similarities(since: str, norm: Callable[..., Tensor], *, checked: bool = False) -> None:
+    """From a release on, with its norms; ``checked`` where a least norm that is negative, or NaN, is refused."""
 
     def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) -> Tensor:
         """Rows are divided by their norms, which are at least ``eps``, each in the dtype of its tensor."""
+        if checked and not eps >= 0:
+            raise fail(f"eps must be non-negative, got: {eps:g}")
         kind, (a, b) = _operands("cosine_similarity", x1, x2)
         shape = np.broadcast_shapes(a.shape, b.shape)
         at = axis(dim, len(shape))
@@ -163,6 +165,7 @@ def _cosine_similarities(since: str, norm: Callable[..., Tensor]) -> None:
 
 for _since in ("2.1.0", "2.4.0"):
     _cosine_similarities(_since, NORMS[_since])
+_cosine_similarities("2.11.0", NORMS["2.4.0"], checked=True)
 
 
 # ------------------------------------------------------------------------------------------------------------- of every pair
@@ -226,6 +229,10 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: int | None = Non
 @operator("aten::pdist")
 def pdist(self: Tensor, p: float = 2.0) -> Tensor:
     """Distances of every pair of rows, once."""
+    if self.array.ndim != 2:
+        raise fail(f"pdist only supports 2D tensors, got: {self.array.ndim}D")
+    if not p >= 0:
+        raise fail("pdist only supports non-negative p values")
     rows, columns = np.triu_indices(self.array.shape[0], 1)
     known = wide(self.array)
     return Tensor(_lengths(known[rows] - known[columns], float(p)).astype(self.array.dtype))

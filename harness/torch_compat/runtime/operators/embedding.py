@@ -145,6 +145,8 @@ def _embedding_bag(
     skip: int | None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Sums (0), means (1) or maxima (2) of bags of rows."""
+    if mode not in {0, 1, 2}:
+        raise fail("`mode` must be sum, mean, or max.")
     for one in (places, offsets):
         if one.ndim not in {1, 2}:
             raise fail(f"input has to be a 1D or 2D Tensor, but got Tensor of dimension {one.ndim}")

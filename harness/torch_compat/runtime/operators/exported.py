@@ -11,6 +11,7 @@ from torch_compat.errors import Unsupported
 from torch_compat.runtime import dtypes
 from torch_compat.runtime.limits import meter
 from torch_compat.runtime.operators._common import Array, broadcast, fail, not_implemented
+from torch_compat.runtime.operators._memory_formats import is_formatted
 from torch_compat.runtime.operators.attention import attend, laid_out
 from torch_compat.runtime.operators.normalization import group_norm, native_batch_norm
 from torch_compat.runtime.registry import operator
@@ -107,9 +108,8 @@ def sym_storage_offset(self: Tensor) -> int:
 
 @operator("aten::sym_is_contiguous")
 def sym_is_contiguous(self: Tensor, memory_format: int = 0) -> bool:
-    """Whether a tensor is contiguous."""
-    del memory_format
-    return bool(self.array.flags.c_contiguous)
+    """Whether a tensor is contiguous, or lies in memory in another format."""
+    return is_formatted(self.array, memory_format)
 
 
 # ------------------------------------------------------------------------------------------------ copies

@@ -33,8 +33,9 @@ from torch_compat.runtime.operators._common import (
     unaliased,
     wide,
 )
+from torch_compat.runtime.operators._memory_formats import check_rank, laid_as
 from torch_compat.runtime.registry import operator
-from torch_compat.runtime.tensor import Tensor, dense, strided
+from torch_compat.runtime.tensor import Tensor
 from torch_compat.runtime.values import Budget
 
 if TYPE_CHECKING:
@@ -82,17 +83,6 @@ def kind_of(dtype: Any, otherwise: np.dtype[Any], out: Tensor | None) -> np.dtyp
 
 KEEPS_ORDER = "1.5.0"
 """From here on what is made like a tensor lies in memory as it does."""
-PRESERVE = (None, 1)
-"""The memory formats that say so, the second by its number."""
-
-
-def _laid(array: Array, kind: np.dtype[Any], options: dict[str, Any]) -> Array:
-    """An array of the shape of another one: with its strides where it has no holes, in its order where no place stands for several elements."""
-    keeps = array.size and options.get("memory_format") in PRESERVE
-    if keeps and dense(array):
-        return strided(np.empty(array.size, kind), array.shape, tuple(step // array.itemsize for step in array.strides), 0)
-    keeps = keeps and all(step or size == 1 for step, size in zip(array.strides, array.shape, strict=True))
-    return np.empty_like(array, kind, order="K" if keeps else "C", subok=False)
 
 
 def _filler(name: str, value: int) -> None:
@@ -102,11 +92,12 @@ def _filler(name: str, value: int) -> None:
 
     def like(self: Tensor, *, dtype: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
         check_options(options)
+        check_rank(self.array.ndim, options.get("memory_format"))
         return to_out(np.full(self.array.shape, value, kind_of(dtype, self.array.dtype, out)), out)
 
     def laid(self: Tensor, *, dtype: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
         check_options(options)
-        array = _laid(self.array, kind_of(dtype, self.array.dtype, out), options)
+        array = laid_as(self.array, kind_of(dtype, self.array.dtype, out), options.get("memory_format"))
         array[...] = value
         return to_out(array, out)
 
@@ -187,7 +178,7 @@ def _fulls_of_others() -> None:
         def like(self: Tensor, fill_value: Scalar, *, dtype: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
             check_options(options)
             kind = kind_of(dtype, self.array.dtype, out)
-            array = _laid(self.array, kind, options if keeps else {"memory_format": 0})
+            array = laid_as(self.array, kind, options.get("memory_format") if keeps else 0)
             array[...] = element(fill_value, kind, array.size)
             return to_out(array, out)
 

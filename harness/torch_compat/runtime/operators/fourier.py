@@ -23,10 +23,10 @@ from torch_compat.runtime.operators._common import (
     functional,
     into,
     not_implemented,
-    on_cpu,
     words,
 )
 from torch_compat.runtime.operators._products import looped, sized
+from torch_compat.runtime.operators.factories import check_options
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
 from torch_compat.runtime.values import raised
@@ -81,6 +81,10 @@ def irfft(self: Tensor, signal_ndim: int, normalized: bool = False, onesided: bo
     """Back to real numbers; without sizes the last one is taken for odd."""
     values = _complex(_checked(self))
     dims = _last(values, signal_ndim)
+    if signal_sizes and len(signal_sizes) != signal_ndim:
+        raise fail(
+            f"Expected signal_sizes to be empty (default) or of signal_ndim={signal_ndim}D, but got signal_sizes={list(signal_sizes)}"
+        )
     if not onesided:
         return Tensor(np.fft.ifftn(values, axes=dims, norm=_norm(normalized)).real.astype(self.array.dtype))
     sizes = list(signal_sizes) or [*values.shape[values.ndim - signal_ndim : -1], (values.shape[-1] - 1) * 2 + 1]
@@ -132,6 +136,17 @@ def _kinds(array: Array) -> tuple[np.dtype[Any], np.dtype[Any]]:
     return (FLOAT64, np.dtype(np.complex128)) if double else (FLOAT32, np.dtype(np.complex64))
 
 
+def _scaling(norm: str | None) -> Any:
+    """How numpy calls a way of scaling.
+
+    Raises:
+        Raised: it is none.
+    """
+    if norm not in {None, "forward", "backward", "ortho"}:
+        raise fail(f'Invalid normalization mode: "{norm}"')
+    return norm or "backward"
+
+
 def _one(name: str, transform: Any, *, real: bool) -> None:
     def call(self: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
         array = floating(self.array)
@@ -141,13 +156,15 @@ def _one(name: str, transform: Any, *, real: bool) -> None:
             if n < 1:
                 raise fail(f"Invalid number of data points ({n}) specified")
             array = _fitted(array, [n], [at], back=real)
-        value = transform(array, n, at, norm or "backward")
+        value = transform(array, n, at, _scaling(norm))
         return Tensor(np.asarray(value).astype(kinds[0 if real else 1]))
 
     functional(f"fft_{name}")(call)
 
 
-def _several(transform: Any, *, real: bool, dims: tuple[int, ...] | None) -> Callable[..., Tensor]:
+def _several(transform: Any, *, real: bool, dims: tuple[int, ...] | None, none: bool = True) -> Callable[..., Tensor]:
+    """A transform along several dimensions; along none, where ``none`` allows it, a copy."""
+
     def call(self: Tensor, s: Any = None, dim: Any = dims, norm: str | None = None) -> Tensor:
         array = floating(self.array)
         kinds = _kinds(array)
@@ -155,6 +172,8 @@ def _several(transform: Any, *, real: bool, dims: tuple[int, ...] | None) -> Cal
         axes = None if dim is None else [axis(one, array.ndim) for one in ([dim] if dim.__class__ is int else dim)]
         if axes is not None and len(set(axes)) != len(axes):
             raise fail("FFT dims must be unique")
+        if axes == [] and not none:
+            raise fail("MKL FFT error: Intel MKL DFTI ERROR: Invalid configuration parameters")
         if axes is not None and sizes is not None and len(axes) != len(sizes):
             raise fail("When given, dim and shape arguments must have the same length")
         if axes is None and sizes is not None:
@@ -172,7 +191,7 @@ def _several(transform: Any, *, real: bool, dims: tuple[int, ...] | None) -> Cal
             raise fail(f"Invalid number of data points ({next(one for one in points if one < 1)}) specified")
         if sizes is not None:
             array = _fitted(array, sizes, axes or [], back=real)
-        value = transform(array, sizes, axes, norm or "backward")
+        value = transform(array, sizes, axes, _scaling(norm))
         return Tensor(np.asarray(value).astype(kinds[0 if real else 1]))
 
     return call
@@ -181,8 +200,9 @@ def _several(transform: Any, *, real: bool, dims: tuple[int, ...] | None) -> Cal
 for _name, _real in (("fft", False), ("ifft", False), ("rfft", False), ("irfft", True), ("hfft", True), ("ihfft", False)):
     _one(_name, getattr(np.fft, _name), real=_real)
 for _name, _real in (("fft", False), ("ifft", False), ("rfft", False), ("irfft", True)):
-    functional(f"fft_{_name}n")(_several(getattr(np.fft, f"{_name}n"), real=_real, dims=None))
-    functional(f"fft_{_name}2")(_several(getattr(np.fft, f"{_name}n"), real=_real, dims=(-2, -1)))
+    for _since, _none in (("1.0.0", False), ("2.3.0", True)) if _name in {"fft", "ifft"} else (("1.0.0", True),):
+        functional(f"fft_{_name}n", since=_since)(_several(getattr(np.fft, f"{_name}n"), real=_real, dims=None, none=_none))
+        functional(f"fft_{_name}2", since=_since)(_several(getattr(np.fft, f"{_name}n"), real=_real, dims=(-2, -1), none=_none))
 
 
 BACK: dict[str | None, Any] = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}
@@ -265,8 +285,7 @@ def _registered(name: str, *, half: bool) -> None:
             _halves: bool = halves,
         ) -> Tensor:  # fmt: skip
             """Up to 1.12 none of float16."""
-            del layout, pin_memory
-            on_cpu(device)
+            check_options({"layout": layout, "pin_memory": pin_memory, "device": device})
             return _frequencies(n, d, dtype, out, half=half, halves=_halves)
 
         operator(f"aten::{name}", since=since)(call)

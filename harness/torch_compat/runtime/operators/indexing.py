@@ -345,6 +345,8 @@ def _scatters() -> None:
             self: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Scalar | None = None, reduce: str | None = None, era: int = era
         ) -> Tensor:  # fmt: skip
             """Elements written to places along a dimension."""
+            if reduce not in {None, "add", "multiply"}:
+                raise fail("reduce argument must be either add or multiply.")
             return Tensor(_scattered(self, dim, index, value if src is None else src, reduce, era=era))
 
         def scatter_add(self: Tensor, dim: int, index: Tensor, src: Tensor, *, era: int = era) -> Tensor:
@@ -574,7 +576,12 @@ def slice_scatter(
 def diagonal_scatter(self: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """A copy with a diagonal written."""
     copied = Tensor(self.array.copy())
-    write(diagonal(copied, offset, dim1, dim2), src.array)
+    part = diagonal(copied, offset, dim1, dim2)
+    if part.shape != src.shape:
+        raise fail(
+            f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = {list(part.shape)}"
+        )
+    write(part, src.array)
     return copied
 
 

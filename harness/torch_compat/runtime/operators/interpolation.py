@@ -10,6 +10,7 @@ import numpy as np
 from torch_compat.errors import Unsupported
 from torch_compat.releases.release import Release
 from torch_compat.runtime.operators._common import FLOAT32, FLOAT64, INT64, Array, fail, into, not_implemented
+from torch_compat.runtime.operators._memory_formats import CHANNELS_LAST, CHANNELS_LAST_3D, is_formatted
 from torch_compat.runtime.operators._products import looped, sized, summed
 from torch_compat.runtime.registry import operator, resolve
 from torch_compat.runtime.tensor import Tensor
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 
 LAST_OF_ONE = "1.10.0"
 """From here on one point for a whole direction lies in its middle, unless corners are aligned."""
+
+
+class Factors(list[Any]):
+    """Scales that decide the size of the output, instead of scales beside one."""
 
 
 def _unit(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -31,7 +36,7 @@ def _sizes(array: Array, output_size: Any, factors: Any, n: int) -> tuple[list[i
         raise fail(f"It is expected input_size equals to {n + 2}, but got size {array.ndim}")
     if output_size is not None and len(output_size) != n:
         raise fail(f"It is expected output_size equals to {n}, but got size {len(output_size)}")
-    if output_size is None and factors is None:
+    if (output_size is None and factors is None) or (output_size is not None and factors.__class__ is Factors):
         raise fail("Must specify exactly one of output_size and scale_factors")
     sizes = (
         [int(one) for one in output_size]
@@ -57,10 +62,11 @@ def _scale(
 
 def _arguments(n: int, rest: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     """Scales stand as a list (the overload ``vec``) or one by one."""
-    if "scale_factors" in keywords:
-        return keywords["scale_factors"]
-    if rest and rest[0].__class__ is list:
-        return rest[0]
+    factors = (
+        keywords["scale_factors"] if "scale_factors" in keywords else rest[0] if rest and rest[0].__class__ is list else None
+    )
+    if factors is not None:
+        return Factors(factors)
     names = {1: ("scales",), 2: ("scales_h", "scales_w"), 3: ("scales_d", "scales_h", "scales_w")}[n]
     given = [*rest, *(keywords[one] for one in names if one in keywords)]
     return given if any(one is not None for one in given) else None
@@ -79,7 +85,33 @@ def _into_out(call: Callable[..., Tensor]) -> Callable[..., Tensor]:
 # ----------------------------------------------------------------------------------------------------------------- nearest
 
 
-def _nearest(n: int, *, exact: bool) -> None:
+SMALL = 128
+"""Height and width, together, of the largest picture that is computed as its channels were last."""
+
+
+def _always(array: Array, sizes: list[int]) -> bool:
+    del array, sizes
+    return True
+
+
+def _never(array: Array, sizes: list[int]) -> bool:
+    del array, sizes
+    return False
+
+
+def _by_channels(array: Array, sizes: list[int]) -> bool:
+    """Of tensors whose channels are last in memory, more than three, and of small pictures."""
+    last = array.shape[1] > 3 and is_formatted(array, {4: CHANNELS_LAST, 5: CHANNELS_LAST_3D}[array.ndim])
+    return last or (array.ndim == 4 and sum(sizes) <= SMALL)
+
+
+def _nearest(n: int, since: str, *, exact: bool, copies: Callable[[Array, list[int]], bool]) -> None:
+    """From a release on.
+
+    Parameters:
+        copies: whether elements are copied, or doubled, without regard to a scale that is given, where the sizes are equal, or twice as large.
+    """
+
     def call(self: Tensor, output_size: Any = None, *rest: Any, **keywords: Any) -> Tensor:
         array = self.array
         sizes, scales = _sizes(array, output_size, _arguments(n, rest, keywords), n)
@@ -88,17 +120,22 @@ def _nearest(n: int, *, exact: bool) -> None:
             size = array.shape[2 + at]
             scale = _scale(size, out, factor, False, FLOAT32)
             points = np.arange(out).astype(FLOAT32)
+            if out in {size, 2 * size} and copies(self.array, sizes):
+                scale = np.float32(size / out)
             where = np.floor((points + np.float32(0.5)) * scale if exact else points * scale)
             array = np.take(array, np.minimum(where.astype(INT64), size - 1), axis=2 + at)
         del unit
         return Tensor(np.ascontiguousarray(array))
 
-    operator(f"aten::_upsample_nearest_exact{n}d" if exact else f"aten::upsample_nearest{n}d")(_into_out(call))
+    operator(f"aten::_upsample_nearest_exact{n}d" if exact else f"aten::upsample_nearest{n}d", since=since)(_into_out(call))
 
 
 for _n in (1, 2, 3):
-    _nearest(_n, exact=False)
-    _nearest(_n, exact=True)
+    _nearest(_n, "1.0.0", exact=False, copies=_always)
+    _nearest(_n, "1.0.0", exact=True, copies=_never)
+_nearest(1, "1.9.0", exact=False, copies=_never)
+_nearest(2, "2.0.0", exact=False, copies=_by_channels)
+_nearest(3, "2.0.0", exact=False, copies=_by_channels)
 
 
 # ------------------------------------------------------------------------------------------------------------------ linear
@@ -112,7 +149,13 @@ def _places(out: int, scale: Any, align_corners: bool, unit: np.dtype[Any], *, c
     return found if cubic else np.where(found < 0, unit.type(0), found)
 
 
-def _linear(n: int, name: str, since: str, *, one_is_first: bool) -> None:
+def _linear(n: int, name: str, since: str, *, one_is_first: bool, copies: bool = True) -> None:
+    """From a release on.
+
+    Parameters:
+        copies: whether a direction whose size stays is copied, without regard to a scale that is given; else where all sizes stay.
+    """
+
     def call(self: Tensor, output_size: Any, align_corners: bool, *rest: Any, **keywords: Any) -> Tensor:
         array = self.array
         if array.dtype.kind in "ib":
@@ -122,7 +165,7 @@ def _linear(n: int, name: str, since: str, *, one_is_first: bool) -> None:
         value = array.astype(FLOAT64)
         for at, (out, factor) in enumerate(zip(sizes, scales, strict=True)):
             size = array.shape[2 + at]
-            if size == out:
+            if size == out and (copies or factor is None or align_corners or tuple(sizes) == array.shape[2:]):
                 continue
             scale = _scale(size, out, factor, align_corners, unit, one_is_first=one_is_first)
             where = _places(out, scale, align_corners, unit)
@@ -143,7 +186,8 @@ def _rounded(value: Array, dtype: np.dtype[Any]) -> Array:
 
 
 for _n, _name in ((1, "upsample_linear1d"), (2, "upsample_bilinear2d"), (3, "upsample_trilinear3d")):
-    _linear(_n, _name, "1.0.0", one_is_first=True)
+    _linear(_n, _name, "1.0.0", one_is_first=True, copies=False)
+    _linear(_n, _name, "1.6.0", one_is_first=True)
     _linear(_n, _name, LAST_OF_ONE, one_is_first=False)
 
 
@@ -162,6 +206,15 @@ def _cubic_weights(t: Array) -> list[Array]:
 @operator("aten::upsample_bicubic2d")
 @_into_out
 def upsample_bicubic2d_1_0(self: Tensor, output_size: Any, align_corners: bool, *rest: Any, **keywords: Any) -> Tensor:
+    """Up to 1.8 a picture whose size stays is copied, without regard to scales that are given."""
+    if output_size is not None and tuple(output_size) == self.array.shape[2:]:
+        rest, keywords = (), {}
+    return upsample_bicubic2d_1_9(self, output_size, align_corners, *rest, **keywords)
+
+
+@operator("aten::upsample_bicubic2d", since="1.9.0")
+@_into_out
+def upsample_bicubic2d_1_9(self: Tensor, output_size: Any, align_corners: bool, *rest: Any, **keywords: Any) -> Tensor:
     """Up to 1.9 one point for a whole direction is the first one."""
     return _bicubic(self, output_size, align_corners, _arguments(2, rest, keywords), one_is_first=True)
 
@@ -195,8 +248,12 @@ def _bicubic(self: Tensor, output_size: Any, align_corners: bool, factors: Any, 
     return Tensor(_rounded(value, array.dtype))
 
 
-def _filtered(name: str, support: float, weigh: Any) -> None:
-    """With a filter as wide as the scale, so that nothing is skipped (antialias)."""
+def _filtered(name: str, since: str, support: float, weigh: Any, *, copies: bool) -> None:
+    """With a filter as wide as the scale, so that nothing is skipped (antialias).
+
+    Parameters:
+        copies: whether a direction whose size stays is copied, without regard to a scale that is given.
+    """
 
     def call(self: Tensor, output_size: Any, align_corners: bool, *rest: Any, **keywords: Any) -> Tensor:
         array = self.array
@@ -204,6 +261,8 @@ def _filtered(name: str, support: float, weigh: Any) -> None:
         value = array.astype(FLOAT64)
         for at, (out, factor) in enumerate(zip(sizes, scales, strict=True)):
             size = array.shape[2 + at]
+            if size == out and copies:
+                continue
             scale = float(_scale(size, out, factor, align_corners, FLOAT64))
             reach = support * max(scale, 1.0)
             looped(out, int(min(size, 2 * reach + 2)) * 100)
@@ -217,7 +276,7 @@ def _filtered(name: str, support: float, weigh: Any) -> None:
             value = np.moveaxis(np.tensordot(value, table, ([2 + at], [1])), -1, 2 + at)
         return Tensor(_rounded(value, array.dtype))
 
-    operator(f"aten::{name}")(_into_out(call))
+    operator(f"aten::{name}", since=since)(_into_out(call))
 
 
 def _triangle(x: float) -> float:
@@ -235,9 +294,10 @@ def _lanczos(x: float) -> float:
     return float(np.sinc(x) * np.sinc(x / 3)) if x < 3 else 0.0
 
 
-_filtered("_upsample_bilinear2d_aa", 1.0, _triangle)
-_filtered("_upsample_bicubic2d_aa", 2.0, _cubic)
-_filtered("_upsample_lanczos2d_aa", 3.0, _lanczos)
+for _since, _copies in (("1.0.0", False), ("2.0.0", True)):
+    _filtered("_upsample_bilinear2d_aa", _since, 1.0, _triangle, copies=_copies)
+    _filtered("_upsample_bicubic2d_aa", _since, 2.0, _cubic, copies=_copies)
+    _filtered("_upsample_lanczos2d_aa", _since, 3.0, _lanczos, copies=_copies)
 
 
 # ------------------------------------------------------------------------------------- the operators of F.interpolate to 1.4
@@ -256,13 +316,15 @@ def _by_mode(
     """Sizes decide, not factors, unless told so: the output is as large as the factor says, rounded down."""
     factors: list[float] = []
     n = input.array.ndim - 2
-    if (size is None) == (scale_factor is None):
+    if size is None and scale_factor is None:
         raise fail("either size or scale_factor should be defined")
     if size is not None:
         out = [size] * n if size.__class__ is int else list(size)
     else:
         factors = [float(scale_factor)] * n if scale_factor.__class__ in {int, float} else list(scale_factor)
-        out = [math.floor(one * factor) for one, factor in zip(input.array.shape[2:], factors, strict=True)]
+        out = [math.floor(one * factor) for one, factor in zip(input.array.shape[2:], factors, strict=False)]
+        if len(out) < n:
+            raise fail(f"scale_factor shape must match input shape. Input is {n}D, scale_factor size is {len(factors)}")
     if mode in {"nearest", "area"} and align_corners is not None:
         raise fail("align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear")
     if n not in {1, 2, 3}:
@@ -293,7 +355,7 @@ def _interpolate(since: str) -> None:
         """``F.interpolate`` as one operator, by those of the same release."""
         if antialias:
             raise Unsupported("the reference reader does not support aten::__interpolate with antialias", code="operator")
-        by_factor = recompute_scale_factor is False and scale_factor is not None
+        by_factor = recompute_scale_factor is False and scale_factor is not None and size is None
         return _by_mode(input, size, scale_factor, mode, align_corners, since=since, by_factor=by_factor)
 
     operator("aten::__interpolate", "aten::__upsample", since=since)(call)
@@ -447,15 +509,21 @@ def affine_grid_generator(theta: Tensor, size: list[int], align_corners: bool = 
 
 
 def _affine_grid(theta: Tensor, size: list[int], *, align_corners: bool, single: float) -> Tensor:
-    if any(one <= 0 for one in size):
-        raise fail(f"Expected non-zero, positive output size. Got {list(size)}")
+    if len(size) not in {4, 5}:
+        raise fail("AffineGridGenerator needs 4d (spatial) or 5d (volumetric) inputs.")
+    if theta.array.ndim != 3 or theta.array.shape[1:] != (len(size) - 2, len(size) - 1) or len(theta.array) != size[0]:
+        raise fail(
+            f"Expected a batch of {size[0]} affine matrices of shape {len(size) - 2}x{len(size) - 1}. Got {list(theta.shape)}."
+        )
+    if any(one < 0 for one in size[2:]):
+        raise fail(f"number of steps must be non-negative, but the output size is {list(size)}")
     matrices = theta.array.astype(FLOAT64)
     sized(*size[2:], len(size))
     sized(*size[2:], *matrices.shape[:-1])
     axes = []
     for one in size[2:]:
-        line = np.linspace(-1, 1, one) if one > 1 else np.full(1, single)
-        axes.append(line if align_corners else line * (one - 1) / one)
+        line = np.linspace(-1, 1, one) if one != 1 else np.full(1, single)
+        axes.append(line if align_corners or not one else line * (one - 1) / one)
     grid = np.meshgrid(*axes, indexing="ij")
     points = np.stack([*reversed(grid), np.ones_like(grid[0])], axis=-1)
     value = summed("...k,bjk->b...j", points, matrices)

@@ -22,7 +22,6 @@ from torch_compat.runtime.operators._common import (
     fail,
     functional,
     into,
-    not_implemented,
     words,
 )
 from torch_compat.runtime.operators._products import looped, sized
@@ -234,17 +233,27 @@ def repeat(self: Tensor, repeats: list[int]) -> Tensor:
     array = self.array
     if len(repeats) < array.ndim:
         raise fail("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
-    if any(one < 0 for one in repeats):
-        raise fail("Trying to create tensor with negative dimension")
-    return Tensor(_tiled(array, repeats))
+    _not_negative(array, repeats)
+    return Tensor(_tiled(array, [max(one, 0) for one in repeats]))
 
 
 @operator("aten::tile")
 def tile(self: Tensor, dims: list[int]) -> Tensor:
     """As :func:`repeat`, also with fewer numbers than dimensions."""
-    if any(one < 0 for one in dims):
-        raise fail("Trying to create tensor with negative dimension")
-    return Tensor(_tiled(self.array, dims))
+    _not_negative(self.array, dims)
+    return Tensor(_tiled(self.array, [max(one, 0) for one in dims]))
+
+
+def _not_negative(array: Array, repeats: list[int]) -> None:
+    """Refuse a size that is negative: a dimension without elements has none, however often it is repeated.
+
+    Raises:
+        Raised: so it is.
+    """
+    shape = (*(1,) * (len(repeats) - array.ndim), *array.shape)
+    for size, by in zip(reversed(shape), reversed(repeats), strict=False):
+        if size * by < 0:
+            raise fail(f"Trying to create tensor with negative dimension {size * by}")
 
 
 def _repeated(array: Array, counts: Any, at: int | None = None) -> Array:
@@ -257,19 +266,30 @@ def _repeated(array: Array, counts: Any, at: int | None = None) -> Array:
 
 @operator("aten::repeat_interleave")
 def repeat_interleave(self: Any, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None) -> Tensor:
-    """Each element several times."""
-    del output_size
+    """Each element several times; the size of the result may be said before, and has to be that then."""
     if repeats is None:  # repeat_interleave.Tensor(Tensor repeats): places
         if self.array.ndim != 1:
             raise fail("repeat_interleave only accept 1D vector as repeat")
-        return Tensor(_repeated(np.arange(self.array.size, dtype=self.array.dtype), self.array))
+        return _as_large(_repeated(np.arange(self.array.size, dtype=self.array.dtype), self.array), self.array, 0, output_size)
     counts = repeats.array if repeats.__class__ is Tensor else repeats
     if np.min(counts, initial=0) < 0:
         raise fail("repeats can not be negative")
     array = self.array
     if dim is None:
-        return Tensor(_repeated(array.reshape(-1), counts))
-    return Tensor(_repeated(array.reshape(array.shape or (1,)), counts, axis(dim, array.ndim)))
+        return _as_large(_repeated(array.reshape(-1), counts), counts, 0, output_size)
+    at = axis(dim, array.ndim)
+    return _as_large(_repeated(array.reshape(array.shape or (1,)), counts, at), counts, at, output_size)
+
+
+def _as_large(array: Array, counts: Any, at: int, output_size: int | None) -> Tensor:
+    """The result of repeating, whose size along a dimension was said before; not looked at where nothing is repeated.
+
+    Raises:
+        Raised: it has another size.
+    """
+    if output_size is not None and output_size != array.shape[at] and np.size(counts):
+        raise fail(f"allocated size does not match required size: {output_size}, {array.shape[at]}")
+    return Tensor(array)
 
 
 # ------------------------------------------------------------------------------------------------------------ turned around
@@ -394,115 +414,7 @@ def diagflat(self: Tensor, offset: int = 0) -> Tensor:
     return Tensor(whole)
 
 
-# ------------------------------------------------------------------------------------------------------------------ padding
-
-
-def _widths(array: Array, pad: list[int]) -> list[tuple[int, int]]:
-    if len(pad) % 2:
-        raise fail("Length of pad must be even but instead it equals " + str(len(pad)))
-    if len(pad) > 2 * array.ndim:
-        raise fail(
-            f"Length of pad should be no more than twice the number of dimensions of the input. Pad length is {len(pad)} while the input has {array.ndim} dimensions."
-        )
-    widths = [(0, 0)] * array.ndim
-    for place in range(len(pad) // 2):
-        widths[array.ndim - 1 - place] = (pad[2 * place], pad[2 * place + 1])
-    return widths
-
-
-def _cut(array: Array, widths: list[tuple[int, int]]) -> tuple[Array, list[tuple[int, int]]]:
-    """Negative padding cuts."""
-    pieces = []
-    for size, (before, after) in zip(array.shape, widths, strict=True):
-        if size + before + after < 0:
-            raise fail(
-                f"The input size {size}, plus negative padding {before} and {after} resulted in a negative output size, which is invalid."
-            )
-        pieces.append(slice(max(-before, 0), size - max(-after, 0)))
-    return array[tuple(pieces)], [(max(a, 0), max(b, 0)) for a, b in widths]
-
-
-@functional("constant_pad_nd")
-def constant_pad_nd(self: Tensor, pad: list[int], value: Any = 0) -> Tensor:
-    """A number around."""
-    array, widths = _cut(self.array, _widths(self.array, list(pad)))
-    if all(pair == (0, 0) for pair in widths):
-        return Tensor(array.copy())
-    sized(*(size + max(0, sum(pair)) for size, pair in zip(array.shape, widths, strict=True)))
-    return Tensor(np.pad(array, widths, constant_values=checked_scalar(value, array.dtype)))
-
-
-def _padding(mode: str, *, whole: bool = True, count: int = 0) -> Any:
-    """Padding with elements of the tensor. Up to 2.0 not of whole numbers, and only the first ones of more widths than ``count`` are read.
-
-    Parameters:
-        count: how many widths are read; 0 where all are.
-    """
-    how: dict[str, Any] = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
-
-    def compute(self: Tensor, padding: list[int]) -> Tensor:
-        array = self.array
-        if array.dtype.kind in ("b" if whole else "biu") and mode != "circular":
-            raise not_implemented(f"{mode}_padding", array.dtype)
-        padding = padding[:count] if count else padding
-        widths = _widths(array, list(padding))
-        if array.ndim - len(padding) // 2 not in {1, 2}:
-            raise fail(
-                f"Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now, not {len(padding)} of {array.ndim}"
-            )
-        if mode == "reflect":
-            for size, (before, after) in zip(array.shape, widths, strict=True):
-                if (before >= size > 0 and before) or (after >= size > 0 and after):
-                    raise fail(
-                        f"Argument #4: Padding size should be less than the corresponding input dimension, but got: padding ({before}, {after}) at "
-                        f"dimension of size {size}"
-                    )
-        cut, widths = _cut(array, widths)
-        if mode == "circular" and not whole and array.ndim - len(padding) // 2 != 2:
-            raise fail(f"Invalid padding size, expected {2 * (array.ndim - 2)} but got {len(padding)}")
-        if mode == "circular" and any(max(pair) > size for pair, size in zip(widths, cut.shape, strict=True)):
-            raise fail("Padding value causes wrapping around more than once.")
-        sized(*(size + sum(pair) for size, pair in zip(cut.shape, widths, strict=True)))
-        return Tensor(np.pad(cut, widths, mode=how[mode]))
-
-    return compute
-
-
-for _mode, _names in {
-    "reflect": ("reflection_pad1d", "reflection_pad2d", "reflection_pad3d"),
-    "replicate": ("replication_pad1d", "replication_pad2d", "replication_pad3d"),
-    "circular": ("_pad_circular",),
-}.items():
-    for _dims, _name in enumerate(_names, 1):
-        functional(_name)(_padding(_mode, whole=False, count=2 * _dims if _mode != "circular" else 0))
-    functional(*_names, since="2.1.0")(_padding(_mode))
-
-
-@operator("aten::pad", "aten::_pad_enum")
-def pad_1_0(self: Tensor, pad: list[int], mode: str = "constant", value: float | None = None) -> Tensor:
-    """Up to 2.0 whole numbers are padded with a constant only."""
-    return _pad(self, pad, mode, value, whole=False)
-
-
-@operator("aten::pad", "aten::_pad_enum", since="2.1.0")
-def pad(self: Tensor, pad: list[int], mode: str = "constant", value: float | None = None) -> Tensor:
-    """Around a tensor."""
-    return _pad(self, pad, mode, value, whole=True)
-
-
-_MODES = ("reflect", "replicate", "circular", "constant")
-
-
-def _pad(self: Tensor, pad: list[int], mode: Any, value: float | None, *, whole: bool) -> Tensor:
-    if mode.__class__ is int and 0 <= mode < len(_MODES):
-        mode = _MODES[mode]
-    if mode == "constant":
-        return constant_pad_nd(self, pad, 0 if value is None else value)
-    if value:
-        raise fail(f'Padding mode "{mode}" doesn\'t take in value argument')
-    if mode not in {"reflect", "replicate", "circular"}:
-        raise fail(f"Unrecognised padding mode {mode}")
-    return _padding(mode, whole=whole)(self, pad)  # type: ignore[no-any-return]
+# ------------------------------------------------------------------------------------------------------- pixels and sequences
 
 
 @operator("aten::pixel_shuffle")

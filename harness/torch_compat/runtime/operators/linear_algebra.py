@@ -233,12 +233,24 @@ def addmv(self: Tensor, mat: Tensor, vec: Tensor, *, beta: Scalar = 1, alpha: Sc
     return Tensor(_sum_with(self.array, multiplied(exact(a), exact(b)), kind, beta, alpha))
 
 
-def _addr(self: Tensor, vec1: Tensor, vec2: Tensor, beta: Scalar, alpha: Scalar, *, grows: bool) -> Tensor:
-    """``beta * self + alpha * outer(vec1, vec2)``; ``grows`` where the products may be expanded, too."""
+def _addr(
+    self: Tensor, vec1: Tensor, vec2: Tensor, beta: Scalar, alpha: Scalar, *, grows: bool = False, checked: bool = False
+) -> Tensor:
+    """``beta * self + alpha * outer(vec1, vec2)``.
+
+    Parameters:
+        grows: whether the products may be expanded, too.
+        checked: whether integers have to be scaled by integers.
+    """
     for name, one in (("vec1", vec1), ("vec2", vec2)):
         if one.array.ndim != 1:
             raise fail(f"addr: Expected 1-D argument {name}, but got {one.array.ndim}-D")
     kind = dtypes.result_type((self, vec1, vec2)).array
+    if kind.kind in "iub" and grows:  # the factors are promoted, too
+        kind = dtypes.result_type((self, vec1, vec2, *(one for one in (beta, alpha) if isinstance(one, float)))).array
+    for name, factor in (("beta", beta), ("alpha", alpha)):
+        if checked and kind.kind in "iub" and isinstance(factor, float):
+            raise fail(f"For integral input tensors, argument {name} must not be a floating point number.")
     sized(vec1.array.size, vec2.array.size)
     pairs = np.multiply.outer(exact(vec1.array.astype(kind)), exact(vec2.array.astype(kind)))
     if grows and beta != 0:
@@ -247,12 +259,12 @@ def _addr(self: Tensor, vec1: Tensor, vec2: Tensor, beta: Scalar, alpha: Scalar,
 
 
 # In 1.7 alone the first tensor may have more dimensions and be larger than the products.
-functional("addr", inplace=True)(lambda self, vec1, vec2, *, beta=1, alpha=1: _addr(self, vec1, vec2, beta, alpha, grows=False))
+functional("addr", inplace=True)(lambda self, vec1, vec2, *, beta=1, alpha=1: _addr(self, vec1, vec2, beta, alpha))
 functional("addr", inplace=True, since="1.7.0")(
     lambda self, vec1, vec2, *, beta=1, alpha=1: _addr(self, vec1, vec2, beta, alpha, grows=True)
 )
 functional("addr", inplace=True, since="1.8.0")(
-    lambda self, vec1, vec2, *, beta=1, alpha=1: _addr(self, vec1, vec2, beta, alpha, grows=False)
+    lambda self, vec1, vec2, *, beta=1, alpha=1: _addr(self, vec1, vec2, beta, alpha, checked=True)
 )
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from torch_compat.errors import Unsupported
 from torch_compat.runtime import dtypes
 from torch_compat.runtime.operators._common import (
     FLOAT32,
@@ -37,7 +39,8 @@ NONE, MEAN, SUM = 0, 1, 2
 
 
 def _reduce(value: Array, reduction: int, kind: np.dtype[Any]) -> Tensor:
-    if reduction == NONE:
+    """The mean or the sum; for any other number, as for none, the losses themselves."""
+    if reduction not in {MEAN, SUM}:
         return Tensor(value.astype(kind))
     ordered = ordered_sum(value.astype(kind), tuple(range(value.ndim)))
     if ordered is not None:
@@ -45,13 +48,28 @@ def _reduce(value: Array, reduction: int, kind: np.dtype[Any]) -> Tensor:
     return Tensor(np.asarray(mean_of(value) if reduction == MEAN else value.sum()).astype(kind))
 
 
+def _first(value: Array) -> Array:
+    """The first loss alone: what is left of losses in memory that is made one element, where the sum or the mean should go.
+
+    Raises:
+        Unsupported: there is none.
+    """
+    if not value.size:
+        raise Unsupported("a loss without elements and with an unknown reduction: uninitialized memory", code="operator")
+    return np.asarray(value.reshape(-1)[0])
+
+
 def _floats(where: str, *tensors: Tensor) -> tuple[np.dtype[Any], list[Array]]:
     kind = common_float(where, *tensors)
     return kind, [one.array.astype(FLOAT64) for one in tensors]
 
 
-def _into_first(name: str, function: Callable[..., Tensor], since: str, until: str) -> None:
-    """Between two releases a loss that is reduced into ``out`` is reduced along its first dimension only."""
+def _into_first(name: str, function: Callable[..., Tensor], since: str, until: str, then: Callable[..., Tensor]) -> None:
+    """Between two releases a loss that is reduced into ``out`` is reduced along its first dimension only.
+
+    Parameters:
+        then: the loss from the second release on.
+    """
 
     def call(self: Tensor, target: Tensor, reduction: int = MEAN, *rest: Any, out: Tensor | None = None) -> Tensor:
         if out is None or reduction == NONE:
@@ -65,10 +83,32 @@ def _into_first(name: str, function: Callable[..., Tensor], since: str, until: s
         return into(out, np.asarray(value))
 
     operator(f"aten::{name}", since=since)(call)
-    functional(name, since=until)(function)
+    functional(name, since=until)(then)
 
 
-def _simple(name: str, compute: Any, kernel: str, *, into_first: tuple[str, str]) -> None:
+def _named(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """A loss that takes no number for its reduction but those that stand for something."""
+
+    @functools.wraps(function)
+    def call(self: Tensor, target: Tensor, reduction: int = MEAN, *rest: Any, **keywords: Any) -> Tensor:
+        if reduction not in {NONE, MEAN, SUM}:
+            raise fail("reduction == Reduction::Mean || reduction == Reduction::Sum INTERNAL ASSERT FAILED")
+        return function(self, target, reduction, *rest, **keywords)
+
+    return call
+
+
+def _summed(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """A loss that is summed where the number stands for no reduction."""
+
+    @functools.wraps(function)
+    def call(self: Tensor, target: Tensor, reduction: int = MEAN) -> Tensor:
+        return function(self, target, reduction if reduction in {NONE, MEAN} else SUM)
+
+    return call
+
+
+def _simple(name: str, compute: Any, kernel: str) -> Callable[..., Tensor]:
     def call(self: Tensor, target: Tensor, reduction: int = MEAN) -> Tensor:
         if not kernel:  # integers too, where no mean is taken
             kind = dtypes.result_type((self, target)).array
@@ -80,12 +120,15 @@ def _simple(name: str, compute: Any, kernel: str, *, into_first: tuple[str, str]
             x, y = x.astype(FLOAT32), y.astype(FLOAT32)
         return _reduce(compute(x, y), reduction, kind)
 
-    functional(name)(call)
-    _into_first(name, call, *into_first)
+    functional(name)(_summed(call))
+    return call
 
 
-_simple("mse_loss", lambda x, y: (x - y) ** 2, "mse_cpu", into_first=("1.4.0", "1.12.0"))
-_simple("l1_loss", lambda x, y: np.abs(x - y), "", into_first=("1.4.0", "1.8.0"))
+_mse = _simple("mse_loss", lambda x, y: (x - y) ** 2, "mse_cpu")
+_into_first("mse_loss", _mse, "1.4.0", "1.12.0", _named(_mse))
+_l1 = _simple("l1_loss", lambda x, y: np.abs(x - y), "")
+_into_first("l1_loss", _l1, "1.4.0", "1.8.0", _summed(_l1))
+functional("l1_loss", since="1.13.0")(_l1)
 
 
 def _no_smaller(target: Array, given: Array) -> None:
@@ -95,7 +138,6 @@ def _no_smaller(target: Array, given: Array) -> None:
         raise fail(f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(whole)}")
 
 
-@functional("soft_margin_loss")
 def soft_margin_loss(self: Tensor, target: Tensor, reduction: int = MEAN) -> Tensor:
     """``log(1 + exp(-y * x))``, each step in the type of the elements."""
     kind, (x, y) = _floats("soft_margin_loss", self, target)
@@ -103,10 +145,15 @@ def soft_margin_loss(self: Tensor, target: Tensor, reduction: int = MEAN) -> Ten
     value = -y * x
     for step in (np.exp, lambda x: x + 1, np.log):
         value = step(value.astype(kind).astype(FLOAT64))
+    if reduction not in {NONE, MEAN, SUM}:  # is made one element, and then copied into itself
+        return Tensor(_first(value).astype(kind))
     return _reduce(value, reduction, kind)
 
 
-@functional("smooth_l1_loss")
+functional("soft_margin_loss")(_summed(soft_margin_loss))
+functional("soft_margin_loss", since="1.5.0")(soft_margin_loss)
+
+
 def smooth_l1_loss(self: Tensor, target: Tensor, reduction: int = MEAN, beta: float = 1.0) -> Tensor:
     """Squares of small differences, absolute values of large ones."""
     kind, (x, y) = _floats("smooth_l1_cpu", self, target)
@@ -114,6 +161,9 @@ def smooth_l1_loss(self: Tensor, target: Tensor, reduction: int = MEAN, beta: fl
         raise fail("smooth_l1_loss does not support negative values for beta.")
     gap = np.abs(x - y)
     return _reduce(gap if not beta else np.where(gap < beta, 0.5 * gap * gap / beta, gap - 0.5 * beta), reduction, kind)
+
+
+functional("smooth_l1_loss")(_summed(smooth_l1_loss))
 
 
 @operator("aten::smooth_l1_loss", since="1.4.0")
@@ -131,12 +181,15 @@ def smooth_l1_loss_1_5(self: Tensor, target: Tensor, reduction: int = MEAN, *, o
     return found if out is None or reduction else into(out, found.array)
 
 
-_into_first("smooth_l1_loss", smooth_l1_loss, "1.7.0", "1.11.0")
+_into_first("smooth_l1_loss", smooth_l1_loss, "1.7.0", "1.11.0", _named(smooth_l1_loss))
 
 
-@functional("huber_loss")
-def huber_loss(self: Tensor, target: Tensor, reduction: int = MEAN, delta: float = 1.0) -> Tensor:
-    """As smooth_l1_loss times delta."""
+@operator("aten::huber_loss")
+def huber_loss(self: Tensor, target: Tensor, reduction: int = MEAN, delta: float = 1.0, *, out: Tensor | None = None) -> Tensor:
+    """As smooth_l1_loss times delta; into ``out`` the first loss where the number stands for no reduction."""
+    if out is not None:
+        found = huber_loss(self, target, reduction, delta).array
+        return into(out, found if reduction in {NONE, MEAN, SUM} else _first(found))
     kind, (x, y) = _floats("huber_cpu", self, target)
     if delta <= 0:
         raise fail("huber_loss does not support non-positive values for delta.")
@@ -170,7 +223,9 @@ def _bce(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, *,
 
 # Up to 1.4 logarithms of zero were those of 1e-12, later they are cut at -100.
 functional("binary_cross_entropy")(
-    lambda self, target, weight=None, reduction=MEAN: _bce(self, target, weight, reduction, old=True)
+    lambda self, target, weight=None, reduction=MEAN: _bce(
+        self, target, weight, reduction if reduction in {NONE, MEAN} else SUM, old=True
+    )
 )
 functional("binary_cross_entropy", since="1.5.0")(
     lambda self, target, weight=None, reduction=MEAN: _bce(self, target, weight, reduction, old=False)
@@ -243,9 +298,19 @@ functional("kl_div", out=False, since="1.13.0")(
 
 
 def _nll(
-    self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int, *, empty: float, one: bool = True
+    self: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    reduction: int,
+    ignore_index: int,
+    *,
+    empty: float,
+    one: bool = True,
+    alone: bool = True,
 ) -> tuple[Tensor, Tensor]:
     x, y = self.array, target.array
+    if x.ndim == 1 and not y.ndim and not alone:
+        raise fail("1D target tensor expected, multi-target not supported")
     if x.ndim == y.ndim == 1:  # of a row, the first target alone counts
         if y.size != (1 if one else x.size) or not y.size:
             raise raised(
@@ -280,7 +345,7 @@ def _nll(
     total = np.asarray(each.sum())
     if reduction == NONE:
         return Tensor(value.astype(x.dtype)), Tensor((total if not y.ndim else np.zeros(())).astype(x.dtype))
-    if reduction == SUM:
+    if reduction != MEAN:  # also where the number stands for nothing
         return Tensor(np.asarray(value.sum()).astype(x.dtype)), Tensor(total.astype(x.dtype))
     mean = np.asarray(value.sum()).astype(x.dtype).astype(FLOAT64) / total if total else np.asarray(empty if x.size else np.nan)
     return Tensor(np.asarray(mean).astype(x.dtype)), Tensor(total.astype(x.dtype))
@@ -289,7 +354,10 @@ def _nll(
 def _losses() -> None:
     # The mean over ignored targets alone was 0 up to 1.10 and is NaN since, as that of an empty input always was.
     # A row had as many targets as classes, of which the first counted, up to 2.8 and has one since.
-    for since, empty, one in (("1.0.0", 0.0, False), ("1.11.0", np.nan, False), ("2.9.0", np.nan, True)):
+    # From 1.4 to 1.9 one sample without a batch needs a target with one dimension.
+    for since, empty, one, alone in (
+        ("1.0.0", 0.0, False, True), ("1.4.0", 0.0, False, False), ("1.10.0", 0.0, False, True), ("1.11.0", np.nan, False, True), ("2.9.0", np.nan, True, True),
+    ):  # fmt: skip
 
         def call(
             self: Tensor,
@@ -299,8 +367,9 @@ def _losses() -> None:
             ignore_index: int = -100,
             empty: float = empty,
             one: bool = one,
+            alone: bool = alone,
         ) -> Tensor:
-            return _nll(self, target, weight, reduction, ignore_index, empty=empty, one=one)[0]
+            return _nll(self, target, weight, reduction, ignore_index, empty=empty, one=one, alone=alone)[0]
 
         def both(
             self: Tensor,
@@ -310,8 +379,9 @@ def _losses() -> None:
             ignore_index: int,
             empty: float = empty,
             one: bool = one,
+            alone: bool = alone,
         ) -> tuple[Tensor, Tensor]:
-            return _nll(self, target, weight, reduction, ignore_index, empty=empty, one=one)
+            return _nll(self, target, weight, reduction, ignore_index, empty=empty, one=one, alone=alone)
 
         operator("aten::nll_loss", "aten::nll_loss2d", "aten::nll_loss_nd", since=since)(call)
         operator("aten::nll_loss_forward", "aten::nll_loss2d_forward", since=since)(both)
@@ -322,7 +392,8 @@ def _losses() -> None:
         ) -> Tensor:  # fmt: skip
             return _cross(self, target, weight, reduction, ignore_index, label_smoothing, empty, one)
 
-        operator("aten::cross_entropy_loss", since=since)(cross_entropy)
+        if alone and since != "1.10.0":
+            operator("aten::cross_entropy_loss", since=since)(cross_entropy)
 
 
 _losses()
@@ -355,6 +426,11 @@ def _cross(
     logs = log_softmax_of(x.astype(FLOAT64), at)
     classes = x.shape[at]
     floats = target.array.shape == x.shape
+    if (floats or smoothing > 0) and reduction not in {NONE, MEAN, SUM}:
+        raise fail(f"Invalid reduction type encountered in cross_entropy: {reduction}")
+    if smoothing > 1:
+        raise fail(f"label_smoothing must be between 0.0 and 1.0. Got: {smoothing}")
+    smoothing = smoothing if smoothing > 0 else 0.0
     if floats and target.array.dtype.kind in "iub":
         raise fail(f"Expected floating point type for target with class probabilities, got {words(target.array.dtype)}")
     if weight is not None and (smoothing or floats):
@@ -457,12 +533,14 @@ def multi_margin_loss(
     own = rows[np.arange(len(rows)), y]
     if p.real not in {1, 2}:
         raise fail("only p == 1 and p == 2 supported")
-    hinge = np.maximum(float(margin.real) - own[:, None] + rows, 0) ** int(p.real)
+    hinge = float(margin.real) - own[:, None] + rows
+    hinge = np.where(hinge > 0, hinge, 0.0) ** int(p.real)
     if weight is not None:
         hinge = hinge * weight.array.astype(FLOAT64)[y][:, None]
     hinge[np.arange(len(rows)), y] = 0
     value = hinge.sum(axis=1) / rows.shape[1]
-    return _reduce(value if target.array.ndim or reduction else value[0], reduction, self.array.dtype)
+    wanted = reduction if reduction in {NONE, MEAN} else SUM
+    return _reduce(value if target.array.ndim or reduction else value[0], wanted, self.array.dtype)
 
 
 @operator("aten::multilabel_soft_margin_loss")

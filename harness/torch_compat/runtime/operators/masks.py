@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from torch_compat.releases.release import Release
 from torch_compat.runtime import dtypes
 from torch_compat.runtime.limits import meter
 from torch_compat.runtime.operators._common import (
@@ -206,15 +207,28 @@ def _where(condition: Tensor, self: Any, other: Any, *, promote: bool) -> Tensor
     return Tensor(np.where(chosen != 0, x, y))
 
 
+@operator("aten::_s_where")
+def s_where_1_0(condition: Tensor, self: Tensor, other: Tensor) -> Tensor:
+    """Up to 1.2 nothing is expanded: tensors with as many elements are taken one by one, and the result has the shape of the first choice."""
+    if not condition.array.size == self.array.size == other.array.size:
+        raise fail(
+            f"inconsistent tensor size, expected {list(condition.shape)}, {list(self.shape)} and {list(other.shape)} to match"
+        )
+    flat = [Tensor(one.array.reshape(-1)) for one in (condition, self, other)]
+    return Tensor(_where(*flat, promote=False).array.reshape(self.shape))
+
+
 def _wheres() -> None:
     def registered(since: str, places: Callable[[Tensor], Tensor], *, promote: bool) -> None:
-        @operator("aten::where", "aten::_s_where", since=since)
+        @operator("aten::where", since=since)
         def where(condition: Tensor, self: Any = None, other: Any = None, *, out: Tensor | None = None) -> Any:
             """Elements of the one or the other; of a condition alone, the places where it holds."""
             if self is None and other is None:
                 return _columns(condition, places)
             result = _where(condition, self, other, promote=promote)
             return result if out is None else into(out, result.array)
+
+        operator("aten::_s_where", since=max(since, "1.3.0", key=Release))(where)
 
     registered("1.0.0", nonzero_1_0, promote=False)
     registered("1.10.0", nonzero, promote=False)

@@ -156,6 +156,7 @@ def frobenius_norm_1_0(self: Tensor, dim: Dims = None, keepdim: bool = False) ->
     """1.0 computes the norm of one dimension, or of all that are not named, as :func:`norm_1_0`."""
     if dim is None or isinstance(dim, int) or len(dim) == 1:
         return norm_1_0(self, 2, dim, keepdim)
+    _at_most_two(dim)
     return frobenius_norm_1_7(self, once(dim, self.array.ndim), keepdim)
 
 
@@ -164,7 +165,13 @@ def frobenius_norm_1_1(self: Tensor, dim: Dims = None, keepdim: bool = False) ->
     """Up to 1.6 a dimension may stand twice, and of complex numbers only lists of other than one dimension have real norms."""
     if self.array.dtype.kind == "c" and (dim is None or isinstance(dim, int) or len(dim) == 1):
         return norm_1_1(self, 2, dim, keepdim)
+    _at_most_two(dim)
     return frobenius_norm_1_7(self, once(dim, self.array.ndim), keepdim)
+
+
+def _at_most_two(dim: Dims) -> None:
+    if dim.__class__ is list and len(dim) > 2:
+        raise fail(f"Expected at most 2 dimensions, but got {len(dim)} dimensions instead.")
 
 
 @functional("frobenius_norm", since="1.7.0")
@@ -275,7 +282,7 @@ def _renorm(self: Tensor, p: Scalar, dim: int, maxnorm: Scalar, *, alone: bool) 
     others = tuple(one for one in range(array.ndim) if one != at)
     size = norm_of(array, float(p.real), others, keepdims=True, alone=alone)
     limit = float(maxnorm.real)
-    if limit < 0:
+    if not limit >= 0:
         raise fail(f"renorm: expected maxnorm to be >= 0 but got {limit:g}")
     factor = np.where(size > limit, limit / (size + 1e-7), 1.0)
     return Tensor((array * factor.astype(_real_type(array.dtype))).astype(array.dtype))

@@ -419,9 +419,12 @@ def _polygamma(n: int, self: Tensor) -> Tensor:
         return Tensor(digamma_of(array))
     if n == 1:
         return Tensor(_trigamma(array).astype(array.dtype))
+    n = (n + 2**31) % 2**32 - 2**31  # as the kernel takes it
     sign = 1.0 if n % 2 else -1.0
-    factorial = math.gamma(n + 1) if n < 170 else math.inf
-    return Tensor((sign * factorial * _zeta(n + 1.0, array.astype(FLOAT64))).astype(array.dtype))
+    factorial = math.gamma(n + 1) if 0 <= n < 170 else math.inf
+    unit = FLOAT64 if array.dtype == FLOAT64 else np.dtype(np.float32)
+    terms = _zeta(n + 1.0, array.astype(FLOAT64)).astype(unit)
+    return Tensor((unit.type(sign * factorial) * terms).astype(array.dtype))
 
 
 def _trigamma(x: Array) -> Array:

@@ -326,6 +326,9 @@ def _starts_of(sample: Any, size: int, count: int, kernel: int, unit: Any) -> li
 
 def _fractional(self: Tensor, kernel_size: Sizes, output_size: Sizes, random_samples: Tensor, n: int) -> tuple[Tensor, Tensor]:
     array, samples = self.array, random_samples.array
+    for given, said in ((kernel_size, "kernel_size"), (output_size, "output_size")):
+        if given.__class__ is list and len(given) != n:
+            raise fail(f"fractional_max_pool{n}d: {said} must either be a single Int or tuple of {n} Ints")
     k, wanted = sizes(kernel_size, n), sizes(output_size, n)
     name = f"fractional_max_pool{n}d"
     if array.ndim not in {n + 1, n + 2} or 0 in array.shape[array.ndim - n - 1 :]:
@@ -418,7 +421,13 @@ def max_unpool2d(self: Tensor, indices: Tensor, output_size: list[int]) -> Tenso
 @operator("aten::max_unpool3d")
 def max_unpool3d(self: Tensor, indices: Tensor, output_size: list[int], stride: list[int], padding: list[int]) -> Tensor:
     """Values where they came from, zeros elsewhere."""
-    del stride, padding
+    for name, given in (("stride", stride), ("padding", padding)):
+        if len(given) != 3:
+            raise fail(
+                f"There should be exactly three elements (depth, height, width) in {name}, but got: {len(given)} elements."
+            )
+    if any(one <= 0 for one in stride):
+        raise fail(f"strides should be greater than zero, but got stride: {list(stride)}")
     if len(output_size) != 3:
         raise fail(
             f"There should be exactly three elements (depth, height, width) in output_size, but got {len(output_size)} elements."

@@ -55,17 +55,20 @@ def _length(start: Any, end: Any, step: Any, kind: np.dtype[Any], *, cut: bool, 
         raise fail(f"unsupported range: {float(start)} -> {float(end)}")
     if strict:
         _directed(start, end, step)
-    whole = [int(one) for one in (start, end, step)]
+    if not math.isfinite(step) and kind.kind in "iu":
+        raise fail("value cannot be converted to type int64_t without overflow")
     if cut and kind == INT64:
-        start, end, step = whole
-    _directed(*(whole if cut and kind.kind in "iu" else (start, end, step)))
+        start, end, step = (int(one) for one in (start, end, step))
+    _directed(*(tuple(map(int, (start, end, step))) if cut and kind.kind in "iu" else (start, end, step)))
     if all(one.__class__ is int for one in (start, end, step)):
         return int(-((start - end) // step))
     return math.ceil((float(end) - float(start)) / float(step))
 
 
 def _ranges() -> None:
-    def version(since: str, *, whole: bool, cut: bool, float_steps: bool = True, strict: bool = False) -> None:
+    def version(
+        since: str, *, whole: bool, cut: bool, float_steps: bool = True, strict: bool = False, finite: bool = False
+    ) -> None:
         def call(*args: Scalar, dtype: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
             named = [options.pop(name) for name in ("start", "end", "step") if name in options]
             check_options(options)
@@ -83,6 +86,8 @@ def _ranges() -> None:
                 kind = INT64 if whole and all(one.__class__ in {int, bool} for one in (start, end, step)) else default_type()
             if kind == BOOL or kind.kind == "c":
                 raise not_implemented("arange_cpu", kind)
+            if finite and not math.isfinite(step.real):
+                raise fail(f"step must be finite but got {step.real}")
             count = _length(start.real, end.real, step.real, kind, cut=cut, strict=strict)
             meter.array(count)
             if kind.kind in "iu":
@@ -98,6 +103,7 @@ def _ranges() -> None:
     version("1.4.0", whole=True, cut=True)
     version("2.8.0", whole=True, cut=True, strict=True)
     version("2.14.0", whole=True, cut=False)
+    version("2.15.0", whole=True, cut=False, finite=True)
 
 
 _ranges()

@@ -96,6 +96,8 @@ def _layers(
         raise random(f"aten::{kind} with dropout in training")
     step, _ = STEPS[kind]
     directions = 2 if bidirectional else 1
+    if states[0].shape[0] > num_layers * directions:
+        raise fail("Expected more hidden states in stacked_rnn")
     width = len(params) // (num_layers * directions)
     projected = kind == "lstm" and width == (5 if has_biases else 3)
     final: list[list[Array]] = [[] for _ in states]

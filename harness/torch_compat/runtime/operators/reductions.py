@@ -475,7 +475,15 @@ def sum_to_size(self: Tensor, size: list[int]) -> Tensor:
 
 
 @functional("diff", out=True)
-def diff_1_0(self: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None) -> Tensor:
+def diff_1_8(self: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None) -> Tensor:
+    """Up to 1.10 differences are taken once."""
+    if n != 1:
+        raise fail("diff only supports n = 1 currently.")
+    return diff(self, n, dim, prepend, append)
+
+
+@functional("diff", out=True, since="1.11.0")
+def diff_1_11(self: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None) -> Tensor:
     """Up to 2.0 less than no differences are none."""
     return diff(self, max(n, 0), dim, prepend, append)
 

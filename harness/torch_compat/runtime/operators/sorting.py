@@ -128,6 +128,16 @@ def sort_1_0_1(self: Tensor, dim: int = -1, descending: bool = False) -> tuple[T
 
 
 @functional("sort", since="1.7.0")
+def sort_1_7(
+    self: Tensor, dim: Any = -1, descending: bool = False, *args: Any, stable: bool | None = None
+) -> tuple[Tensor, Tensor]:
+    """Up to 1.11 a tensor without dimensions is sorted along any."""
+    if self.array.ndim:
+        return sort(self, dim, descending, *args, stable=stable)
+    return Tensor(self.array.copy()), Tensor(np.zeros((), np.int64))
+
+
+@functional("sort", since="1.12.0")
 def sort(self: Tensor, dim: Any = -1, descending: bool = False, *args: Any, stable: bool | None = None) -> tuple[Tensor, Tensor]:
     """Values and where they stood; equal ones as ``std::sort`` leaves them, unless the sort is to be stable."""
     if args:  # sort.stable(self, *, stable, dim, descending) of old programs has them by position
@@ -142,6 +152,12 @@ def argsort_1_0(self: Tensor, dim: int = -1, descending: bool = False) -> Tensor
 
 
 @functional("argsort", gradient=False, since="1.7.0")
+def argsort_1_7(self: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Tensor:
+    """As :func:`sort_1_7`."""
+    return sort_1_7(self, dim, descending, stable=stable)[1]
+
+
+@functional("argsort", gradient=False, since="1.12.0")
 def argsort(self: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Tensor:
     """Where sorted values stood."""
     return sort(self, dim, descending, stable=stable)[1]
@@ -338,10 +354,18 @@ def histc_1_0(self: Tensor, bins: int = 100, min: Scalar = 0, max: Scalar = 0) -
     if bins >= 1 and min.real > max.real:
         sized(bins)
         return Tensor(np.zeros(bins, self.array.dtype))
-    return histc(self, bins, min, max)
+    return histc_1_4(self, bins, min, max)
 
 
 @functional("histc", gradient=False, since="1.4.0")
+def histc_1_4(self: Tensor, bins: int = 100, min: Scalar = 0, max: Scalar = 0) -> Tensor:  # noqa: A002
+    """Up to 1.10 a range that the numbers decide needs some."""
+    if not self.array.size and min.real == max.real:
+        raise fail("operation does not have an identity.")
+    return histc(self, bins, min, max)
+
+
+@functional("histc", gradient=False, since="1.11.0")
 def histc(self: Tensor, bins: int = 100, min: Scalar = 0, max: Scalar = 0) -> Tensor:  # noqa: A002
     """Counts of values in bins of equal width."""
     array = self.array
@@ -353,6 +377,8 @@ def histc(self: Tensor, bins: int = 100, min: Scalar = 0, max: Scalar = 0) -> Te
         low, high = float(array.min()), float(array.max())
     if low == high:
         low, high = low - 1, high + 1
+    if not (np.isfinite(low) and np.isfinite(high)):
+        raise fail(f"torch.histc: range of [{low:g}, {high:g}] is not finite")
     if low > high:
         raise fail("torch.histc: max must be larger than min")
     kept = array[(array >= low) & (array <= high)].astype(FLOAT64)

@@ -52,10 +52,12 @@ def _zeta(s: float, q: float) -> float:
     """Hurwitz' zeta function, the sum of ``(k + q) ** -s``, with as many terms as Cephes takes."""
     if s == 1:
         return math.inf
-    if math.isnan(s) or math.isnan(q) or s < 1:
+    if math.isnan(q) or s < 1:
+        return math.nan
+    if math.isnan(s) and not (q <= 0 and q == math.floor(q)):
         return math.nan
     if q <= 0:
-        if q == math.floor(q):
+        if math.isinf(q) or q == math.floor(q):
             return math.inf
         if s != math.floor(s):
             return math.nan

@@ -17,15 +17,14 @@ from torch_compat.runtime.operators._common import (
     broadcast,
     fail,
     functional,
-    resized,
     whole_numbers,
 )
+from torch_compat.runtime.operators._memory_formats import PRESERVE, format_of, formatted, is_formatted, resized_as
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor, owner
 from torch_compat.runtime.values import bounded, raised
 
 END = 9223372036854775807
-CHANNELS_LAST, CHANNELS_LAST_3D = 2, 3
 
 
 def of_view(source: Tensor, array: Array) -> Tensor:
@@ -97,7 +96,7 @@ def element_size(self: Tensor) -> int:
 @operator("aten::is_contiguous", gradient=False)
 def is_contiguous(self: Tensor, memory_format: int | None = None) -> bool:
     """Whether elements stand in memory as in order."""
-    return _is_formatted(self.array, memory_format or 0)
+    return is_formatted(self.array, memory_format or 0)
 
 
 @operator("aten::is_floating_point", gradient=False)
@@ -468,29 +467,10 @@ def count_views(count: int) -> None:
 # ---------------------------------------------------------------------------------------------------------------- copies
 
 
-def _is_formatted(array: Array, memory_format: int) -> bool:
-    if memory_format == CHANNELS_LAST and array.ndim == 4:
-        return bool(array.transpose(0, 2, 3, 1).flags.c_contiguous)
-    if memory_format == CHANNELS_LAST_3D and array.ndim == 5:
-        return bool(array.transpose(0, 2, 3, 4, 1).flags.c_contiguous)
-    return bool(array.flags.c_contiguous)
-
-
-def formatted(array: Array, memory_format: int | None) -> Array:
-    """A copy in a memory format; 1, ``preserve_format``, keeps the order of strides."""
-    if memory_format == CHANNELS_LAST and array.ndim == 4:
-        return np.ascontiguousarray(array.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)
-    if memory_format == CHANNELS_LAST_3D and array.ndim == 5:
-        return np.ascontiguousarray(array.transpose(0, 2, 3, 4, 1)).transpose(0, 4, 1, 2, 3)
-    if memory_format in {None, 1} and 0 not in array.strides:
-        return array.copy(order="K")
-    return array.copy(order="C")
-
-
 @operator("aten::contiguous")
 def contiguous_(self: Tensor, *, memory_format: int = 0) -> Tensor:
     """Itself where it is so, else a copy."""
-    return self if _is_formatted(self.array, memory_format) else Tensor(formatted(self.array, memory_format or 0))
+    return self if is_formatted(self.array, memory_format) else Tensor(formatted(self.array, memory_format or 0))
 
 
 @functional("clone")
@@ -533,15 +513,14 @@ def alias(self: Tensor) -> Tensor:
 @operator("aten::resize_", gradient=False)
 def resize_(self: Tensor, size: Any, *, memory_format: int | None = None) -> Tensor:
     """Another shape; more memory where it is needed."""
-    del memory_format
-    return resized(self, tuple(size))
+    return resized_as(self, whole_numbers(size), memory_format)
 
 
 @operator("aten::resize_as_", gradient=False)
 def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: int | None = None) -> Tensor:
-    """The other's shape."""
-    del memory_format
-    return resized(self, the_template.array.shape)
+    """The other's shape, and its order in memory where the format is to be preserved."""
+    wanted = format_of(the_template.array) if memory_format == PRESERVE else memory_format
+    return resized_as(self, the_template.array.shape, wanted)
 
 
 @operator("aten::set_", gradient=False)

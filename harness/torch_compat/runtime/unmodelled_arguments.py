@@ -1,0 +1,144 @@
+"""Calls with arguments outside of their range that releases do not refuse, and of which the reference reader follows no release.
+
+Each reads memory beside what it is given, or rests on how a number is cut to another type.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from torch_compat.runtime.tensor import Tensor
+from torch_compat.runtime.unmodelled_calls import Calls, argument, empty, entry, first
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["OUT_OF_RANGE"]
+
+
+def _sizes_other_than(count: int) -> Callable[[Calls, dict[str, Any]], bool]:
+    return lambda args, _: len(args) > 1 and args[1].__class__ is list and len(args[1]) != count
+
+
+def _unnamed_mode(args: Calls, keywords: dict[str, Any]) -> bool:
+    """Of sampling, where a number stands for no interpolation or no padding."""
+    modes = [argument(args, keywords, name, at, 0) for at, name in ((2, "interpolation_mode"), (3, "padding_mode"))]
+    image = first(args)
+    volumes = image is not None and image.ndim == 5  # which are not sampled by cubes
+    return any(one.__class__ is int and one not in {0, 1, 2} for one in modes) or (volumes and modes[0] == 2)
+
+
+def _corners_of_one_point(args: Calls, _keywords: dict[str, Any]) -> bool:
+    array = first(args)
+    wanted = args[1] if len(args) > 1 and args[1].__class__ is list else []
+    align = len(args) > 2 and args[2] is True
+    return array is not None and align and any(out == 1 != size for out, size in zip(wanted, array.shape[2:], strict=False))
+
+
+def _windows_other_than(count: int) -> Callable[[Calls, dict[str, Any]], bool]:
+    """Of pooling at random, lists that have not one number for each dimension, and windows without elements."""
+    return lambda args, keywords: (
+        any(one.__class__ is list and len(one) != count for one in args[1:3]) or _windows_of_nothing(args, keywords)
+    )
+
+
+def _windows_of_nothing(args: Calls, _keywords: dict[str, Any]) -> bool:
+    return any(one.__class__ is list and min(one, default=1) < 1 for one in args[1:3])
+
+
+def _negative_size_of_nothing(args: Calls, _keywords: dict[str, Any]) -> bool:
+    return empty(args, {}) and len(args) > 1 and args[1].__class__ is list and any(one < 0 for one in args[1])
+
+
+def _negative_beside_zero(args: Calls, keywords: dict[str, Any]) -> bool:
+    size = args[0] if args and args[0].__class__ is list else []
+    return "out" in keywords and 0 in size and any(one < 0 for one in size if one.__class__ is int)
+
+
+def _high_order(args: Calls, _keywords: dict[str, Any]) -> bool:
+    order, array = (
+        (args[0], first(args[1:2])) if args[:1] and args[0].__class__ is int else (args[1] if len(args) > 1 else 0, first(args))
+    )
+    return order.__class__ is int and 20 < order % 2**32 < 171 and array is not None and array.dtype != np.float32
+
+
+def _overflowing_order(args: Calls, _keywords: dict[str, Any]) -> bool:
+    return any(one.__class__ is int and 33 < one % 2**32 < 171 for one in args[:2])
+
+
+def _residuals_with_elements(_args: Calls, keywords: dict[str, Any]) -> bool:
+    given = keywords.get("residuals")
+    return given.__class__ is Tensor and given.array.shape != (0,)
+
+
+def _no_ratio(args: Calls, keywords: dict[str, Any]) -> bool:
+    limit = argument(args, keywords, "rcond", 2, None)
+    return limit.__class__ is float and not limit < 1
+
+
+def _scale_not_finite(_args: Calls, keywords: dict[str, Any]) -> bool:
+    scale = keywords.get("scale")
+    return scale.__class__ is float and not math.isfinite(scale)
+
+
+def _unnamed_bag(args: Calls, keywords: dict[str, Any]) -> bool:
+    mode = argument(args, keywords, "mode", 4, 0)
+    return mode.__class__ is int and mode not in {0, 1, 2}
+
+
+def _negative_padding(args: Calls, keywords: dict[str, Any]) -> bool:
+    padding = argument(args, keywords, "padding", 3, 0)
+    return min(padding, default=0) < 0 if padding.__class__ is list else padding.__class__ is int and padding < 0
+
+
+def _wide_divisor(args: Calls, keywords: dict[str, Any]) -> bool:
+    divisor = argument(args, keywords, "divisor_override", 6, None)
+    return divisor.__class__ is int and not -(1 << 31) <= divisor < 1 << 31
+
+
+def _volumes_before_named(args: Calls, keywords: dict[str, Any]) -> bool:
+    return 3 in (keywords.get("memory_format"), *(one for one in args[3:] if one.__class__ is int))
+
+
+def _factor_not_finite(_args: Calls, keywords: dict[str, Any]) -> bool:
+    return any(isinstance(one := keywords.get(name), float) and not math.isfinite(one) for name in ("alpha", "beta"))
+
+
+def _beyond_the_picture(args: Calls, keywords: dict[str, Any]) -> bool:
+    """Scales by which more points are made than the picture has room for, even by the width of a filter."""
+    array = first(args)
+    wanted = args[1] if len(args) > 1 and args[1].__class__ is list else []
+    factors = [argument(args, keywords, name, at, None) for at, name in ((3, "scales_h"), (4, "scales_w"))]
+    return array is not None and any(
+        isinstance(factor, float) and factor > 0 and (out - 0.5) / factor - max(1 / factor, 1) + 0.5 >= size
+        for factor, out, size in zip(factors, wanted, array.shape[2:], strict=False)
+    )
+
+
+OUT_OF_RANGE: Final = (
+    entry("_adaptive_avg_pool2d|adaptive_avg_pool2d|adaptive_max_pool2d", "..<2.1.0", _sizes_other_than(2), "accepts a list of too few or too many sizes, and may read past its end"),
+    entry("_adaptive_avg_pool3d|adaptive_avg_pool3d|adaptive_max_pool3d", "..<2.1.0", _sizes_other_than(3), "accepts a list of too few or too many sizes, and may read past its end"),
+    entry("_upsample_bilinear2d_aa|_upsample_bicubic2d_aa|_upsample_lanczos2d_aa", "..", _beyond_the_picture, "has scales that do not fit its sizes, and filters points outside of the picture"),
+    entry("addr_?|addmm_?|addmv_?|addbmm_?|baddbmm_?", "..", _factor_not_finite, "scales by a factor that is not finite: the library decides between an infinity and NaN"),
+    entry("grid_sampler(_[23]d)?", "..", _unnamed_mode, "samples with a number that is no interpolation or padding mode, and reads or returns uninitialized memory"),
+    entry("_?embedding_bag(_forward_only)?", "..<2.13.0", _unnamed_bag, "reduces with a number that is no mode, and reads uninitialized memory"),
+    entry("avg_pool1d|avg_pool2d|avg_pool3d|max_pool1d|max_pool2d|max_pool3d|max_pool1d_with_indices|max_pool2d_with_indices|max_pool3d_with_indices", "..<1.13.0", _negative_padding, "pools with negative padding, which 1.13 and newer refuse"),
+    entry("as_strided_", "..<1.6.0", lambda args, _: len(args) > 2 and args[2].__class__ is list and min(args[2], default=0) < 0,
+           "has a negative stride, which 1.6 and newer refuse"),
+    entry("avg_pool2d|avg_pool3d", "..<2.5.0", _wide_divisor, "divides by a number that does not fit into 32 bits, which some releases cut it to"),
+    entry("fractional_max_pool2d", "..<1.10.0", _windows_other_than(2), "pools windows whose sizes are not checked"),
+    entry("fractional_max_pool3d", "..<1.10.0", _windows_other_than(3), "pools windows whose sizes are not checked"),
+    entry("fractional_max_pool2d|fractional_max_pool3d", "1.10.0..", _windows_of_nothing, "pools windows whose sizes are not checked"),
+    entry("_adaptive_avg_pool2d|_adaptive_avg_pool3d|adaptive_avg_pool1d|adaptive_avg_pool2d|adaptive_avg_pool3d|adaptive_max_pool1d|adaptive_max_pool2d|adaptive_max_pool3d", "..", _negative_size_of_nothing, "has no elements and a negative output size, which is not checked"),
+    entry("_upsample_bilinear2d_aa|_upsample_bicubic2d_aa|_upsample_lanczos2d_aa", "..", _corners_of_one_point, "aligns the corners of a single point with antialias"),
+    entry("zeros|ones|full|empty", "..", _negative_beside_zero, "resizes out= to a negative size beside a size of zero, which is not checked"),
+    entry("(special_)?polygamma_?", "..", _high_order, "multiplies by a factorial that the C library computes as a logarithm: the last bits depend on it"),
+    entry("(special_)?polygamma_?", "..<2.0.0", _overflowing_order, "multiplies by a factorial that float32 does not hold, as a number of 64 bits"),
+    entry("linalg_lstsq", "..", _residuals_with_elements, "writes no residuals into a tensor that is not empty, which stays as it is"),
+    entry("linalg_lstsq", "..", _no_ratio, "ignores singular values below a multiple of the largest one that is one or more, or NaN: LAPACK decides what is left"),
+    entry("_?scaled_dot_product_attention(_math)?", "2.1.0..", _scale_not_finite, "scales by a number that is not finite: which rows count as masked depends on the kernel"),
+    entry("contiguous|clone|to|resize_|resize_as_", "..<1.5.0", _volumes_before_named, "takes the memory format channels_last_3d, which 1.5 added"),
+)  # fmt: skip
