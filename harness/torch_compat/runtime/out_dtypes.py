@@ -1,0 +1,122 @@
+"""Tensors that are given as ``out=``: operators refuse the dtypes that the release of the horizon refuses there
+(:mod:`torch_compat.operators.outs`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from torch_compat.operators.outs import NO_DATA, is_generated, lacks_kernel, written
+from torch_compat.releases.release import Release
+from torch_compat.runtime import dtypes
+from torch_compat.runtime.operators._common import write
+from torch_compat.runtime.registration import OUTS
+from torch_compat.runtime.tensor import Tensor
+from torch_compat.runtime.values import raised
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from torch_compat.operators.outs import AcceptedOuts
+
+__all__ = ["refuse_outs"]
+
+ONE_BY_ONE, TOGETHER = Release("1.6.0"), Release("1.8.0")
+"""From the one up to the other, programs call no operator that writes into several tensors."""
+COPIED = {"cholesky": Release("1.9.0"), "inner": Release("1.9.0")}
+"""Operators that copy their result into a tensor of its shape, and do not resize it, with the first release that does."""
+NUMBERS = frozenset({bool, int, float, complex})
+FLOATING, STEPS = 2, 2
+DECIDING = frozenset({"dtype", "out_int32"})
+"""Arguments that say of which dtype the result is."""
+
+
+def refuse_outs(name: str, horizon: Release, call: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+    """Refuse a call for the dtype of a tensor that it writes into.
+
+    Parameters:
+        name: of the operator, without ``aten::``.
+        call: the operator, which gives the result without ``out=``.
+
+    Raises:
+        Raised: the release of the horizon refuses it.
+    """
+    targets = {word: value for word, value in keywords.items() if word in OUTS and value.__class__ is Tensor}
+    if not targets:
+        return
+    if len(targets) > 1 and ONE_BY_ONE <= horizon < TOGETHER:
+        raise raised(
+            "RuntimeError",
+            "Tried to call KernelFunction::callBoxed() on a KernelFunction that can only be called with KernelFunction::call(). "
+            f"opname: aten::{name}",
+        )
+    by_number = len(args) > 1 and args[1].__class__ in NUMBERS
+    if lacks_kernel(f"aten::{name}", horizon, by_number=by_number):
+        raise raised(
+            "NotImplementedError",
+            f"Could not run 'aten::{name}' with out= on the 'CPU' backend: this release has no kernel for it.",
+        )
+    if any(keywords.get(word) for word in DECIDING):
+        return
+    if name in COPIED and horizon < COPIED[name]:
+        result = call(*args, **{word: value for word, value in keywords.items() if word not in targets})
+        write(Tensor(targets["out"].array.copy()), result.array, check=False)
+        return
+    if is_generated(f"aten::{name}", horizon) and any(_tensors(args)):
+        plain = {word: value for word, value in keywords.items() if word not in targets}
+        result = call(*args, **plain)
+        for target, part in zip(targets.values(), result if result.__class__ is tuple else (result,), strict=False):
+            if part.__class__ is Tensor and part.dtype is not target.dtype:
+                raise _unexpected(part.dtype.name, target)
+        return
+    known = written(f"aten::{name}", horizon)
+    if known is None or _is_alone(name, args):
+        return
+    if _has_one_element(name, args):  # of which each dtype of numbers that are not whole is accepted
+        targets = {word: one for word, one in targets.items() if one.dtype.category < FLOATING}
+    _refuse_unaccepted(known, targets, args, keywords)
+
+
+def _has_one_element(name: str, args: tuple[Any, ...]) -> bool:
+    """Whether a call makes one element or none out of numbers, which kernels are not asked for."""
+    if name in {"linspace", "logspace"}:
+        return len(args) > STEPS and args[STEPS].__class__ is int and args[STEPS] <= 1
+    return bool(name.endswith("_window") and args[0] <= 1)
+
+
+def _is_alone(name: str, args: tuple[Any, ...]) -> bool:
+    """Whether an operator copies the only element of its tensor, of whichever dtype."""
+    return name == "msort" and args[0].__class__ is Tensor and not args[0].array.ndim
+
+
+def _refuse_unaccepted(known: AcceptedOuts, targets: dict[str, Tensor], args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+    data = [
+        *_tensors(args[place] for place in sorted(known.places) if place < len(args)),
+        *_tensors(value for word, value in keywords.items() if word not in targets),
+    ]
+    numbers = [value for value in (*args, *keywords.values()) if value.__class__ is float or value.__class__ is complex]
+    kinds = {one.dtype for one in data}
+    if kinds and (len(kinds) > 1 or numbers):
+        kinds.add(dtypes.result_type([*data, *numbers]))  # which is refused as well where the call is refused for its dtypes
+    ranks = tuple(one.array.ndim for one in data)
+    empty = any(not one.array.size for one in data)
+    words = frozenset(word for word, value in keywords.items() if value.__class__ is str)
+    for word, target in targets.items():
+        accepted = [
+            known.accepts(word, one, target.dtype.name, ranks, len(args), words, empty=empty)
+            for one in ([kind.name for kind in kinds] if kinds else [NO_DATA])
+        ]
+        if accepted and all(one is False for one in accepted):
+            raise _unexpected(" or ".join(sorted(kind.name for kind in kinds)) or "of its own", target)
+
+
+def _unexpected(dtype: str, target: Tensor) -> Any:
+    return raised("RuntimeError", f"Expected out tensor to have a dtype that holds {dtype}, but got {target.dtype.name} instead")
+
+
+def _tensors(values: Iterable[Any]) -> Iterator[Tensor]:
+    for value in values:
+        if value.__class__ is Tensor:
+            yield value
+        elif value.__class__ is list:
+            yield from (one for one in value if one.__class__ is Tensor)
