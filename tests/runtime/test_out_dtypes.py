@@ -64,6 +64,7 @@ def test_forms_that_torch_generates_accept_the_dtype_of_the_result_alone() -> No
     assert not is_generated("aten::add", release)  # has one that nobody generated
     assert "float64" in said("flip", "2.6.0", ones(2), [0], out=ones(0, dtype="float64"))
     assert said("flip", "2.6.0", ones(2), [0], out=ones(0)) == ""
+    assert said("flip", "1.13.1", ones(2), [0], out=ones(0, dtype="float64")) == ""  # copied
 
 
 def test_1_12_has_no_kernel_for_forms_that_it_generates() -> None:
@@ -114,3 +115,20 @@ def test_a_norm_is_not_computed_in_a_dtype_that_does_not_hold_the_elements(name:
     assert "without narrowing" in said(name, horizon, ones(2), 2, None, False, dtype=5)
     assert "should be complex" in said("linalg_vector_norm", "1.12.1", ones(2, dtype="complex64"), 2, None, False, dtype=6)
     assert said(name, horizon, ones(2), 2, None, False, dtype=7) == ""
+
+
+def test_places_of_32_bits_are_wanted_where_they_are_asked_for() -> None:
+    bounds = ones(3)
+    assert said("searchsorted", "2.6.0", bounds, ones(2), out_int32=True, out=ones(0, dtype="int64"))
+    assert said("searchsorted", "2.6.0", bounds, ones(2), out_int32=True, out=ones(0, dtype="int32")) == ""
+    assert said("bucketize", "1.13.1", 0.5, bounds, out_int32=True, out=ones(0, dtype="int64")) == ""  # copied
+
+
+def test_the_kernel_that_a_release_lacks_is_not_reached_by_tensors_without_elements() -> None:
+    assert said("prod", "2.0.1", ones(2, dtype="float16"), out=ones(0, dtype="float16"))
+    assert said("prod", "2.0.1", ones(0, 3, dtype="float16"), out=ones(0, dtype="float16")) == ""
+
+
+def test_a_power_of_one_is_one_of_whichever_dtype() -> None:
+    assert said("pow", "1.5.1", 2, ones(2, dtype="bool"))
+    assert said("pow", "1.5.1", 1.0, ones(2, dtype="bool")) == ""

@@ -3,7 +3,7 @@
 The questions are those of :mod:`torch_compat.operators.dtypes`, each with ``out=``. Of each tensor that is written into, and each dtype of
 the arguments, the file states the dtypes that the release accepts there; of a call without tensors the dtypes stand for themselves.
 
-Forms with ``out=`` that torch generates from the operator (``autogen`` in ``native_functions.txt``) accept the dtype of the result alone.
+Forms with ``out=`` that torch generates from the operator (``autogen`` in ``native_functions.txt``) accept the dtype of the result alone since 2.0.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from torch_compat.operators.history import FactHistory, History, SetHistory
 from torch_compat.releases.data import packaged
 from torch_compat.releases.release import Release
 
-__all__ = ["FILE", "NO_DATA", "AcceptedOuts", "is_generated", "lacks_kernel", "written"]
+__all__ = ["COMPARED_SINCE", "FILE", "NO_DATA", "AcceptedOuts", "is_generated", "lacks_kernel", "written"]
 
 FILE = "outs.txt"
 NO_DATA: Final = "no data"
@@ -30,6 +30,8 @@ WHOLE: Final = ("bool", "int", "uint")
 REAL: Final = re.compile(r"\(.*\d\.\d")
 """A question with a number that is no integer, which decides of which dtype the result of integers is."""
 GENERATED_SINCE: Final = Release("1.12.0")
+COMPARED_SINCE: Final = Release("2.0.0")
+"""Up to 1.13 forms that torch generates copy the result into a tensor of whichever dtype."""
 WITH_OUT: Final = re.compile(r"\*, .*Tensor\(\w!\)(\[\])? \w+[,)]")
 WITH_OPTIONS: Final = re.compile(r"Layout\? layout")
 
@@ -104,7 +106,9 @@ def written(name: str, horizon: Release) -> AcceptedOuts | None:
 
 @cache
 def is_generated(name: str, horizon: Release) -> bool:
-    """Whether torch generated each form with ``out=`` that an operator has, from one that takes no dtype."""
+    """Whether torch generated each form with ``out=`` that an operator has, from one that takes no dtype, and compares dtypes there."""
+    if horizon < COMPARED_SINCE:
+        return False
     stated, generated = _forms(name, horizon)
     return bool(stated) and stated == generated and not any(WITH_OPTIONS.search(text) for text in _schemas(name, horizon))
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from torch_compat.operators.outs import NO_DATA, is_generated, lacks_kernel, written
+from torch_compat.operators.outs import COMPARED_SINCE, NO_DATA, is_generated, lacks_kernel, written
 from torch_compat.releases.release import Release
 from torch_compat.runtime import dtypes
 from torch_compat.runtime.operators._common import write
@@ -27,8 +27,6 @@ COPIED = {"cholesky": Release("1.9.0"), "inner": Release("1.9.0")}
 """Operators that copy their result into a tensor of its shape, and do not resize it, with the first release that does."""
 NUMBERS = frozenset({bool, int, float, complex})
 FLOATING, STEPS = 2, 2
-DECIDING = frozenset({"dtype", "out_int32"})
-"""Arguments that say of which dtype the result is."""
 
 
 def refuse_outs(name: str, horizon: Release, call: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
@@ -56,25 +54,28 @@ def refuse_outs(name: str, horizon: Release, call: Callable[..., Any], args: tup
             "NotImplementedError",
             f"Could not run 'aten::{name}' with out= on the 'CPU' backend: this release has no kernel for it.",
         )
-    if any(keywords.get(word) for word in DECIDING):
-        return
-    if name in COPIED and horizon < COPIED[name]:
-        result = call(*args, **{word: value for word, value in keywords.items() if word not in targets})
-        write(Tensor(targets["out"].array.copy()), result.array, check=False)
-        return
-    if is_generated(f"aten::{name}", horizon) and any(_tensors(args)):
-        plain = {word: value for word, value in keywords.items() if word not in targets}
-        result = call(*args, **plain)
-        for target, part in zip(targets.values(), result if result.__class__ is tuple else (result,), strict=False):
-            if part.__class__ is Tensor and part.dtype is not target.dtype:
-                raise _unexpected(part.dtype.name, target)
-        return
-    known = written(f"aten::{name}", horizon)
-    if known is None or _is_alone(name, args):
-        return
-    if _has_one_element(name, args):  # of which each dtype of numbers that are not whole is accepted
-        targets = {word: one for word, one in targets.items() if one.dtype.category < FLOATING}
-    _refuse_unaccepted(known, targets, args, keywords)
+    plain = {word: value for word, value in keywords.items() if word not in targets}
+    if keywords.get("dtype") is not None:
+        return  # it was not asked what becomes of a dtype that is named
+    if keywords.get("out_int32"):
+        copied = horizon < COMPARED_SINCE and any(one.__class__ in NUMBERS for one in args[:2])
+        if targets["out"].dtype.name != "int32" and not copied:
+            raise _unexpected("int32", targets["out"])
+    elif name in COPIED and horizon < COPIED[name]:
+        write(Tensor(targets["out"].array.copy()), call(*args, **plain).array, check=False)
+    elif is_generated(f"aten::{name}", horizon) and any(_tensors(args)):
+        _refuse_another(targets, call(*args, **plain))
+    elif (known := written(f"aten::{name}", horizon)) is not None and not _is_alone(name, args):
+        if _has_one_element(name, args):  # of which each dtype of numbers that are not whole is accepted
+            targets = {word: one for word, one in targets.items() if one.dtype.category < FLOATING}
+        _refuse_unaccepted(known, targets, args, plain)
+
+
+def _refuse_another(targets: dict[str, Tensor], result: Any) -> None:
+    """Refuse tensors of another dtype than that of the result."""
+    for target, part in zip(targets.values(), result if result.__class__ is tuple else (result,), strict=False):
+        if part.__class__ is Tensor and part.dtype is not target.dtype:
+            raise _unexpected(part.dtype.name, target)
 
 
 def _has_one_element(name: str, args: tuple[Any, ...]) -> bool:
@@ -90,9 +91,10 @@ def _is_alone(name: str, args: tuple[Any, ...]) -> bool:
 
 
 def _refuse_unaccepted(known: AcceptedOuts, targets: dict[str, Tensor], args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+    """Refuse tensors of a dtype that the release does not accept for any dtype of the arguments, nor for the one that they have together."""
     data = [
         *_tensors(args[place] for place in sorted(known.places) if place < len(args)),
-        *_tensors(value for word, value in keywords.items() if word not in targets),
+        *_tensors(keywords.values()),
     ]
     numbers = [value for value in (*args, *keywords.values()) if value.__class__ is float or value.__class__ is complex]
     kinds = {one.dtype for one in data}
@@ -102,6 +104,8 @@ def _refuse_unaccepted(known: AcceptedOuts, targets: dict[str, Tensor], args: tu
     empty = any(not one.array.size for one in data)
     words = frozenset(word for word, value in keywords.items() if value.__class__ is str)
     for word, target in targets.items():
+        if empty and target.dtype in kinds:
+            continue
         accepted = [
             known.accepts(word, one, target.dtype.name, ranks, len(args), words, empty=empty)
             for one in ([kind.name for kind in kinds] if kinds else [NO_DATA])

@@ -277,7 +277,7 @@ def _sorter(places: Array, shape: tuple[int, ...]) -> Array:
     return places
 
 
-@functional("searchsorted", gradient=False, exact=True)
+@functional("searchsorted", gradient=False)
 def searchsorted(
     sorted_sequence: Tensor,
     self: Any,
@@ -311,7 +311,7 @@ def searchsorted(
     return _placed(sorted_sequence, self, out_int32, right or side == "right")
 
 
-@functional("bucketize", gradient=False, exact=True)
+@functional("bucketize", gradient=False)
 def bucketize(self: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
     """Between which boundaries values lie."""
     if boundaries.array.ndim != 1:
