@@ -132,3 +132,7 @@ def test_the_kernel_that_a_release_lacks_is_not_reached_by_tensors_without_eleme
 def test_a_power_of_one_is_one_of_whichever_dtype() -> None:
     assert said("pow", "1.5.1", 2, ones(2, dtype="bool"))
     assert said("pow", "1.5.1", 1.0, ones(2, dtype="bool")) == ""
+
+
+def test_an_argument_that_is_given_by_its_name_is_written_into_by_nobody() -> None:
+    assert said("embedding", "2.6.0", ones(2, 3), indices=Tensor(np.zeros(2, np.int64))) == ""
