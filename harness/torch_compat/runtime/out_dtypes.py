@@ -39,8 +39,10 @@ def refuse_outs(name: str, horizon: Release, call: Callable[..., Any], args: tup
     Raises:
         Raised: the release of the horizon refuses it.
     """
-    code = getattr(call, "__wrapped__", call).__code__
-    own = code.co_varnames[: code.co_argcount]  # as the indices of an embedding, which may be given by name
+    code = getattr(getattr(call, "__wrapped__", call), "__code__", None)
+    own = (
+        code.co_varnames[: code.co_argcount] if code is not None else ()
+    )  # as the indices of an embedding, which may be given by name
     targets = {word: value for word, value in keywords.items() if word in OUTS and word not in own and value.__class__ is Tensor}
     if not targets:
         return
