@@ -47,6 +47,7 @@ def small_survey() -> dict[str, Any]:
         "dtypes": section(
             {"layer_norm(m, [3])": {"RuntimeError: \"x\" not implemented for '{}'": "int16 int8", "computes": "int32"}}
         ),
+        "outs": section({"add(m, n)": {"out": {"float32 float64": "float32 int32", "any": "bool"}}}),
         "calls": section(
             {
                 "aten::relu 1": [{"tensor": {"dtype": "float32", "shape": [1], "bytes": "AAAAAA=="}}, {}],

@@ -200,13 +200,25 @@ def sensitivity(request: dict[str, Any]) -> float:
 # result in any release, so that nothing which the reader says of it can be wrong for somebody; shapes and ranges are another matter.
 MORE: dict[str, str] = {
     "refused by torch alone: an assertion of its own": r"INTERNAL ASSERT",
-    "refused by torch alone: bytes that are no text, at the border to Python": r"UnicodeDecodeError",
     "refused by torch alone: strides that its kernel cannot view": r"view size is not compatible",
     "refused by torch alone: it has no kernel for the type": r"not implemented for '|Low precision dtypes|doesn't handle types|not supported (for|on)|not yet implemented for complex"
     r"|(does not|doesn't|not intended to) support|[Oo]nly supports? |complex|Unsupported dtype|on a bool tensor",
     "refused by torch alone: out= of another type": r"[Oo]ut(put)? tensor|out tensor|result type|indices output|argument #\d 'indices'|the output given to",
     "refused by torch alone: operands of unlike types": r"(same|expected|inputs?|different|equal|Float|mismatched|unlike|m1 and m2).* d?type|scalar[ _]type|[Ff]ound dtype"
     r"|dtype of the input|has dtype|same data type|dtype double and|dtype must match|must share same datatype|Expected a long tensor|floating.point( and complex)? dtype",
+}
+
+
+# Where torch refuses a call because of how it is asked, from Python and with its result handed out: no program meets that. Such calls are counted in
+# no column.
+BY_ASKING: dict[str, str] = {
+    "asked with arguments that no graph of these types takes": r"f\(\) Expected a value of type",
+    "asked for an undefined tensor, which leaves no graph": r"undefined Tensor|tensor does not have a device|UndefinedTensorImpl",
+    "asked for a text whose bytes are none, which does not reach Python": r"UnicodeDecodeError",
+    "asked for a nested tensor, which leaves no graph": r"NestedTensorImpl doesn't support sizes",
+    "asked as a graph that the compiler makes of no program": r"kind_\.is_prim\(\) INTERNAL ASSERT|We don't have an op for aten::view but",
+    "asked for memory that only CUDA pins": r"pin_memory allocator|NVIDIA driver|CUDA_LAUNCH_BLOCKING",
+    "asked with a list of bools, which 1.2 takes from Python as a list of anything": r"isBoolList\(\) INTERNAL ASSERT|Unexpected list type",
 }
 
 
@@ -238,6 +250,8 @@ def compared(request: dict[str, Any], full: str, release: str, theirs: dict[str,
     if "error" in theirs:
         if "value" not in ours:
             return "refused", ""
+        if by_asking := next((word for word, pattern in BY_ASKING.items() if re.search(pattern, theirs["error"])), ""):
+            return by_asking, theirs["error"][:200]
         allowed = next((allowed for allowed, pattern in MORE.items() if re.search(pattern, theirs["error"])), "")
         return allowed or APART[1], f"torch refuses, the reader gives a value: {theirs['error'][:200]}"
     if ours.get("unsupported", "").startswith(FAULT):

@@ -54,6 +54,7 @@ FILES: Final = {
     "weights_only": ("operators/weights_only.txt", "facts"),
     "halves": ("operators/halves.txt", "facts"),
     "dtypes": ("operators/dtypes.txt", "facts"),
+    "outs": ("operators/outs.txt", "facts"),
     "calls": ("operators/calls.txt", "facts"),
     "export_schema": ("operators/export_schema.txt", "facts"),
     "export_witnesses": ("operators/export_witnesses.txt", "facts"),

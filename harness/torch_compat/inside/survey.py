@@ -32,6 +32,7 @@ BYTECODES = range(1, 13)
 EXPORT_MAJORS_AROUND = 2
 LONGEST_ANSWER_S = 30
 LONGEST_SECTION_S = 300
+LONGEST_CALL_S = 10
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Asking in a fork
@@ -1183,9 +1184,10 @@ full_like(m, 1)|to(m, 6)|_cast_Float(m, False)|item(a)|tolist(m)|is_nonzero(a)|_
 SHAPES = {
     "a": (), "v": (3,), "w": (3,), "u": (2,), "m": (2, 3), "n": (2, 3), "s": (3, 3), "p": (3, 2), "p2": (2, 2), "s2": (2, 2), "b": (2, 3, 4), "d": (2, 4, 3), "b3": (2, 2, 3),
     "c": (2, 3, 3), "p3": (3, 4), "w3": (2, 3, 3), "l": (1, 2, 6), "g": (2, 2, 3), "i": (1, 2, 4, 4), "i4": (1, 4, 2, 2), "f": (2, 2, 2, 2), "f1": (2, 1, 2, 2), "o": (1, 2, 4, 4, 4), "z": (2, 2, 2, 2, 2),
-    "y": (1, 2, 2, 2), "q": (2, 2, 3), "e8": (1, 8, 9), "d4": (2, 4, 3), "w4": (3,), "w62": (6, 3), "w6": (6, 2), "r6": (6,), "w83": (8, 3), "w82": (8, 2), "r8": (8,), "w23": (2, 3),
+    "y": (1, 2, 2, 2), "y2": (1, 2, 2), "y3": (1, 2, 3), "v1": (1,), "q": (2, 2, 3), "e8": (1, 8, 9), "d4": (2, 4, 3), "w4": (3,), "w62": (6, 3), "w6": (6, 2), "r6": (6,), "w83": (8, 3), "w82": (8, 2), "r8": (8,), "w23": (2, 3),
 }  # fmt: skip
-WHOLE = {"k": [0, 1], "t": [[0, 1], [1, 0]], "t3": [[[0] * 4] * 4]}
+WHOLE = {"k": [0, 1], "t": [[0, 1], [1, 0]], "t3": [[[0] * 4] * 4], "t4": [[0, 1, -1], [0, 1, -1]], "t5": [[[[0, 2], [8, 10]]] * 2]}
+PIVOTS = {"r": [1, 2, 3]}
 HALVES = ("float16", "bfloat16")
 
 
@@ -1210,6 +1212,8 @@ def halves_given(torch, dtype, empty):
         given[name] = values.narrow(0, 0, 0) if empty and shape else values
     for name, values in WHOLE.items():
         given[name] = torch.tensor(values)
+    for name, values in PIVOTS.items():
+        given[name] = torch.tensor(values).int()
     mask = torch.tensor([[1, 0, 1], [0, 1, 0]])
     given["h"] = (mask > 0) if not empty else (mask > 0).narrow(0, 0, 0)
     return given
@@ -1283,18 +1287,48 @@ __and__(m, n)|__or__(m, n)|__xor__(m, n)|__lshift__(m, n)|__rshift__(m, n)|__lsh
 bitwise_right_shift(m, n)|logical_and_(m, n)|logical_or_(m, n)|logical_xor_(m, n)|_index_put_impl_(m, [k], n)|_s_where(h, m, n)|addcmul_(m, n, m)
 addcdiv_(m, n, m)|addmm_(s, p, m)|addr_(s, v, w)|baddbmm_(c, b, d)|addbmm_(s, b, d)|addmv_(v, s, w)|nll_loss_forward(m, k, None, 1, -100)
 unique_dim_consecutive(m, 0)|_adaptive_avg_pool3d(o, [2, 2, 2])|fft_ifft(m)|fft_fft2(m)|fft_fftn(m)|rsub(m, n)|digamma_(m)|lerp_(m, n, m)|polygamma_(m, 1)
-"""  # of `dtypes` alone, of which floats of 16 bits are asked as well
+_cat([m, n], 0)|_stack([m, n], 0)|concat([m, n])|concatenate([m, n])|column_stack([m, n])|row_stack([m, n])|cholesky_inverse(s)|cholesky_solve(p, s)|conj_physical(m)
+fft_hfft(m)|fft_hfft2(m)|fft_hfftn(m)|fft_ifft2(m)|fft_ifftn(m)|fft_ihfft(m)|fft_ihfft2(m)|fft_ihfftn(m)|fft_irfft(m)|fft_irfft2(m)|fft_irfftn(m)|fft_rfft2(m)|fft_rfftn(m)
+fractional_max_pool2d(i, [2, 2], [2, 2], y2)|fractional_max_pool3d(o, [2, 2, 2], [2, 2, 2], y3)|geqrf(m)|histogram(m, 3)|histogram(m, v)|index_reduce(m, 0, k, n, "prod")
+isin(m, v)|isin(1, v)|isin(m, 1)|linalg_cholesky_ex(s)|linalg_cond(s)|linalg_eig(s)|linalg_eigvals(s)|linalg_householder_product(s, v)|linalg_inv_ex(s)|linalg_lu(s)
+linalg_lu_factor_ex(s)|linalg_matmul(m, p)|linalg_matrix_rank(s)|linalg_matrix_rank(s, 0.1)|linalg_solve_ex(s, p)|linalg_solve_triangular(s, p, upper=True)|linalg_tensorsolve(s, v)|linalg_vecdot(m, n)
+linalg_lu_solve(s, r, p)|lstsq(p, s)|lu_unpack(s, r)|multilabel_margin_loss(m, t4)|multilabel_margin_loss_forward(m, t4, 1)|nll_loss2d_forward(i, t3, None, 1, -100)|nonzero_static(m, size=2)
+orgqr(s, v)|ormqr(s, v, s)|slow_conv3d(o, z, [2, 2, 2])|slow_conv_transpose2d(i, f, [2, 2])|slow_conv_transpose3d(o, z, [2, 2, 2])|thnn_conv2d(i, f, [2, 2])|special_airy_ai(m)
+special_bessel_j0(m)|special_bessel_j1(m)|special_bessel_y0(m)|special_bessel_y1(m)|special_chebyshev_polynomial_t(m, n)|special_chebyshev_polynomial_u(m, n)|special_chebyshev_polynomial_v(m, n)
+special_chebyshev_polynomial_w(m, n)|special_hermite_polynomial_h(m, n)|special_hermite_polynomial_he(m, n)|special_laguerre_polynomial_l(m, n)|special_legendre_polynomial_p(m, n)
+special_modified_bessel_i0(m)|special_modified_bessel_i1(m)|special_modified_bessel_k0(m)|special_modified_bessel_k1(m)|special_polygamma(1, m)|special_round(m)|special_scaled_modified_bessel_k0(m)
+special_scaled_modified_bessel_k1(m)|special_shifted_chebyshev_polynomial_t(m, n)|special_shifted_chebyshev_polynomial_u(m, n)|special_shifted_chebyshev_polynomial_v(m, n)
+special_shifted_chebyshev_polynomial_w(m, n)|special_spherical_bessel_j0(m)|nll_loss_forward(m, k, v, 1, -100)|bucketize(0.5, v)|searchsorted(v, 0.5)|quantile(m, v1)|nanquantile(m, v1)
+linalg_norm(m, 2.0)|linalg_norm(s, "fro")|linalg_norm(s, "nuc")|linalg_matrix_norm(s, "nuc")|nuclear_norm(s)|nuclear_norm(s, [0, 1])|frobenius_norm(m, [0, 1])|tensordot(m, p, [1], [0])
+var(m)|std(m)|var(m, [1], True)|std(m, [1], True)|var_mean(m)|std_mean(m)|var_mean(m, [1])|std_mean(m, [1])|linalg_pinv(s, 0.1)|linalg_tensorinv(s, 1)|scatter(m, 1, t, p2, reduce="add")|scatter(m, 1, t, 2, reduce="add")
+max_unpool2d(y, t5, [4, 4])|addcmul(m, n, m, value=2)|addcdiv(m, n, m, value=2)|smooth_l1_loss(m, n, 0)|mse_loss(m, n, 0)|soft_margin_loss(m, n, 0)|huber_loss(m, n, 0)|binary_cross_entropy(m, n, None, 0)
+nll_loss(m, k, None, 0)|nll_loss2d(i, t3, None, 0)|multi_margin_loss(m, k, 1, 1.0, None, 0)|multilabel_margin_loss(m, t4, 0)|float_power(2, m)|fmod(m, a)|xlogy(m, 2)|xlogy(2, m)|special_xlog1py(m, 2)|special_xlog1py(2, m)|special_zeta(m, 2)
+special_zeta(2, m)|pow(a, a)|remainder(2, m)|div(m, n, rounding_mode="floor")|addmm(s, p, m, beta=2, alpha=2)|take_along_dim(m, t)|hardtanh(m, -1, 1)|elu(m, 1)|celu(m, 1)|leaky_relu(m, 0.1)|logit(m, 0.1)|softplus(m, 1, 20)
+bitwise_and(m, 1)|bitwise_or(m, 1)|bitwise_xor(m, 1)|bitwise_and(1, m)|bitwise_or(1, m)|bitwise_xor(1, m)|bitwise_left_shift(m, 1)|bitwise_right_shift(m, 1)|bitwise_left_shift(1, m)|bitwise_right_shift(1, m)
+nan_to_num(m, 1.0)|hardshrink(m, 0.5)|softshrink(m, 0.5)|amax(m)|amin(m)|argmax(m)|argmin(m)|all(m)|any(m)|all(m, 1)|any(m, 1)|cumsum(m, 0)|diff(m, 1)|copysign(m, 1)|heaviside(m, n)|renorm(m, 2, 0, 1.0)
+float_power_(m, n)|float_power_(m, 2)|cumsum_(m, 1)|cumprod_(m, 1)|copysign_(m, n)|copysign_(m, 1)|hypot_(m, n)|nextafter_(m, n)|ldexp_(m, n)|clip_(m, n, m)|clamp_(m, n, m)|eq_(m, 1)|ne_(m, 1)|lt_(m, 1)
+scatter_reduce_(m, 1, t, p2, "amax")|scatter_reduce_(m, 1, t, p2, "mean")|scatter_reduce(m, 1, t, p2, "mean")|scatter_(m, 1, t, p2, reduce="add")|scatter_(m, 1, t, 1, reduce="add")|index_reduce(m, 0, k, n, "mean")
+index_reduce(m, 0, k, n, "amax")|index_reduce_(m, 0, k, n, "prod")|index_reduce_(m, 0, k, n, "mean")|index_reduce_(m, 0, k, n, "amax")|masked_fill_(m, h, a)|set_(m, n)|is_set_to(m, n)|is_signed(m)|nonzero_numpy(m)|mish_(m)
+dequantize(m)|embedding_renorm(m, k, 1.0, 2.0)|embedding_renorm_(m, k, 1.0, 2.0)|_conj(s)|gelu_(m)|hardtanh(m, 0, 1)|hardtanh_(m, 0, 1)|log1p_(m)|logaddexp2(m, a)|nansum(a)|roll(m, [1], [0])|native_dropout(m, 0.5, False)
+sort(m, stable=True, dim=1)|argsort(m, stable=True, dim=1)|msort(m)|unfold_copy(m, 1, 2, 1)|_unsafe_view(m, [6])|lift_fresh_copy(m)|pad(l, [1, 1], "replicate")|pad(i, [1, 1, 1, 1], "replicate")|scatter_reduce(m, 1, t, p2, "amin")|scatter_reduce(m, 1, t, p2, "prod")|scatter_reduce_(m, 1, t, p2, "amin")|scatter_reduce_(m, 1, t, p2, "prod")|scatter_reduce_(m, 1, t, p2, "sum")|linalg_matrix_norm(s, "fro")|_pad_enum(l, [1, 1], 2)|_pad_enum(i, [1, 1, 1, 1], 2)
+"""  # of `dtypes` and `outs` alone, of which floats of 16 bits are asked as well
+FACTORIES = """
+arange(5)|arange(0, 5)|arange(0.0, 5.0)|eye(3)|eye(2, 3)|linspace(0, 1, 3)|logspace(0, 1, 3)|range(0, 3)|zeros([2])|ones([2])|full([2], 1)|full([2], 1.5)|full([2], True)|empty([2])|bartlett_window(4)|blackman_window(4)
+hamming_window(4)|hann_window(4)|kaiser_window(4)|bartlett_window(4, True)|blackman_window(4, True)|hamming_window(4, True)|hann_window(4, True)|kaiser_window(4, True)|hamming_window(4, True, 0.5)|hamming_window(4, True, 0.5, 0.5)
+kaiser_window(4, True, 12.0)|tril_indices(2, 2)|triu_indices(2, 2)|rand([2])|randn([2])|randint(5, [2])|randint(0, 5, [2])|randperm(3)|normal(0.0, 1.0, [2])|fft_fftfreq(4)|fft_rfftfreq(4)|scalar_tensor(1)
+"""  # without tensors: the dtype is named
 HALF = {"bfloat16": "BFloat16", "float16": "Half"}
 TAKEN = ("bool", "complex128", "complex64", "int16", "int32", "int64", "int8", "uint8")
 CALLED = {
     "bool": "Bool", "complex128": "ComplexDouble", "complex64": "ComplexFloat", "int16": "Short", "int32": "Int", "int64": "Long", "int8": "Char",
     "uint8": "Byte",
 }  # fmt: skip
+EVERY = ("float32", "float64", "float16", "bfloat16") + TAKEN
 TYPE = "{}"  # stands in a message for the name of the dtype, so that an answer to several dtypes is one
 
 
-def dtypes_given(torch, dtype):
-    """All tensors that a question may name: ones of a dtype; None if there are no such tensors."""
+def dtypes_given(torch, dtype, empty=False):
+    """All tensors that a question may name: ones of a dtype, the first size 0 if they are to be empty; None if there are no such tensors."""
     given = {}
     try:
         for name, shape in SHAPES.items():
@@ -1302,14 +1336,28 @@ def dtypes_given(torch, dtype):
             if shape == (3, 3):
                 values = values + 2 * torch.eye(3)
             given[name] = values.to(getattr(torch, dtype))
+            given[name] = given[name].narrow(0, 0, 0) if empty and shape else given[name]
         if not (given["m"] == given["n"]).all():  # 1.5 names complex types that it does not compute with at all
             return None
     except (AttributeError, RuntimeError, TypeError):
         return None
     for name, values in WHOLE.items():
         given[name] = torch.tensor(values)
-    given["h"] = torch.tensor([[1, 0, 1], [0, 1, 0]]) > 0
+    for name, values in PIVOTS.items():
+        given[name] = torch.tensor(values).int()
+    mask = torch.tensor([[1, 0, 1], [0, 1, 0]]) > 0
+    given["h"] = mask.narrow(0, 0, 0) if empty else mask
     return given
+
+
+COMPILED = {}
+
+
+def compiled(torch, code):
+    """The function of a source; compiling takes longer than most calls."""
+    if code not in COMPILED:
+        COMPILED[code] = torch.jit.CompilationUnit(code).f
+    return COMPILED[code]
 
 
 def dtypes_answer(torch, call, dtype, given):
@@ -1317,7 +1365,7 @@ def dtypes_answer(torch, call, dtype, given):
     names = sorted(set(re.findall(r"\w+", call)) & set(given))
     code = "def f(%s):\n    return %s\n" % (", ".join(names), call)
     try:
-        torch.jit.CompilationUnit(code).f(*[given[name].clone() for name in names])
+        compiled(torch, code)(*[given[name].clone() for name in names])
     except Exception as error:
         said = "%s: %s" % (type(error).__name__, halves_said(error))
         called = HALF.get(dtype) or CALLED.get(dtype)
@@ -1328,28 +1376,159 @@ def dtypes_answer(torch, call, dtype, given):
 def dtypes(torch):
     """Which operators take which dtypes on the CPU, by the calls of ``halves`` and some besides: what it says, and the dtypes to which it says so."""
     spelled = {}
-    given = {dtype: dtypes_given(torch, dtype) for dtype in ("float32", "float64", *HALF, *TAKEN)}
+    given = {(dtype, empty): dtypes_given(torch, dtype, empty) for dtype in EVERY for empty in (False, True)}
+
+    def answer_to(call, dtype, empty):
+        if call not in made_without_tensors:
+            return dtypes_answer(torch, call, dtype, given[dtype, empty])
+        return dtypes_answer(torch, "%s, dtype=torch.%s)" % (call[:-1], dtype), dtype, {})
 
     def ask(asked):
-        question, dtype = asked
-        if given[dtype] is None:
+        question, dtype, empty = asked
+        if given[dtype, empty] is None:
             return None
-        control = "int32" if re.match("gcd|lcm|.*bitwise|.*shift|__", question) else "float32"
-        if question not in spelled:
-            spelled[question] = next((one for one in halves_spelled(question) if dtypes_answer(torch, one, control, given[control]) == "computes"), None)
-        return None if spelled[question] is None else dtypes_answer(torch, spelled[question], dtype, given[dtype])
+        signal.alarm(LONGEST_CALL_S)  # some calls never end
+        control = "int32" if re.match("gcd|lcm|.*bitwise|.*shift|__|.*_indices", question) else "float32"
+        if (question, empty) not in spelled:
+            calls = halves_spelled(question)
+            made_without_tensors.update(calls if question in factories else ())
+            spelled[question, empty] = next((one for one in calls if answer_to(one, control, empty) == "computes"), None)
+        call = spelled[question, empty]
+        return None if call is None else answer_to(call, dtype, empty)
 
-    besides = [one.strip() for line in ASKED_BESIDES.strip().split("\n") for one in line.split("|")]
-    asked = [(question, dtype) for question in halves_asked() for dtype in TAKEN]
-    asked += [(question, dtype) for question in sorted(set(besides) - set(halves_asked())) for dtype in ("float32", "float64", *HALF, *TAKEN)]
+    made_without_tensors, factories = set(), questions(FACTORIES)
+    besides = sorted(set(questions(ASKED_BESIDES)) - set(halves_asked()))
+    asked = [(question, dtype, empty) for question in halves_asked() for dtype in TAKEN for empty in (False, True)]
+    asked += [(question, dtype, empty) for question in besides for dtype in EVERY for empty in (False, True)]
+    asked += [(question, dtype, False) for question in factories for dtype in EVERY]
     entries = {}
-    for (question, dtype), answer, died in map_in_forks(ask, asked):
+    for (question, dtype, empty), answer, died in map_in_forks(ask, asked):
         answer = "died: " + died if died else answer
         if answer is not None:
-            entries.setdefault(question, {}).setdefault(answer.replace(" > ", " gt "), []).append(dtype)
+            entries.setdefault(question, {}).setdefault(answer.replace(" > ", " gt "), []).append(dtype + ("-empty" if empty else ""))
     return section(
-        "Each call was compiled as TorchScript and run with tensors of ones of each dtype, where float32 computes; what is of integers alone, where int32 does.",
+        "Each call was compiled as TorchScript and run with tensors of ones of each dtype, and again with empty ones, or with the dtype named where it has "
+        "no tensors, where float32 computes; what is of integers alone, where int32 does.",
         {question: {said: " ".join(kinds) for said, kinds in answers.items()} for question, answers in entries.items()},
+    )
+
+
+def questions(text):
+    """The calls of a text, sorted."""
+    return sorted({one.strip() for line in text.strip().split("\n") for one in line.split("|")})
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Dtypes of out=
+
+NO_DATA = "no data"
+
+
+def outs_names(torch, question):
+    """The names of the tensors that the forms of an operator write into, each set once; in the order of the schemas."""
+    found = []
+    for schema in torch._C._jit_get_schemas_for_operator("aten::" + question.partition("(")[0]):
+        words = str(schema).partition(" ->")[0].partition(" *, ")[2]
+        names = re.findall(r"(?:^|, )Tensor(?:\(\w!?\))? (\w+)(?=[,)])", words)
+        if names and names not in found:
+            found.append(names)
+    return found
+
+
+def outs_function(torch, spelled, names, given):
+    """The call as a function of the tensors of the question and of those that it writes into."""
+    code = "def f(%s):\n    %s\n    return 0\n"
+    put = "".join(", %s=o%d" % (name, place) for place, name in enumerate(names))
+    outs = ["o%d" % place for place in range(len(names))]
+    call = "value = %s%s)" % (spelled[:-1], put)
+    return compiled(torch, code % (", ".join(given + outs), call))
+
+
+def outs_empty(torch, dtype):
+    return torch.empty([0], dtype=getattr(torch, dtype))
+
+
+def outs(torch):
+    """Into tensors of which dtypes an operator writes what it computes of which, by the calls of `dtypes` and some besides."""
+    if not hasattr(torch._C, "_jit_get_schemas_for_operator"):
+        return section("Not obtained.", {}, "This release does not say what operators write into.")
+    given = {dtype: dtypes_given(torch, dtype) for dtype in EVERY}
+    made = {}
+
+    def results(spelled, names, dtype):
+        """The dtypes of what the call without out= gives; None where it gives nothing."""
+        try:
+            value = compiled(torch, "def f(%s):\n    return %s\n" % (", ".join(names), spelled))(*[given[dtype][name].clone() for name in names])
+        except Exception:
+            return None
+        value = list(value) if isinstance(value, tuple) else [value]
+        return [str(one.dtype)[len("torch.") :] for one in value if isinstance(one, torch.Tensor)]
+
+    def taken(question, outs_of, dtype):
+        """``{place: dtypes}`` into which the call writes; None where no such call compiles, or the release has no tensors of a dtype."""
+        tensors = given["float32" if dtype == NO_DATA else dtype]
+        if tensors is None:
+            return None
+        names = sorted(set(re.findall(r"\w+", question)) & set(tensors))
+        if bool(names) == (dtype == NO_DATA):
+            return None
+        control = "int32" if re.match("gcd|lcm|.*bitwise|.*shift|__", question) else "float32"
+        key = (question, tuple(outs_of))
+        if key not in made:
+            made[key] = None
+            for spelled in halves_spelled(question):
+                natural = results(spelled, names, control)
+                if natural is None or len(natural) != len(outs_of):
+                    continue
+                try:
+                    function = outs_function(torch, spelled, outs_of, names)
+                    function(*([given[control][name].clone() for name in names] + [outs_empty(torch, one) for one in natural]))
+                except Exception:
+                    continue
+                made[key] = spelled, function, natural
+                break
+        if made[key] is None:
+            return None
+        spelled, function, natural = made[key]
+
+        def writes(kinds):
+            try:
+                function(*([tensors[name].clone() for name in names] + [outs_empty(torch, one) for one in kinds]))
+            except Exception:
+                return False
+            return True
+
+        if dtype != NO_DATA:
+            plain = results(spelled, names, dtype)
+            natural = plain or [dtype if one == control else one for one in natural]
+            if plain and len(plain) > 1 and not writes(plain):
+                return None  # what it refuses is not known of one of several
+        found = {}
+        for place in range(len(outs_of)):
+            taking = [
+                other for other in EVERY if given[other] is not None and writes([other if at == place else one for at, one in enumerate(natural)])
+            ]
+            everything = len(taking) == sum(1 for one in given.values() if one)
+            found[outs_of[place]] = "any" if everything else " ".join(sorted(taking)) or "none"
+        return found
+
+    def ask(asked):
+        signal.alarm(LONGEST_CALL_S)
+        return taken(*asked)
+
+    every = sorted(set(halves_asked()) | set(questions(ASKED_BESIDES)) | set(questions(FACTORIES)))
+    asked = [(question, names, dtype) for question in every for names in outs_names(torch, question) for dtype in EVERY + (NO_DATA,)]
+    entries = {}
+    for (question, names, dtype), answer, died in map_in_forks(ask, asked):
+        for name, taking in ({} if died or answer is None else answer).items():
+            entries.setdefault(question, {}).setdefault(name, {}).setdefault(taking, []).append(dtype)
+    return section(
+        "Each call was compiled as TorchScript with out= and run with tensors of ones of each dtype, and with empty tensors of each dtype to write into, "
+        "one of them at a time; where it writes into tensors of the dtypes that it gives without.",
+        {
+            question: {name: {taking: " ".join(sorted(kinds)) for taking, kinds in answers.items()} for name, answers in told.items()}
+            for question, told in entries.items()
+        },
     )
 
 
@@ -1368,6 +1547,7 @@ SECTIONS = (
     constants,
     halves,
     dtypes,
+    outs,
 )
 
 

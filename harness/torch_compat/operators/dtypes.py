@@ -1,7 +1,7 @@
 """Which operators a release refuses to compute with tensors of a dtype, as the releases said it: ``fixtures/operators/dtypes.txt``.
 
-The questions are those of :mod:`torch_compat.operators.halves`, each asked with tensors of ones of every dtype but the floats, and some besides,
-which were asked with floats as well. An answer stands
+The questions are those of :mod:`torch_compat.operators.halves`, each asked with tensors of ones of every dtype but the floats and again with
+tensors without elements, and some besides, which were asked with floats as well; calls without tensors were asked with the dtype named. An answer stands
 once for all dtypes to which a release gives it, and ``{}`` in it for their name. Only what computes with float32 was asked, so whatever was
 raised is about the dtype; but for the numbers of a question, which may be none of the dtype.
 
@@ -16,7 +16,7 @@ from bisect import bisect_left
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from torch_compat.operators.halves import COMPUTES, Question, as_asked, nearest, question
+from torch_compat.operators.halves import COMPUTES, EMPTY, Question, as_asked, nearest, question
 from torch_compat.operators.history import FactHistory
 from torch_compat.releases.data import packaged
 from torch_compat.values.dtypes import DTYPES
@@ -48,20 +48,25 @@ class Taken(NamedTuple):
     questions: tuple[tuple[Question, dict[str, str]], ...]
     horizon: Release
 
-    def said(self, dtype: str, ranks: tuple[int, ...], count: int, words: frozenset[str]) -> str | None:
+    def said(
+        self, dtype: str, ranks: tuple[int, ...], count: int, words: frozenset[str], texts: frozenset[str] = frozenset()
+    ) -> str | None:
         """What the release raises in such a call; None where it computes, or where that is not known.
 
         Parameters:
-            dtype: of all its data.
+            dtype: of all its data, with ``-empty`` where some of them have no elements.
             ranks: the numbers of dimensions of its data.
             count: how many arguments it gives by position.
             words: the names of its arguments that are texts and given by name.
+            texts: its arguments that are texts. Questions with the same texts count alone where there are any.
         """
         asked = [(one, said[dtype]) for one, said in self.questions if dtype in said and one.words == words]
+        alike = [(one, told) for one, told in asked if one.texts == texts]
+        asked = alike or [(one, told) for one, told in asked if not one.texts or not texts]
         told = nearest(asked, as_asked(self.name, ranks, self.horizon), count, tensors=True)
         if told is None or told == COMPUTES or told.startswith("died: ") or NUMBERS in told:
             return None
-        return told.replace(TYPE, CALLED[dtype])
+        return told.replace(TYPE, CALLED[dtype.removesuffix(EMPTY)])
 
 
 @cache
@@ -77,7 +82,10 @@ def taken(name: str, horizon: Release) -> Taken | None:
     """
     found = _at(name, horizon) or (_at(name[:-1], horizon) if name.endswith("_") else ())
     refused = frozenset(
-        dtype for _, said in found for dtype, told in said.items() if told != COMPUTES and not told.startswith("died: ")
+        dtype.removesuffix(EMPTY)
+        for _, said in found
+        for dtype, told in said.items()
+        if told != COMPUTES and not told.startswith("died: ")
     )
     if not refused:
         return None

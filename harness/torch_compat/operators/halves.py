@@ -51,7 +51,7 @@ EMPTY: Final = "-empty"
 RANKS = {
     "a": 0, "b": 3, "b3": 3, "c": 3, "d": 3, "d4": 3, "e8": 3, "f": 4, "f1": 4, "g": 3, "i": 4, "i4": 4, "l": 3, "m": 2, "n": 2, "o": 5, "p": 2,
     "p2": 2, "p3": 2, "q": 3, "r6": 1, "r8": 1, "s": 2, "s2": 2, "u": 1, "v": 1, "w": 1, "w23": 2, "w3": 3, "w4": 1, "w6": 2, "w62": 2,
-    "w82": 2, "w83": 2, "y": 4, "z": 5,
+    "w82": 2, "w83": 2, "v1": 1, "y": 4, "y2": 3, "y3": 3, "z": 5,
 }  # fmt: skip
 """The numbers of dimensions of the floats that questions name; a test holds them against the survey."""
 
@@ -69,12 +69,14 @@ class Question(NamedTuple):
         given: how many arguments it gives by position.
         places: the positions of the arguments that are floats, or lists of them.
         words: the names of arguments that are texts and given by name, as ``rounding_mode``.
+        texts: the arguments that are texts, by name or by position.
     """
 
     ranks: tuple[int, ...]
     given: int
     places: frozenset[int]
     words: frozenset[str]
+    texts: frozenset[str]
 
 
 class _Asked(NamedTuple):
@@ -127,7 +129,9 @@ def question(spelled: str) -> Question:
         for one in call.keywords
         if one.arg is not None and isinstance(one.value, ast.Constant) and isinstance(one.value.value, str)
     )
-    return Question(tuple(RANKS[name] for _, name in named), len(call.args), frozenset(place for place, _ in named), words)
+    given = [*call.args, *(one.value for one in call.keywords)]
+    texts = frozenset(one.value for one in given if isinstance(one, ast.Constant) and isinstance(one.value, str))
+    return Question(tuple(RANKS[name] for _, name in named), len(call.args), frozenset(place for place, _ in named), words, texts)
 
 
 def _of(name: str, dtype: str) -> list[_Asked]:

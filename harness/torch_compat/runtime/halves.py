@@ -10,7 +10,7 @@ from torch_compat.operators.dtypes import CALLED, taken
 from torch_compat.operators.halves import COMPUTES, EMPTY, refuses, said
 from torch_compat.releases.release import Release
 from torch_compat.releases.sets import ReleaseSet
-from torch_compat.runtime.dtypes import BFLOAT16, DTYPES, FLOAT16, as_dtype
+from torch_compat.runtime.dtypes import BFLOAT16, DTYPES, FLOAT16, as_dtype, result_type
 from torch_compat.runtime.registration import OUTS
 from torch_compat.runtime.tensor import Tensor
 from torch_compat.runtime.values import raised
@@ -58,7 +58,9 @@ PADS = frozenset({"aten::pad", "aten::_pad_enum"})
 """Operators that were asked to reflect."""
 COPYING = frozenset({"constant", "circular", 2, 3})
 """Their modes that copy elements of whichever type, by name and by number."""
-OTHERS = {DTYPES[name].array: name for name in CALLED if DTYPES[name].numpy is not None}
+CASTING = frozenset(f"aten::{name}" for name in ("cumsum", "cumprod", "logcumsumexp", "nansum", "sum", "prod", "mean"))
+"""Operators that make what they are given of the dtype that is named, and compute then."""
+OTHERS = {DTYPES[name].array: name for name in CALLED if DTYPES[name].numpy is not None or DTYPES[name] is BFLOAT16}
 
 
 def guarded(name: str, call: Callable[..., Any], horizon: Release, *, lists: bool = False) -> Callable[..., Any]:
@@ -102,9 +104,9 @@ def guarded(name: str, call: Callable[..., Any], horizon: Release, *, lists: boo
 
 
 def _refusal_of_others(others: Taken, args: tuple[Any, ...], keywords: dict[str, Any], horizon: Release) -> Raised | None:
-    """The error of a call whose data are all of one dtype, which is no float, and have elements."""
+    """The error of a call whose data are of dtypes each of which the release refuses."""
     computed = _computed(others.name, args, keywords)
-    if computed is not None and others.name not in BY_PLACE:
+    if computed is not None and others.name not in BY_PLACE and others.places and others.name not in CASTING:
         return None  # it was not asked what becomes of a dtype that is named
     given = [
         *_tensors(args[place] for place in others.places if place < len(args)),
@@ -116,19 +118,32 @@ def _refusal_of_others(others: Taken, args: tuple[Any, ...], keywords: dict[str,
         return None
     if _is_alone(others.name, given, horizon):
         return None
-    kinds = {computed or one.array.dtype for one in given}
-    if len(kinds) != 1 or (dtype := OTHERS.get(kinds.pop())) is None or any(not one.array.size for one in given):
+    if others.name == "aten::pow" and args[0].__class__ is not Tensor and args[0] == 1:
+        return None  # which is one, whatever the power
+    if not given and computed is None:
         return None
     if any(
-        one.array.dtype != given[0].array.dtype for one in _tensors(value for word, value in keywords.items() if word in OUTS)
+        not given or one.array.dtype != given[0].array.dtype
+        for one in _tensors(value for word, value in keywords.items() if word in OUTS)
     ):
         return None  # releases were asked without out=; 1.6 divides integers into a tensor of floats, and refuses them otherwise
-    words = frozenset(word for word, value in keywords.items() if value.__class__ is str)
-    told = others.said(dtype, tuple(one.array.ndim for one in given), len(args), words)
+    kinds = {one.array.dtype for one in given} if computed is None else {computed}
+    if len(kinds) > 1:
+        kinds.add(result_type(given).array)  # which is refused as well where the call is refused for its dtypes
+    empty = EMPTY if any(not one.array.size for one in given) else ""
+    ranks = tuple(one.array.ndim for one in given)
+    texts = {word: value for word, value in keywords.items() if value.__class__ is str}
+    told = None
+    for kind in kinds:
+        told = None if kind not in OTHERS else others.said(
+            OTHERS[kind] + empty, ranks, len(args), frozenset(texts), frozenset((*texts.values(), *(one for one in args if one.__class__ is str))),
+        )  # fmt: skip
+        if told is None:
+            return None
     if told is None:
         return None
-    kind, _, message = told.partition(": ")
-    return raised(kind, message)
+    kind_of_error, _, message = told.partition(": ")
+    return raised(kind_of_error, message)
 
 
 def _refusal(name: str, args: tuple[Any, ...], keywords: dict[str, Any], horizon: Release) -> Raised | None:

@@ -32,6 +32,7 @@ from torch_compat.runtime.border import INTERNAL, Border
 from torch_compat.runtime.iterated import arranging
 from torch_compat.runtime.limits import meter
 from torch_compat.runtime.operators._common import into
+from torch_compat.runtime.out_dtypes import refuse_outs
 from torch_compat.runtime.registration import OUTS, Grad, grad, operator
 from torch_compat.runtime.tensor import Array, OpaqueTensor, Tensor, dense, owner
 
@@ -140,7 +141,7 @@ def _dispatcher(name: str, horizon: Release) -> Callable[..., Any]:
             if kind in {"tensor", "scalar"}:
                 calls[kind] = _bordered(version.function, kind, name.rpartition("::")[2], horizon, tracks=version.gradient)
             else:
-                calls[kind] = _taking_out(version.function)
+                calls[kind] = _taking_out(version.function, name.rpartition("::")[2], horizon)
     if not calls:
         raise Unsupported(f"the reference reader has no operator {name}", code="operator")
     single = len(calls) == 1 and (calls.keys() <= {"any", "tensor"})
@@ -339,6 +340,8 @@ def _bordered(function: Callable[..., Any], kind: str, name: str, horizon: Relea
         if keywords:
             border.check_words(keywords, outs)
             requires = requires or any(_requires(value) for word, value in keywords.items() if word not in outs)
+            if not OUTS.isdisjoint(keywords):
+                refuse_outs(name, horizon, function, args, keywords)
             result = _given(function, names, args, keywords)
         else:
             result = function(*args)
@@ -367,7 +370,7 @@ def _requires(value: Any) -> bool:
     return value.__class__ is Tensor and value.requires_grad
 
 
-def _taking_out(function: Callable[..., Any]) -> Callable[..., Any]:
+def _taking_out(function: Callable[..., Any], name: str, horizon: Release) -> Callable[..., Any]:
     """A function of values of Python, which look after themselves."""
     names = _outless(function)
     own = INTERNAL.intersection(inspect.signature(function).parameters)
@@ -377,6 +380,8 @@ def _taking_out(function: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **keywords: Any) -> Any:
         if not own.isdisjoint(keywords):
             raise Raised(f"there is no argument {min(own.intersection(keywords))}", code="RuntimeError")
+        if not OUTS.isdisjoint(keywords):
+            refuse_outs(name, horizon, function, args, keywords)
         return _given(function, names, args, keywords) if keywords else function(*args)
 
     return call

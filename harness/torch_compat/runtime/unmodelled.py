@@ -473,6 +473,7 @@ ENTRIES: Final = (
     entry("glu", "1.5.0..<1.6.0", _out_of_another_type, "computes in the dtype of out="),
     entry("sort", "1.11.0..<1.12.0", lambda _, keywords: isinstance(out := keywords.get("indices"), Tensor) and out.array.dtype != np.int64,
            "writes indices to a tensor of another dtype: uninitialized memory"),
+    entry("linalg_norm", "1.7.0..<1.8.0", _is_complex, "computes norms of complex numbers in a dtype that depends on the order, or refuses them"),
     entry("linalg_norm", "1.8.0..<1.12.0", _whole_dtype, "computes a norm in an integer dtype"),
     entry("_?(cat|stack)", "1.6.0..<1.7.0", _list_with_bfloat16, "has no common dtype for bfloat16 and another dtype"),
     entry("native_dropout", "1.11.0..<1.12.0", lambda args, _: len(args) > 2 and (args[2] is False or args[1] in {0, 1}),

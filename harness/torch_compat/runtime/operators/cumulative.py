@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from torch_compat.runtime.dtypes import as_dtype
 from torch_compat.runtime.operators._common import (
     FLOAT32,
     FLOAT64,
@@ -13,6 +14,7 @@ from torch_compat.runtime.operators._common import (
     INT64,
     axis,
     cast,
+    fail,
     functional,
     not_implemented,
 )
@@ -32,7 +34,16 @@ def _running(name: str, accumulate: Any) -> None:
         return Tensor(accumulate(exact, axis=at, dtype=exact.dtype).astype(array.dtype))
 
     functional(name, out_type=True)(call)
-    operator(f"aten::{name}_")(lambda self, dim, *, dtype=None: _store(self, call(self, dim, dtype=dtype)))
+
+    def in_place(self: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+        named = as_dtype(dtype)
+        if named is not None and named is not self.dtype:
+            raise fail(
+                f"Bad in-place call: input tensor dtype {self.dtype.name} and output tensor dtype {named.name} should match"
+            )
+        return _store(self, call(self, dim, dtype=dtype))
+
+    operator(f"aten::{name}_")(in_place)
 
 
 def _store(self: Tensor, value: Tensor) -> Tensor:

@@ -265,6 +265,8 @@ def _tensors() -> None:
                 wide: Any = FLOAT64 if kind == FLOAT32 else kind
                 array = np.asarray(data, wide).astype(kind)
             made = Tensor(cast(array, any_dtype(dtype, kind)).copy())
+            if requires_grad and made.dtype.category < 2:
+                raise fail("Only Tensors of floating point and complex dtype can require gradients")
             made.requires_grad = requires_grad
             return made
 

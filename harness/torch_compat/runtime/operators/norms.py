@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from torch_compat.releases.release import Release
+from torch_compat.runtime.dtypes import as_dtype, promote
 from torch_compat.runtime.operators._common import (
     BOOL,
     FLOAT32,
@@ -31,6 +33,10 @@ from torch_compat.runtime.tensor import Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from torch_compat.runtime.dtypes import Dtype
+
+FLOATING = 2
 
 
 def norm_of(
@@ -196,6 +202,30 @@ def dist_1_5(self: Tensor, other: Tensor, p: Scalar = 2) -> Tensor:
     return _of_own_type(found, kind, p, some=bool(self.array.size and other.array.size))
 
 
+NAMED_IN_NORM = Release("2.0.0")
+"""From here on ``norm`` refuses the dtypes that ``linalg_vector_norm`` refuses."""
+
+
+def _refuse_narrowing(own: Dtype, named: Any) -> None:
+    """Refuse a dtype that is named and does not hold the elements.
+
+    Raises:
+        Raised: so it is.
+    """
+    dtype = as_dtype(named)
+    if dtype is None or own.category < FLOATING:
+        return
+    if dtype.category < FLOATING:
+        raise fail(f"linalg.vector_norm: dtype should be floating point or complex, but got {words(dtype.array)}")
+    if dtype.category < own.category:
+        raise fail(f"linalg.vector_norm: dtype should be complex for complex inputs, but got {words(dtype.array)}")
+    if promote(own, dtype) is not dtype:
+        raise fail(
+            f"linalg.vector_norm: the dtype of the input ({words(own.array)}) should be convertible without narrowing to the specified dtype "
+            f"({words(dtype.array)})"
+        )
+
+
 NORMS: dict[str, Callable[..., Tensor]] = {"1.0.0": norm_1_0, "1.1.0": norm_1_1}
 """``norm`` of real numbers, by the first release that computes so."""
 
@@ -205,6 +235,8 @@ def _norms(since: str, era: _Era) -> None:
 
     def norm(self: Tensor, p: Scalar | None = 2, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
         """Of vectors, over all dimensions unless told otherwise."""
+        if Release(since) >= NAMED_IN_NORM:
+            _refuse_narrowing(self.dtype, dtype)
         return _norm(self, p, dim, keepdim, dtype, era)
 
     def linalg_vector_norm(
@@ -216,6 +248,7 @@ def _norms(since: str, era: _Era) -> None:
         dtype: Any = None,
     ) -> Tensor:
         """As ``norm``."""
+        _refuse_narrowing(self.dtype, dtype)
         return _norm(self, ord, dim, keepdim, dtype, era)
 
     def frobenius_norm(self: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:

@@ -26,7 +26,9 @@ from torch_compat.runtime.operators._common import (
     scalar_as,
     wide,
     words,
+    write,
 )
+from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -153,7 +155,7 @@ functional("pow", inplace=True, since="1.3.0")(_pow_1_3)
 functional("pow", inplace=True, since="1.6.0")(_pow)
 
 
-@functional("float_power", inplace=True)
+@functional("float_power")
 def float_power(self: Operand, exponent: Operand) -> Tensor:
     """Powers in double precision."""
     x, _ = common(self, exponent)
@@ -163,6 +165,17 @@ def float_power(self: Operand, exponent: Operand) -> Tensor:
     return Tensor(
         (_complex_power if dtype.kind == "c" else np.power)(cast(as_array(self), dtype), cast(as_array(exponent), dtype))
     )
+
+
+@operator("aten::float_power_")
+def float_power_(self: Tensor, exponent: Operand) -> Tensor:
+    """In place, where the base has the dtype of the result."""
+    found = float_power(self, exponent)
+    if found.dtype is not self.dtype:
+        raise fail(
+            f"the base given to float_power_ has dtype {self.dtype.name} but the operation's result requires dtype {found.dtype.name}"
+        )
+    return write(self, found.array)
 
 
 @functional("square", inplace=True)

@@ -1,0 +1,151 @@
+"""Into tensors of which dtypes an operator writes its result, as the releases did it: ``fixtures/operators/outs.txt``.
+
+The questions are those of :mod:`torch_compat.operators.dtypes`, each with ``out=``. Of each tensor that is written into, and each dtype of
+the arguments, the file states the dtypes that the release accepts there; of a call without tensors the dtypes stand for themselves.
+
+Forms with ``out=`` that torch generates from the operator (``autogen`` in ``native_functions.txt``) accept the dtype of the result alone since 2.0.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_left
+from functools import cache
+from typing import Final, NamedTuple
+
+from torch_compat.operators.halves import COMPUTES, Question, as_asked, nearest, question
+from torch_compat.operators.history import FactHistory, History, SetHistory
+from torch_compat.releases.data import packaged
+from torch_compat.releases.release import Release
+
+__all__ = ["COMPARED_SINCE", "FILE", "NO_DATA", "AcceptedOuts", "is_generated", "lacks_kernel", "written"]
+
+FILE = "outs.txt"
+NO_DATA: Final = "no data"
+"""The dtype of a call without tensors."""
+ANY: Final = "any"
+NONE: Final = "none"
+WHOLE: Final = ("bool", "int", "uint")
+REAL: Final = re.compile(r"\(.*\d\.\d")
+"""A question with a number that is no integer, which decides of which dtype the result of integers is."""
+GENERATED_SINCE: Final = Release("1.12.0")
+COMPARED_SINCE: Final = Release("2.0.0")
+"""Up to 1.13 forms that torch generates copy the result into a tensor of whichever dtype."""
+WITH_OUT: Final = re.compile(r"\*, .*Tensor\(\w!\)(\[\])? \w+[,)]")
+WITH_OPTIONS: Final = re.compile(r"Layout\? layout")
+
+
+class AcceptedOuts(NamedTuple):
+    """What one release accepts as ``out=`` of one operator.
+
+    Attributes:
+        questions: with the dtypes that are accepted, by the name of the tensor and the dtype of the arguments; None stands for every dtype.
+    """
+
+    name: str
+    horizon: Release
+    questions: tuple[tuple[Question, dict[str, dict[str, frozenset[str] | None]]], ...]
+
+    @property
+    def places(self) -> frozenset[int]:
+        """Positions of the arguments that are data."""
+        return frozenset().union(*(one.places for one, _ in self.questions))
+
+    def accepts(
+        self, word: str, dtype: str, given: str, ranks: tuple[int, ...], count: int, words: frozenset[str], *, empty: bool
+    ) -> bool | None:
+        """Whether a tensor is accepted; None where that is not known.
+
+        Parameters:
+            word: the name of the tensor that is written into.
+            dtype: of the arguments.
+            given: of the tensor that is written into.
+            ranks: the numbers of dimensions of the data.
+            count: how many arguments are given by position.
+            words: the names of arguments that are texts and given by name.
+            empty: whether some data have no elements, with which releases compute what they have no kernel for.
+        """
+        asked = [
+            (one, known[word][dtype]) for one, known in self.questions if dtype in known.get(word, ()) and one.words == words
+        ]
+        if empty:
+            asked = [(one, taken) for one, taken in asked if taken is None or taken]
+        told = nearest(
+            [(one, COMPUTES if taken is None or given in taken else "") for one, taken in asked],
+            as_asked(self.name, ranks, self.horizon), count, tensors=True,
+        )  # fmt: skip
+        return None if told is None else told == COMPUTES
+
+
+@cache
+def _history() -> FactHistory:
+    return FactHistory(packaged("fixtures", "operators", FILE))
+
+
+@cache
+def written(name: str, horizon: Release) -> AcceptedOuts | None:
+    """What the release of a horizon accepts as ``out=`` of an operator; None where it was not asked."""
+    history = _history()
+    place = history.known.newest(horizon) or 0  # the oldest stands for what was before
+    start = f"{name.removeprefix('aten::')}("
+    found: dict[str, dict[str, dict[str, frozenset[str] | None]]] = {}
+    for line in history.lines[bisect_left(history.lines, start) :]:
+        if not line.startswith(start):
+            break
+        key, kinds, spans = line.split("\t")
+        if history.bits(spans) >> place & 1:
+            spelled, word, taken = key.split(" > ")
+            accepted = None if taken == ANY else frozenset(taken.split()) - {NONE}
+            told = [NO_DATA] if json.loads(kinds) == NO_DATA else json.loads(kinds).split()
+            for dtype in told:
+                if not dtype.startswith(WHOLE) or not REAL.search(spelled):
+                    found.setdefault(spelled, {}).setdefault(word, {})[dtype] = accepted
+    return AcceptedOuts(name, horizon, tuple((question(one), known) for one, known in found.items())) if found else None
+
+
+@cache
+def is_generated(name: str, horizon: Release) -> bool:
+    """Whether torch generated each form with ``out=`` that an operator has, from one that takes no dtype, and compares dtypes there."""
+    if horizon < COMPARED_SINCE:
+        return False
+    stated, generated = _forms(name, horizon)
+    return bool(stated) and stated == generated and not any(WITH_OPTIONS.search(text) for text in _schemas(name, horizon))
+
+
+@cache
+def lacks_kernel(name: str, horizon: Release, *, by_number: bool) -> bool:
+    """Whether the release has no kernel for the form with ``out=`` that a call reaches, on any device; 1.12 has none for those that it generates.
+
+    Parameters:
+        by_number: whether the second argument is a number.
+    """
+    stated, generated = _forms(name, horizon)
+    if not generated:
+        return False
+    reached = stated if stated == generated else {one for one in stated if by_number and ".Scalar" in one}
+    kernels = SetHistory(packaged("fixtures", "operators", "kernels.txt"))
+    release = kernels.releases[kernels.known.newest(horizon) or 0]
+    keys = [kernels.values(one, release) for one in reached]
+    return bool(keys) and all(one and not any("CPU" in key or "Composite" in key for key in one) for one in keys)
+
+
+def _schemas(name: str, horizon: Release) -> tuple[str, ...]:
+    history = History.load()
+    return history.schemas(name, history.releases[history.known.newest(horizon) or 0])
+
+
+def _forms(name: str, horizon: Release) -> tuple[frozenset[str], frozenset[str]]:
+    """The forms with ``out=`` of an operator, and those that torch generated."""
+    if horizon < GENERATED_SINCE:
+        return frozenset(), frozenset()
+    stated = frozenset(text.partition("(")[0] for text in _schemas(name, horizon) if WITH_OUT.search(text))
+    return stated, stated & _generated(horizon)
+
+
+@cache
+def _generated(horizon: Release) -> frozenset[str]:
+    functions = SetHistory(packaged("fixtures", "operators", "native_functions.txt"))
+    release = functions.releases[functions.known.newest(horizon) or 0]
+    words = (word for key in functions.keys(release) for word in functions.values(key, release))
+    return frozenset(word.removeprefix("autogen:") for word in words if word.startswith("autogen:"))
