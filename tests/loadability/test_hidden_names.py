@@ -74,3 +74,9 @@ def test_most_source_has_no_such_variable() -> None:
     assert not may_hide(
         "class M(Module):\n  int : int\n  def forward(self: __torch__.M, x: int) -> int:\n    a = torch.add(x, int(x))\n"
     )
+
+
+def test_a_line_of_many_names_is_read_once() -> None:
+    """A million names take no longer for each than a hundred do: the time of all is bounded by what a test may take."""
+    assert not may_hide(f"    {'int, ' * 1_000_000}x\n")
+    assert may_hide(f"    {'a, ' * 1_000_000}int = x\n")

@@ -31,7 +31,8 @@ WORDS = frozenset({"annotate", "bool", "complex", "float", "int", "isinstance", 
 """What source calls by one word."""
 OPERATORS = "torch"
 NAMES = "|".join(sorted(WORDS | {OPERATORS}))
-MENTIONED = re.compile(rf"^ +(?:\w+, )*(?:{NAMES})(?:, \w+)*,? = |[(\s](?:{NAMES}): |^ +for (?:{NAMES}) in ", re.MULTILINE)
+ASSIGNED = re.compile(r"^ ++(\w++(?:, \w++)*+),? = ", re.MULTILINE)
+DECLARED = re.compile(rf"[(\s](?:{NAMES}): |^ ++for (?:{NAMES}) in ", re.MULTILINE)
 WITHOUT_METHODS = frozenset({"Device", "NoneType", "Optional", "Tuple", "bool", "complex", "float", "int", "number"})
 """The heads of types whose values have no method that is named as an operator."""
 OF_PYTHON = {"Dict": dict, "List": list, "str": str}
@@ -44,7 +45,10 @@ Frame = dict[str, str]
 
 def may_hide(code: str) -> bool:
     """Whether code without texts may have a variable of such a name; of nearly all source nothing more is asked."""
-    return MENTIONED.search(code) is not None
+    words = WORDS | {OPERATORS}
+    return DECLARED.search(code) is not None or any(
+        not words.isdisjoint(found[1].split(", ")) for found in ASSIGNED.finditer(code)
+    )
 
 
 def hiding(sources: Mapping[str, str]) -> str | None:

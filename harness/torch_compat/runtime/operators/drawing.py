@@ -315,35 +315,34 @@ _written("geometric_", None, _geometric)
 _written("cauchy_", "cauchy_cpu", _cauchy, ("1.0.0", False), ("2.0.0", True))
 
 
-def _normals() -> None:
-    for since, zero in (("1.0.0", False), ("1.9.0", True)):
+def _normals(since: str, *, zero: bool) -> None:
+    def normal(
+        mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Tensor | None = None, **options: Any,
+    ) -> Any:  # fmt: skip
+        """Means where no deviation is; one of two numbers is broadcast."""
+        del generator
+        check_options({name: value for name, value in options.items() if name != "dtype"})
+        if mean.__class__ is not Tensor and std.__class__ is not Tensor:
+            _spread(zero, std)
+            kind = kind_of(options.get("dtype"), default_type(), out)
+            shape = to_size(size)
+            return to_out(np.full(shape, mean, kind), out) if std == 0 else _anew("normal", shape, kind, out)
+        given = [one.array for one in (mean, std) if one.__class__ is Tensor]
+        for one in given:
+            _floats("normal_kernel_cpu", one.dtype)
+        deviations = std.array if std.__class__ is Tensor else np.asarray(std)
+        if std.__class__ is not Tensor:
+            _spread(zero, std)
+        elif zero and not (deviations >= 0).all():
+            raise fail("normal expects all elements of std >= 0.0")
+        centres = mean.array if mean.__class__ is Tensor else np.asarray(mean, given[0].dtype)
+        shape = np.broadcast_shapes(centres.shape, deviations.shape)
+        if deviations.any():
+            return _anew("normal", shape, given[0].dtype, out)
+        return to_out(np.broadcast_to(centres, shape).astype(given[0].dtype), out)
 
-        def normal(
-            mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Tensor | None = None, zero: bool = zero, **options: Any,
-        ) -> Any:  # fmt: skip
-            """Means where no deviation is; one of two numbers is broadcast."""
-            del generator
-            check_options({name: value for name, value in options.items() if name != "dtype"})
-            if mean.__class__ is not Tensor and std.__class__ is not Tensor:
-                _spread(zero, std)
-                kind = kind_of(options.get("dtype"), default_type(), out)
-                shape = to_size(size)
-                return to_out(np.full(shape, mean, kind), out) if std == 0 else _anew("normal", shape, kind, out)
-            given = [one.array for one in (mean, std) if one.__class__ is Tensor]
-            for one in given:
-                _floats("normal_kernel_cpu", one.dtype)
-            deviations = std.array if std.__class__ is Tensor else np.asarray(std)
-            if std.__class__ is not Tensor:
-                _spread(zero, std)
-            elif zero and not (deviations >= 0).all():
-                raise fail("normal expects all elements of std >= 0.0")
-            centres = mean.array if mean.__class__ is Tensor else np.asarray(mean, given[0].dtype)
-            shape = np.broadcast_shapes(centres.shape, deviations.shape)
-            if deviations.any():
-                return _anew("normal", shape, given[0].dtype, out)
-            return to_out(np.broadcast_to(centres, shape).astype(given[0].dtype), out)
-
-        operator("aten::normal", of="any", gradient=False, since=since)(normal)
+    operator("aten::normal", of="any", gradient=False, since=since)(normal)
 
 
-_normals()
+_normals("1.0.0", zero=False)
+_normals("1.9.0", zero=True)
