@@ -374,3 +374,42 @@ def test_covariances_of_16_bits_are_rounded_after_each_step() -> None:
         [-0.328125, 1.0, 0.41796875],
         [-0.6953125, 0.41796875, 1.0],
     ]
+
+
+@pytest.mark.parametrize("release", ["1.2.0", "1.6.0", "1.7.1", "2.15.0"])
+def test_a_sum_of_negative_zeros_is_not_negative(release: str) -> None:
+    """As 1.2.0, 1.4.0, 1.5.1, 1.6.0, 1.7.1, 1.8.1, 1.13.1 and 2.15.0 gave; products keep their sign."""
+    zeros = Tensor(-np.zeros((2, 3), np.float32))
+    for name, args in (("sum", ([1],)), ("sum", ()), ("mean", ([1],)), ("cumsum", (1,))):
+        found = resolve(f"aten::{name}", Release(release))(zeros, *args).array
+        assert not np.signbit(found).any(), name
+    assert np.signbit(resolve("aten::cumprod", Release(release))(zeros, 1).array).tolist() == [[True, False, True]] * 2
+
+
+@pytest.mark.parametrize("release", ["1.2.0", "2.15.0"])
+def test_products_along_one_dimension_where_another_has_no_elements(release: str) -> None:
+    """As 1.2.0, 1.5.1, 1.8.1, 1.13.1, 2.0.1 and 2.15.0 gave."""
+    prod = resolve("aten::prod", Release(release))
+    assert prod(Tensor(np.zeros((2, 0), np.float32)), 0, True).shape == (1, 0)
+    assert prod(Tensor(np.zeros((0, 2, 3), np.float32)), 1).shape == (0, 3)
+    assert prod(Tensor(np.zeros((2, 0), np.float32)), 1).array.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "weight", "bias", "said"),
+    [
+        ((1, 3), (1, 2), (1, 3, 3), None, "input2 size does not match"),
+        ((1, 2), (1, 3), (1, 3, 3), None, "input1 size does not match"),
+        ((2, 3), (1, 3), (1, 3, 3), None, "batch dimensions do not match at dim 0"),
+        ((3,), (1, 3), (1, 3, 3), None, "input dimensions do not match: got 1 and 2"),
+        ((2, 3), (2, 3), (3, 3), None, "weight"),
+        ((2, 3), (2, 3), (2, 3, 3), (1,), "bias size does not match"),
+    ],
+)
+def test_bilinear_forms_of_shapes_that_do_not_fit(
+    first: tuple[int, ...], second: tuple[int, ...], weight: tuple[int, ...], bias: tuple[int, ...] | None, said: str
+) -> None:
+    """As 1.2.0, 1.5.1, 1.8.1, 1.13.1, 2.0.1 and 2.15.0 raised, but for the words of the weight."""
+    zeros = [None if shape is None else Tensor(np.zeros(shape, np.float32)) for shape in (first, second, weight, bias)]
+    with pytest.raises(Raised, match=said):
+        resolve("aten::bilinear", NEWEST)(*zeros)

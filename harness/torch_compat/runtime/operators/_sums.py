@@ -62,8 +62,8 @@ def ordered_product(array: Array, dims: tuple[int, ...], *, keepdims: bool = Fal
     One element after the other; where all lie side by side and fill four vectors, four vectors at a time.
     """
     kept = [at for at in range(array.ndim) if at not in dims]
-    rows = array.transpose([*kept, *dims]).reshape(*(array.shape[at] for at in kept), -1)
-    if not rows.shape[-1]:
+    rows = array.transpose([*kept, *dims]).reshape(*(array.shape[at] for at in kept), math.prod(array.shape[at] for at in dims))
+    if not rows.shape[-1] or not rows.size:
         found = np.ones(rows.shape[:-1], array.dtype)
     else:
         wide = 4 * VECTOR // rows.itemsize

@@ -31,7 +31,10 @@ def _running(name: str, accumulate: Any) -> None:
         if not array.ndim:
             return Tensor(array.copy())
         exact = array.astype(FLOAT64) if array.dtype == FLOAT32 or array.dtype in HALVES else array
-        return Tensor(accumulate(exact, axis=at, dtype=exact.dtype).astype(array.dtype))
+        running = accumulate(exact, axis=at, dtype=exact.dtype)
+        if accumulate is np.cumsum:
+            running = running + np.zeros((), exact.dtype)  # a sum begins at zero, which is not negative
+        return Tensor(running.astype(array.dtype))
 
     functional(name, out_type=True)(call)
 

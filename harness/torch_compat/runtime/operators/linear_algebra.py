@@ -374,9 +374,32 @@ def _linears() -> None:
 _linears()
 
 
+def _check_bilinear(
+    first: tuple[int, ...], second: tuple[int, ...], weight: tuple[int, ...], bias: tuple[int, ...] | None
+) -> None:
+    """Refuse inputs whose shapes do not fit, as every release does.
+
+    Raises:
+        Raised: they have other numbers of dimensions, other batches, or other sizes than the weight.
+    """
+    if len(first) != len(second):
+        raise fail(f"bilinear(): input dimensions do not match: got {len(first)} and {len(second)}")
+    for at, (one, other) in enumerate(zip(first[:-1], second[:-1], strict=True)):
+        if one != other:
+            raise fail(f"bilinear(): input batch dimensions do not match at dim {at}: got {one} and {other}")
+    if len(weight) != 3:
+        raise fail(f"bilinear(): weight has {len(weight)} dimensions instead of 3")
+    for name, size, wanted in (("input1", first[-1:], weight[1]), ("input2", second[-1:], weight[2])):
+        if size != (wanted,):
+            raise fail(f"bilinear(): {name} size does not match weight size: got {list(size)} but expected {wanted}")
+    if bias is not None and bias != weight[:1]:
+        raise fail(f"bilinear(): bias size does not match weight size: got {list(bias)} but expected {weight[0]}")
+
+
 @operator("aten::bilinear")
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """A bilinear form of two inputs for every output."""
+    _check_bilinear(input1.shape, input2.shape, weight.shape, None if bias is None else bias.shape)
     a, b, w = exact(input1.array), exact(input2.array), exact(weight.array)
     value = summed("...i,oij,...j->...o", a, w, b)
     if bias is not None:

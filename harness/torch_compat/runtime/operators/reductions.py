@@ -73,7 +73,8 @@ def once(dim: Any, ndim: int) -> Any:
 def sum_1_0(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Up to 1.6 a dimension may stand twice, and sums are no cascades."""
     array = cast(self.array, sum_type(self.array, dtype))
-    return Tensor(exact_sum(array, axes(once(dim, array.ndim), array.ndim), keepdims=keepdim, cascades=False))
+    total = exact_sum(array, axes(once(dim, array.ndim), array.ndim), keepdims=keepdim, cascades=False)
+    return Tensor(total + np.zeros((), total.dtype))  # a sum begins at zero, which is not negative
 
 
 @functional("sum", out_type=True, since="1.7.0")
