@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from torch_compat.runtime.hash_order import flat_hash_map, unordered_map
 from torch_compat.runtime.horizons import horizon
 from torch_compat.runtime.language.types import convert, instance_of, parse_type
 from torch_compat.runtime.registry import NEWEST
+from torch_compat.runtime.string_conversion import shown
 from torch_compat.runtime.tensor import Tensor, owner
 from torch_compat.runtime.values import Steps, text_in, text_out
 
@@ -187,3 +189,15 @@ def test_plain_data_is_taken_as_elements() -> None:
 def test_a_tensor_without_elements_has_the_strides_of_a_contiguous_one(shape: tuple[int, ...], strides: tuple[int, ...]) -> None:
     ones = np.zeros(shape, np.float32)
     assert Tensor(ones).strides == Tensor(ones + 1).strides == strides
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        (3 - 4j, "3.-4.j"), (0.5 - 0.25j, "0.5-0.25j"), (complex(-0.0, -0.0), "0.+0.j"), (complex("nan+infj"), "nan+infj"),
+        (complex(-math.inf, math.nan), "-inf-nanj"), (complex(1e20, 1e-7), "1e+20+9.9999999999999995e-08j"), ([1j], "[0.+1.j]"),
+    ],
+)  # fmt: skip
+def test_complex_numbers_in_texts(value: Any, written: str) -> None:
+    """As 1.9.1, 1.10.2, 1.12.1, 2.0.1 and 2.15.0 wrote them."""
+    assert shown(value) == written

@@ -13,7 +13,8 @@ __all__ = ["joined", "shown"]
 
 
 def shown(value: Any, *, budget: Budget | None = None) -> str:
-    """A value as torch writes it into texts (``c10::IValue``'s own form): a whole float as ``1.``, a text without quotes wherever it is.
+    """A value as torch writes it into texts (``c10::IValue``'s own form): a whole float as ``1.``, a complex number as ``1.-2.j``,
+    a text without quotes wherever it is.
 
     Raises:
         Raised: it is too large.
@@ -43,7 +44,9 @@ def shown(value: Any, *, budget: Budget | None = None) -> str:
         return "(" + joined(items, ", ") + ("," if len(value) == 1 else "") + ")"
     if kind is EnumMember:
         return f"Enum<{value.qualified_name}.{value.a_name}>"
-    if kind is int or kind is complex or kind is Device:
+    if kind is complex:
+        return f"{shown(value.real)}{'+' if value.imag >= 0 else '-'}{shown(abs(value.imag))}j"
+    if kind is int or kind is Device:
         return str(value)
     if kind is Tensor or kind is OpaqueTensor:
         raise Unsupported("the reference reader cannot convert tensors to strings", code="operator")
