@@ -7,6 +7,7 @@ from pathlib import Path
 from torch_compat.formats.model import Call, Facts, Producer
 from torch_compat.loadability import of
 from torch_compat.loadability.changes import ChangeOfMeaning, changes_of
+from torch_compat.operators.changes_of_meaning import changes_by_operator
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 
@@ -31,6 +32,13 @@ def test_a_change_between_releases_that_load_a_program_is_told_with_what_it_was(
 def test_the_form_in_place_is_meant_too() -> None:
     assert "floor-divide-rounds-down" in {one.id for one in program("aten::floor_divide_")}
     assert program("aten::numel") == ()
+
+
+def test_a_change_that_only_arguments_out_of_range_show_is_left_out() -> None:
+    (stated,) = (one for one in changes_by_operator()["aten::arange"] if one.id == "infinite-steps-refused")
+    assert stated.out_of_range
+    assert "arange-length" in {one.id for one in program("aten::arange")}
+    assert "infinite-steps-refused" not in {one.id for one in program("aten::arange")}
 
 
 def test_what_the_writer_already_did_comes_last() -> None:

@@ -1,7 +1,7 @@
 """Operators of a program that compute something else in some of the releases that load it, by ``changes.toml``.
 
 A program loads there and nobody is told. Changes that a file format version announces are left out: newer releases compute what the
-archive's version meant, and older ones refuse it. Which arguments reach an operator is not known before the program runs, so each change is
+archive's version meant, and older ones refuse it. So are changes that only arguments outside of their range show. Which arguments reach an operator is not known before the program runs, so each change is
 one that the program may meet.
 """
 
@@ -74,7 +74,7 @@ def _between(operators: frozenset[str], loads: int, producer: Producer | None) -
     found = []
     for operator in sorted(operators):
         for change in changes_by_operator()[operator]:
-            if change.file_format is not None:
+            if change.file_format is not None or change.out_of_range:
                 continue
             newer = known.bits_of(ReleaseSet.between(Release(change.since), None))
             if loads & newer and loads & ~newer:

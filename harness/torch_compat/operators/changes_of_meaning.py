@@ -19,6 +19,7 @@ class RecordedChange(NamedTuple):
         kind: ``value``, ``type``, ``shape``, ``refused`` (raises since) or ``accepted`` (raised before).
         before, after: what it did, and what it does.
         file_format: the file format version that announces the change; None where none does.
+        out_of_range: whether only arguments outside of their range show it.
     """
 
     id: str
@@ -27,6 +28,7 @@ class RecordedChange(NamedTuple):
     before: str
     after: str
     file_format: int | None
+    out_of_range: bool
 
 
 @cache
@@ -35,7 +37,13 @@ def changes_by_operator() -> dict[str, tuple[RecordedChange, ...]]:
     found: dict[str, list[RecordedChange]] = {}
     for entry in entries(packaged("policies", "torch"), ("changes",)).get("change", ()):
         change = RecordedChange(
-            entry["id"], entry["since"], entry["kind"], entry["before"], entry["after"], entry.get("file_format")
+            entry["id"],
+            entry["since"],
+            entry["kind"],
+            entry["before"],
+            entry["after"],
+            entry.get("file_format"),
+            entry.get("out_of_range", False),
         )
         for operator in entry["operators"]:
             found.setdefault(operator, []).append(change)

@@ -467,6 +467,9 @@ class Change(Table):
     """The first release that behaves in the new way."""
     kind: Literal["value", "type", "shape", "refused", "accepted"]
     """What is another: the numbers, the dtype, the shape; or it raises where it gave a value; or the other way round."""
+    out_of_range: bool = False
+    """Whether only arguments outside of their range show it, such as an infinite step or a number that stands for no reduction. Reports of
+    releases list the change; `inspect`, which does not know the arguments of a program, leaves it out."""
     file_format: PositiveInt | None = None
     """The file format version that announces the change; absent where none does."""
     before: Text

@@ -306,10 +306,10 @@ def _nll(
     *,
     empty: float,
     one: bool = True,
-    alone: bool = True,
+    _alone: bool = True,
 ) -> tuple[Tensor, Tensor]:
     x, y = self.array, target.array
-    if x.ndim == 1 and not y.ndim and not alone:
+    if x.ndim == 1 and not y.ndim and not _alone:
         raise fail("1D target tensor expected, multi-target not supported")
     if x.ndim == y.ndim == 1:  # of a row, the first target alone counts
         if y.size != (1 if one else x.size) or not y.size:
@@ -367,9 +367,9 @@ def _losses() -> None:
             ignore_index: int = -100,
             empty: float = empty,
             one: bool = one,
-            alone: bool = alone,
+            _alone: bool = alone,
         ) -> Tensor:
-            return _nll(self, target, weight, reduction, ignore_index, empty=empty, one=one, alone=alone)[0]
+            return _nll(self, target, weight, reduction, ignore_index, empty=empty, one=one, _alone=_alone)[0]
 
         def both(
             self: Tensor,
@@ -379,9 +379,9 @@ def _losses() -> None:
             ignore_index: int,
             empty: float = empty,
             one: bool = one,
-            alone: bool = alone,
+            _alone: bool = alone,
         ) -> tuple[Tensor, Tensor]:
-            return _nll(self, target, weight, reduction, ignore_index, empty=empty, one=one, alone=alone)
+            return _nll(self, target, weight, reduction, ignore_index, empty=empty, one=one, _alone=_alone)
 
         operator("aten::nll_loss", "aten::nll_loss2d", "aten::nll_loss_nd", since=since)(call)
         operator("aten::nll_loss_forward", "aten::nll_loss2d_forward", since=since)(both)
