@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Done", "run_all"]
 
-WARM = "class Model(Module):\n  w : Tensor\n  def forward(self) -> Any:\n    return torch.add(torch.mul(self.w, 2), torch.ones([8]))\n"
+WARM = "class Model(Module):\n  w : Tensor\n  def forward(self) -> Any:\n    return torch.add(torch.mul(self.w, 2, out=torch.ones([8])), torch.ones([8]))\n"
+"""Reads the records of releases that calls ask for, which Python would hear of."""
 ROOM = 3 << 30
 PATIENCE = 120  # seconds for one program; its own limit is far below
 CHUNK = 250

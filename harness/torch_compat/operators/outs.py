@@ -124,7 +124,7 @@ def lacks_kernel(name: str, horizon: Release, *, by_number: bool) -> bool:
     if not generated:
         return False
     reached = stated if stated == generated else {one for one in stated if by_number and ".Scalar" in one}
-    kernels = SetHistory(packaged("fixtures", "operators", "kernels.txt"))
+    kernels = _sets("kernels.txt")
     release = kernels.releases[kernels.known.newest(horizon) or 0]
     keys = [kernels.values(one, release) for one in reached]
     return bool(keys) and all(one and not any("CPU" in key or "Composite" in key for key in one) for one in keys)
@@ -144,8 +144,13 @@ def _forms(name: str, horizon: Release) -> tuple[frozenset[str], frozenset[str]]
 
 
 @cache
+def _sets(file: str) -> SetHistory:
+    return SetHistory(packaged("fixtures", "operators", file))
+
+
+@cache
 def _generated(horizon: Release) -> frozenset[str]:
-    functions = SetHistory(packaged("fixtures", "operators", "native_functions.txt"))
+    functions = _sets("native_functions.txt")
     release = functions.releases[functions.known.newest(horizon) or 0]
     words = (word for key in functions.keys(release) for word in functions.values(key, release))
     return frozenset(word.removeprefix("autogen:") for word in words if word.startswith("autogen:"))
