@@ -260,6 +260,8 @@ def compared(request: dict[str, Any], full: str, release: str, theirs: dict[str,
         return DRAWN, ""
     if "unsupported" in ours:
         return "unsupported", ours["unsupported"][:160]
+    if isinstance(theirs["value"], dict) and "other" in theirs["value"]:
+        return "given a value that the tool does not hand out", f"a {theirs['value']['other']}"
     if "error" in ours:
         return APART[2], f"torch gives a value, the reader refuses: {ours['error'][:200]}"
     loose = Near(smallest(request), largest(request)) if gentle(name) or CANCELLED.fullmatch(name.split(".")[0]) else NONE

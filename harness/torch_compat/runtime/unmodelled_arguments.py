@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from torch_compat.runtime.dtypes import as_dtype
 from torch_compat.runtime.tensor import Tensor
 from torch_compat.runtime.unmodelled_calls import Calls, argument, empty, entry, first
 
@@ -118,7 +119,43 @@ def _beyond_the_picture(args: Calls, keywords: dict[str, Any]) -> bool:
     )
 
 
+def _scales(args: Calls, keywords: dict[str, Any], first_at: int) -> list[float]:
+    """The scales of an interpolation, which come last; those that are not given are left out."""
+    return [one for one in (*args[first_at:], *keywords.values()) if one.__class__ is float]
+
+
+def _beyond_the_last_point(args: Calls, keywords: dict[str, Any]) -> bool:
+    """Scales by which more points are made than lie between the first and the last."""
+    array = first(args)
+    wanted = args[1] if len(args) > 1 and args[1].__class__ is list else []
+    align = len(args) > 2 and args[2] is True
+    factors = _scales(args, keywords, 3)
+    return (
+        array is not None
+        and not align
+        and any(
+            factor > 0 and (out - 0.5) / factor - 0.5 >= size
+            for factor in factors
+            for out, size in zip(wanted, array.shape[2:], strict=False)
+        )
+    )
+
+
+def _infinite_scale(args: Calls, keywords: dict[str, Any]) -> bool:
+    return any(math.isinf(one) for one in _scales(args, keywords, 2))
+
+
+def _many_in_16_bits(args: Calls, keywords: dict[str, Any]) -> bool:
+    kind = as_dtype(argument(args, keywords, "dtype", 3, None))
+    return (
+        kind is not None and kind.name in {"bfloat16", "float16"} and any(one.__class__ is int and one > 256 for one in args[:2])
+    )
+
+
 OUT_OF_RANGE: Final = (
+    entry("upsample_(linear1d|bilinear2d|trilinear3d)", "..<2.0.0", _beyond_the_last_point, "has scales that do not fit its sizes, and reads past the last point"),
+    entry("upsample_nearest[123]d", "1.13.0..<2.0.0", _infinite_scale, "has an infinite scale, by which 1.13 finds the points in two ways"),
+    entry("tri[lu]_indices", "..<2.0.0", _many_in_16_bits, "counts places in 16 bits, which stop at 256 or 2,048"),
     entry("_adaptive_avg_pool2d|adaptive_avg_pool2d|adaptive_max_pool2d", "..<2.1.0", _sizes_other_than(2), "accepts a list of too few or too many sizes, and may read past its end"),
     entry("_adaptive_avg_pool3d|adaptive_avg_pool3d|adaptive_max_pool3d", "..<2.1.0", _sizes_other_than(3), "accepts a list of too few or too many sizes, and may read past its end"),
     entry("_upsample_bilinear2d_aa|_upsample_bicubic2d_aa|_upsample_lanczos2d_aa", "..", _beyond_the_picture, "has scales that do not fit its sizes, and filters points outside of the picture"),

@@ -168,16 +168,18 @@ def test_copies_of_views_are_broadcast_into_out_up_to_1_13_and_resize_it_since(n
 
 
 def test_several_copies_are_broadcast_into_out_and_those_of_stated_sizes_resize_it_since_2_3() -> None:
-    """As 1.13.1, 2.0.1, 2.2.2, 2.3.1, 2.4.1 and 2.6.0 gave."""
+    """As 1.13.1, 2.0.1, 2.2.2, 2.3.1, 2.4.1, 2.6.0, 2.7.1 and 2.15.0 gave; those of ``unbind`` do since 2.7."""
     given = t([[1.5, -2.0], [3.0, 7.0]])
     for name, args in (("split", (1,)), ("unbind", ()), ("split_with_sizes", ([1, 1],))):
-        for release in ("1.13.1", "2.2.2", "2.3.1", "2.6.0"):
+        for release in ("1.13.1", "2.2.2", "2.3.1", "2.6.0", "2.7.1"):
             call = resolve(f"aten::{name}_copy", Release(release))
             out = [t([[0.0, 0.0]] * 2), t([[0.0, 0.0]])]
             assert call(given, *args, out=out) is None
-            resizes = name == "split_with_sizes" and release in {"2.3.1", "2.6.0"}
-            assert out[0].array.tolist() == ([[1.5, -2.0]] if resizes else [[1.5, -2.0]] * 2), (name, release)
-            assert out[1].array.tolist() == [[3.0, 7.0]]
+            resizes = name == "split_with_sizes" and release in {"2.3.1", "2.6.0", "2.7.1"}
+            flat = name == "unbind" and release == "2.7.1"
+            kept = [1.5, -2.0] if flat else [[1.5, -2.0]] if resizes else [[1.5, -2.0]] * 2
+            assert out[0].array.tolist() == kept, (name, release)
+            assert out[1].array.tolist() == ([3.0, 7.0] if flat else [[3.0, 7.0]])
             with pytest.raises(Raised, match="expected an out= argument of size 2, got size 1"):
                 call(given, *args, out=out[:1])
 

@@ -77,7 +77,7 @@ for _name in (
 ):  # fmt: skip
     _copy_of_view(_name)
 _copy_of_views("split", "_Tensor", {"1.0.0": copy_1_8, "2.0.0": copy_2_0})
-_copy_of_views("unbind", "_int", {"1.0.0": copy_1_8, "2.0.0": copy_2_0})
+_copy_of_views("unbind", "_int", {"1.0.0": copy_1_8, "2.0.0": copy_2_0, "2.7.0": _resized_into})
 _copy_of_views("split_with_sizes", "", {"1.0.0": copy_1_8, "2.0.0": copy_2_0, "2.3.0": _resized_into})
 
 
