@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
+from typing import Any
 
 import numpy as np
 import pytest
 
-from torch_compat.errors import Unsupported
+from torch_compat.errors import Raised, Unsupported
 from torch_compat.releases.release import Release
 from torch_compat.runtime.registry import known, resolve
 from torch_compat.runtime.tensor import Tensor
@@ -71,3 +73,33 @@ def test_a_larger_image_goes_into_out(name: str) -> None:
     corners = () if "nearest" in name else (False,)
     resolve(f"aten::{name}", Release("2.13.0"))(Tensor(np.ones((1, 1, 2, 2), np.float32)), [4, 4], *corners, None, None, out=out)
     assert out.array.shape == (1, 1, 4, 4)
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "modelled"),
+    [
+        ("upsample_linear1d", ([6], False, 1.0), False), ("upsample_linear1d", ([6], False, 1.5), True), ("upsample_linear1d", ([6], True, 1.0), True),
+        ("upsample_nearest1d", ([6], math.inf), False), ("upsample_nearest1d", ([6], 1.5), True),
+    ],
+)  # fmt: skip
+def test_scales_that_reach_beyond_a_line_of_points(name: str, args: tuple[Any, ...], modelled: bool) -> None:
+    """1.13.1 reads past the last of five points where six are a step of one apart; 2.0.1 does not."""
+    line = Tensor(np.arange(5.0).reshape(1, 1, 5))
+    old = resolve(f"aten::{name}", Release("1.13.1"))
+    if modelled:
+        assert old(line, *args).array.shape == (1, 1, 6)
+        return
+    with pytest.raises(Unsupported):
+        old(line, *args)
+    assert resolve(f"aten::{name}", Release("2.0.1"))(line, *args).array.shape == (1, 1, 6)
+
+
+def test_places_that_bfloat16_does_not_hold() -> None:
+    """1.10.2 and 1.12.1 count up to 256; 1.9.1 and 1.13.1 refuse the dtype."""
+    places = resolve("aten::triu_indices", Release("1.12.1"))
+    assert places(2, 3, 0, dtype=15).array.shape == (2, 5)
+    with pytest.raises(Unsupported, match="stop at 256"):
+        places(2, 1000, 2, dtype=15)
+    for release in ("1.9.1", "1.13.1"):
+        with pytest.raises(Raised, match="not implemented"):
+            resolve("aten::triu_indices", Release(release))(2, 1000, 2, dtype=15)

@@ -145,17 +145,15 @@ def _infinite_scale(args: Calls, keywords: dict[str, Any]) -> bool:
     return any(math.isinf(one) for one in _scales(args, keywords, 2))
 
 
-def _many_in_16_bits(args: Calls, keywords: dict[str, Any]) -> bool:
+def _many_in_bfloat16(args: Calls, keywords: dict[str, Any]) -> bool:
     kind = as_dtype(argument(args, keywords, "dtype", 3, None))
-    return (
-        kind is not None and kind.name in {"bfloat16", "float16"} and any(one.__class__ is int and one > 256 for one in args[:2])
-    )
+    return kind is not None and kind.name == "bfloat16" and any(one.__class__ is int and one > 256 for one in args[:2])
 
 
 OUT_OF_RANGE: Final = (
     entry("upsample_linear1d|upsample_bilinear2d|upsample_trilinear3d", "..<2.0.0", _beyond_the_last_point, "has scales that do not fit its sizes, and reads past the last point"),
     entry("upsample_nearest1d|upsample_nearest2d|upsample_nearest3d", "1.13.0..<2.0.0", _infinite_scale, "has an infinite scale, by which 1.13 finds the points in two ways"),
-    entry("tril_indices|triu_indices", "..<2.0.0", _many_in_16_bits, "counts places in 16 bits, which stop at 256 or 2,048"),
+    entry("tril_indices|triu_indices", "1.10.0..<1.13.0", _many_in_bfloat16, "counts places in bfloat16, which stop at 256"),
     entry("_adaptive_avg_pool2d|adaptive_avg_pool2d|adaptive_max_pool2d", "..<2.1.0", _sizes_other_than(2), "accepts a list of too few or too many sizes, and may read past its end"),
     entry("_adaptive_avg_pool3d|adaptive_avg_pool3d|adaptive_max_pool3d", "..<2.1.0", _sizes_other_than(3), "accepts a list of too few or too many sizes, and may read past its end"),
     entry("_upsample_bilinear2d_aa|_upsample_bicubic2d_aa|_upsample_lanczos2d_aa", "..", _beyond_the_picture, "has scales that do not fit its sizes, and filters points outside of the picture"),
