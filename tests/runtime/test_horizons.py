@@ -50,6 +50,17 @@ def test_another_value_is_counted_and_shown() -> None:
 def test_a_release_without_tensors_of_a_dtype_is_in_no_column() -> None:
     found = column_of({"no_input": "bfloat16"})
     assert not any(found.total[name] for name in COLUMNS)
+    made = found.total.total()
+    assert made
+    text = document([found], 12, 0)
+    assert f"| {made:,} | 0 | 0 | 0 | 0 | 0 | 0 | {made:,} |" in text
+    assert f"| no such tensor | {made:,} |" in text
+
+
+def test_what_the_release_does_not_hand_out_is_counted_by_its_reason() -> None:
+    found = column_of({"value": {"other": "torch.float32"}, "inputs": []})
+    assert found.total["values differ"] == 0
+    assert "| given a value that the tool does not hand out | " in document([found], 12, 0)
 
 
 def test_an_operator_without_calls_is_named() -> None:

@@ -209,8 +209,8 @@ MORE: dict[str, str] = {
 }
 
 
-# Where torch refuses a call because of how it is asked, from Python and with its result handed out: no program meets that. Such calls are counted in
-# no column.
+# Where torch refuses a call because of how it is asked, from Python and with its result handed out: no program meets that. Such calls are not
+# compared, and are counted by reason.
 BY_ASKING: dict[str, str] = {
     "asked with arguments that no graph of these types takes": r"f\(\) Expected a value of type",
     "asked for an undefined tensor, which leaves no graph": r"undefined Tensor|tensor does not have a device|UndefinedTensorImpl",
