@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from tools.differential.comparison import UNWRITTEN
 from tools.differential.horizons import COLUMNS, HORIZONS, Compared, asked, compare_at, document, schemas_at
 from torch_compat.runtime.registry import known
 
@@ -61,6 +62,23 @@ def test_what_the_release_does_not_hand_out_is_counted_by_its_reason() -> None:
     found = column_of({"value": {"other": "torch.float32"}, "inputs": []})
     assert found.total["values differ"] == 0
     assert "| given a value that the tool does not hand out | " in document([found], 12, 0)
+
+
+class Unwritten(Refusing):
+    """A release whose answer is what its new memory is filled with."""
+
+    def ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        return {"value": request["fill"], "inputs": []}
+
+
+def test_an_answer_from_memory_that_nothing_wrote_is_no_value() -> None:
+    """Where the reader says that a call is not modelled; where it gives a value, that differs."""
+    schemas = schemas_at("1.5.1", "^aten::(relu|can_cast)$")
+    found = Compared("1.5.1", len(schemas), *asked(cast("Release", Unwritten({})), schemas, 12, 0))
+    assert {group.operator for group in found.apart(UNWRITTEN)} == {"aten::can_cast"}
+    assert {group.operator for group in found.apart("values differ")} == {"aten::can_cast", "aten::relu"}
+    assert not found.apart("not modelled")
+    assert f"| {UNWRITTEN} | {found.total[UNWRITTEN]:,} |" in document([found], 12, 0)
 
 
 def test_an_operator_without_calls_is_named() -> None:

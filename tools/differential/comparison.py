@@ -223,16 +223,27 @@ BY_ASKING: dict[str, str] = {
 
 
 APART = ("values", "only torch refuses", "only the reader refuses", "the reader fails")
+FILLED = (0xC4, 0x3B)
+"""Bytes that a release's new memory is filled with: large negative and small positive numbers of every dtype, and both truth values."""
+UNWRITTEN = "answered from memory that nothing wrote: with other bytes in it, the release answers differently"
+
+
+def asked_again(release: Release, request: dict[str, Any], theirs: dict[str, Any]) -> bool:
+    """Whether a release answers a call as before if its new memory holds other bytes than it did (``FILLED``)."""
+    return bool(release.ask({**request, "fill": FILLED[1]}) == theirs)
 
 
 def judged(release: Release, schema: dict[str, Any], request: dict[str, Any]) -> tuple[str, str]:
     """How both answer a call: a word of ``Outcome.counts``, or one of ``APART`` with the difference."""
-    theirs = release.ask(request)
+    theirs = release.ask({**request, "fill": FILLED[0]})
     if "no_input" in theirs:
         return "no such tensor", theirs["no_input"]
     if "crashed" in theirs:
         return "crashed", theirs["crashed"]
-    return compared(request, full_name(schema), release.version, theirs, call_ours(request, release.version))
+    word, said = compared(request, full_name(schema), release.version, dict(theirs), call_ours(request, release.version))
+    if word == "unsupported" and not asked_again(release, request, theirs):
+        return UNWRITTEN, said
+    return word, said
 
 
 def compared(request: dict[str, Any], full: str, release: str, theirs: dict[str, Any], ours: dict[str, Any]) -> tuple[str, str]:

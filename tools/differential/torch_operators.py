@@ -147,6 +147,15 @@ def schemas(names):
     return found
 
 
+M_PERTURB = -6  # of mallopt(3): the byte that memory is filled with when it is allocated
+
+
+def fill_new_memory(byte):
+    """From here on, fill memory that is allocated with a byte; False where the C library has no such option."""
+    return hasattr(LIBRARY, "mallopt") and LIBRARY.mallopt(M_PERTURB, byte ^ 0xFF) == 1
+
+
+LIBRARY = ctypes.CDLL(None)
 GRAPHS = {}
 
 
@@ -159,6 +168,8 @@ def graph(source):
 
 
 def call(request):
+    if "fill" in request and not fill_new_memory(request["fill"]):
+        return {"no_input": "this C library does not fill memory that it allocates"}
     decoder = Decoder()
     try:
         args = decoder.value(request["args"])

@@ -30,6 +30,8 @@ __all__ = ["ENTRIES", "UnmodelledCalls", "checked", "entries_of", "not_modelled"
 
 VECTORS: Final = 64
 """Bytes of a tensor from which on a loop of ATen works with vectors: two of 256 bits."""
+INSERTED: Final = 16
+"""Up to how many keys `std::sort` sorts by insertion alone."""
 EXPONENT: Final = 88.0
 """The negative of a number, about, from which on down the exponential of its negative overflows in 32 bits."""
 CODES: Final = frozenset(one.code for one in DTYPES.values())
@@ -58,9 +60,17 @@ def _into_other_shape(args: Calls, keywords: dict[str, Any]) -> bool:
     return array is not None and out.__class__ is Tensor and out.array.shape != array.shape
 
 
+def _not_a_key(args: Calls, _keywords: dict[str, Any]) -> bool:
+    return bool(args) and args[0].__class__ is dict and any(one.__class__ is float and math.isnan(one) for one in args[0])
+
+
 def _into_other_dtype(args: Calls, keywords: dict[str, Any]) -> bool:
-    out = keywords.get("out")
-    return out.__class__ is Tensor and out.array.dtype != result_type(args[:2]).array
+    """With out= of another dtype than the power has: of a tensor to a number that of the tensor, else that which both have together."""
+    out, base = keywords.get("out"), first(args)
+    if out.__class__ is not Tensor:
+        return False
+    by_number = base is not None and len(args) > 1 and args[1].__class__ is not Tensor
+    return out.array.dtype != (base.dtype if by_number else result_type(args[:2]).array)
 
 
 def _gaps_in_weight(args: Calls, keywords: dict[str, Any]) -> bool:
@@ -470,7 +480,6 @@ ENTRIES: Final = (
     entry("norm", "..<1.2.0", _norm_of_nothing, "computes the minimum of no elements, which is infinite for some overloads"),
     entry("dist", "..<1.5.0", _norm_of_nothing, "computes the maximum of no elements, which starts at -1"),
     entry("glu", "..<1.5.0", _gate_overflows, "computes a vectorized exponential that is clamped at 88.4"),
-    entry("glu", "1.5.0..<1.6.0", _out_of_another_type, "computes in the dtype of out="),
     entry("sort", "1.11.0..<1.12.0", lambda _, keywords: isinstance(out := keywords.get("indices"), Tensor) and out.array.dtype != np.int64,
            "writes indices to a tensor of another dtype: uninitialized memory"),
     entry("linalg_norm", "1.7.0..<1.8.0", _is_complex, "computes norms of complex numbers in a dtype that depends on the order, or refuses them"),
@@ -509,8 +518,10 @@ ENTRIES: Final = (
     entry("ne_|not_equal_", "1.6.0..<1.8.0", _nan_in_vectors, "compares NaN in place: vectorized code says equal, and scalar code does not"),
     entry("sort|argsort|msort", "1.6.0..<1.7.0", lambda args, _: first(args) is not None and first(args).dtype == FLOAT16.array
            and bool(np.isnan(first(args)).any()), "compares NaN as C++ does, so the order depends on the position of NaN"),
-    entry("keys|values|items|popitem", "..<1.6.0", lambda args, _: bool(args) and args[0].__class__ is dict and any(one != one for one in args[0]),  # noqa: PLR0124
-           "looks up the key NaN, which is never found"),
+    entry("keys|values|items", "..<1.3.0", _not_a_key, "walks over a hash table with the key NaN, which has no place in the order of keys"),
+    entry("keys|values|items", "1.3.0..<1.6.0", lambda args, _: _not_a_key(args, _) and len(args[0]) > INSERTED,
+           "sorts keys with NaN among them, which leaves the place of more than 16 keys open"),
+    entry("popitem", "..<1.6.0", _not_a_key, "looks up the key NaN, which is never found"),
     entry("linalg_eig", "..<2.1.0", lambda args, _: bool(args), "returns eigenvectors with library-specific signs"),
     entry("batch_norm|native_batch_norm", "1.5.0..<1.6.0", lambda args, _: _in_another_order(args) and first(args).ndim > 1 and first(args).shape[1] == 1,
            "normalizes a single channel in memory order"),

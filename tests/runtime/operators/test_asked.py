@@ -358,7 +358,7 @@ DEFECTS: list[tuple[str, tuple[Any, ...], dict[str, Any], str | None, str | None
     ("view_copy", (array(3), []), {}, None, "1.12.1"),
     ("nll_loss_forward", (array([1, 2]), array(1, np.int64), None, 0, -100), {}, "1.2.0", "1.4.0"),
     ("index", (array([1, 2], np.int64), [array([0], np.int64)]), {"out": array([], np.float64)}, "2.1.2", "2.2.2"),
-    ("keys", ({math.nan: 1.0},), {}, "1.5.1", "1.6.0"),
+    ("keys", ({math.nan: 1.0},), {}, "1.2.0", "1.3.1"),
     ("linalg_eig", (array([[1, 0], [0, 2]]),), {}, "2.0.1", "2.1.2"),
     ("clamp_min_", (array([1], np.int16), array([3], np.int32)), {}, None, "1.11.0"),
     ("clamp_min_", (array([1], np.int16), 3), {}, None, "1.11.0"),
@@ -560,7 +560,6 @@ BEYOND: list[tuple[str, tuple[Any, ...], dict[str, Any], list[str], list[str]]] 
     ("dist", (array([]), array([]), 2.0), {}, [], ["1.2.0"]),
     ("glu", (array([1] * 16 + [-1000] * 16), 0), {}, ["1.2.0"], ["1.5.1"]),
     ("glu", (array([1] * 16 + [-80] * 16), 0), {}, [], ["1.2.0"]),
-    ("glu", (array([1, 2]), 0), {"out": array([], np.float64)}, ["1.5.1"], ["1.6.0"]),
     ("linalg_norm", (array([[-1, -2.5]]), "fro", [1, 0], True), {"dtype": 0}, ["1.8.1", "1.11.0"], ["1.12.1"]),
     ("stack", ([array([1], np.int64), array([1], BFLOAT16.array)],), {}, ["1.6.0"], ["1.7.1"]),
     ("stack", ([array([1], BFLOAT16.array), array([1], BFLOAT16.array)],), {}, [], ["1.6.0"]),
@@ -626,3 +625,43 @@ def test_points_between_whole_numbers_are_rounded_before_they_are_cut() -> None:
     for release in ("1.6.0", "1.13.1"):
         found = answer(release, "aten::linspace", 2.5, -2, 100, out=array([], np.uint8))
         assert found[9:14] == [24, 27, 30, 32, 35]
+
+
+@pytest.mark.parametrize(
+    ("given", "out", "expected"),
+    [
+        (np.float32, np.float64, [REFUSED, 0.574442519725829, 0.5744425058364868]),
+        (np.float64, np.float32, [REFUSED, 0.5744425058364868, 0.5744425058364868]),
+        (np.int64, np.float64, [REFUSED, 0.7310585786300049, REFUSED]),
+        (np.int64, np.float16, [REFUSED, REFUSED, REFUSED]),
+    ],
+)
+def test_glu_into_another_dtype(given: Any, out: Any, expected: list[Any]) -> None:
+    """As 1.4.0, 1.5.1 and 1.6.0 gave it: 1.5 computes in the dtype that both have together."""
+    values = [1, 2, 0.3, 0.7] if given is not np.int64 else [1, 2, 1, 2]
+    found = [answer(horizon, "aten::glu", array(values, given), 0, out=array([], out)) for horizon in ("1.4.0", "1.5.1", "1.6.0")]
+    assert [one if one.__class__ is str else one[0] for one in found] == expected
+
+
+NAN = math.nan
+
+
+@pytest.mark.parametrize(
+    ("keys", "since_1_3", "since_1_6"),
+    [
+        ([1e10, NAN, 1e-5], [1e-5, 1e10, NAN], [1e10, NAN, 1e-5]),
+        ([NAN, 3.0, 1.0], [NAN, 1.0, 3.0], [NAN, 3.0, 1.0]),
+        ([5.0, NAN, 1.0, 0.5], [0.5, 1.0, 5.0, NAN], [5.0, NAN, 1.0, 0.5]),
+        ([float(at) for at in range(16, 0, -1)] + [NAN], NOT_MODELLED, [float(at) for at in range(16, 0, -1)] + [NAN]),
+    ],
+)
+def test_the_key_nan_among_others(keys: list[float], since_1_3: Any, since_1_6: list[float]) -> None:
+    """As 1.3.1, 1.5.1 and 1.6.0 gave them; 1.2 keeps keys in a hash table, in which NaN is nowhere."""
+    entries = {key: at for at, key in enumerate(keys)}
+    assert answer("1.2.0", "aten::keys", entries) == NOT_MODELLED
+    for horizon, expected in (("1.3.1", since_1_3), ("1.5.1", since_1_3), ("1.6.0", since_1_6)):
+        found = answer(horizon, "aten::keys", entries)
+        assert repr(found) == repr(expected)
+        if expected != NOT_MODELLED:
+            values = answer(horizon, "aten::values", entries)
+            assert values == [next(at for at, one in enumerate(keys) if repr(one) == repr(key)) for key in expected]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from torch_compat.runtime import dtypes
 from torch_compat.runtime.operators._common import (
     FLOAT32,
     FLOAT64,
@@ -16,11 +17,13 @@ from torch_compat.runtime.operators._common import (
     Scalar,
     any_dtype,
     axis,
+    can_cast,
     cast,
     checked_scalar,
     dtypes_finfo,
     fail,
     functional,
+    into,
     not_implemented,
     random,
     scalar_as,
@@ -426,6 +429,21 @@ def glu(self: Tensor, dim: int = -1) -> Tensor:
         raise fail(f"Halving dimension must be even, but dimension {at} is size {array.shape[at]}")
     a, b = np.split(array, 2, axis=at)
     return Tensor(a * sigmoid_of(b))
+
+
+@operator("aten::glu", since="1.5.0")
+def _glu_1_5(self: Tensor, dim: int = -1, *, out: Tensor | None = None) -> Tensor:
+    """1.5 computes in the dtype that the input and ``out`` have together."""
+    if out is None:
+        return glu(self, dim)
+    array = self.array
+    if not can_cast(array.dtype, out.array.dtype):
+        raise fail(f"result type {words(array.dtype)} can't be cast to the desired output type {words(out.array.dtype)}")
+    together = dtypes.promote(self.dtype, out.dtype).array
+    return into(out, glu(Tensor(cast(array, together)), dim).array)
+
+
+functional("glu", since="1.6.0")(glu)
 
 
 # -------------------------------------------------------------------------------------------------------------- softmax

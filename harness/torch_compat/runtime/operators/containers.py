@@ -452,11 +452,16 @@ def _entries(pairs: Any) -> dict[Any, Any]:
 
 
 def _sorted(a: dict[Any, Any]) -> list[tuple[Any, Any]]:
-    """From 1.2 to 1.5 what walks over a dictionary does so in the order of its keys."""
+    """From 1.2 to 1.5 what walks over a dictionary does so in the order of its keys; NaN goes before no key, and no key before NaN."""
+    pairs = list(a.items())
+    if any(key.__class__ is float and math.isnan(key) for key in a):
+        order = list(range(len(pairs)))
+        algorithms.sort(order, len(order), lambda one, other: bool(pairs[one][0] < pairs[other][0]))
+        return [pairs[at] for at in order]
     try:
-        return sorted(a.items(), key=lambda pair: pair[0])
+        return sorted(pairs, key=lambda pair: pair[0])
     except TypeError:  # tensors have no order
-        return list(a.items())
+        return pairs
 
 
 def _walks(name: str, take: Any) -> None:
