@@ -150,9 +150,28 @@ def _many_in_bfloat16(args: Calls, keywords: dict[str, Any]) -> bool:
     return kind is not None and kind.name == "bfloat16" and any(one.__class__ is int and one > 256 for one in args[:2])
 
 
+def _polynomial_of_nan(args: Calls, _keywords: dict[str, Any]) -> bool:
+    x = args[0] if args else None
+    return (
+        bool(np.isnan(x.array).any())
+        if x.__class__ is Tensor and x.array.dtype.kind == "f"
+        else x.__class__ is float and math.isnan(x)
+    )
+
+
+def _no_places(args: Calls, keywords: dict[str, Any]) -> bool:
+    """Of writing to places, of which there are none, into a tensor with elements."""
+    index = argument(args, keywords, "index", 2, None)
+    return index.__class__ is Tensor and not index.array.size and not empty(args, keywords)
+
+
 OUT_OF_RANGE: Final = (
     entry("upsample_linear1d|upsample_bilinear2d|upsample_trilinear3d", "..<2.0.0", _beyond_the_last_point, "has scales that do not fit its sizes, and reads past the last point"),
     entry("upsample_nearest1d|upsample_nearest2d|upsample_nearest3d", "1.13.0..<2.0.0", _infinite_scale, "has an infinite scale, by which 1.13 finds the points in two ways"),
+    entry("|".join(f"special_{name}" for name in ("chebyshev_polynomial_t", "chebyshev_polynomial_u", "chebyshev_polynomial_v", "chebyshev_polynomial_w",
+          "shifted_chebyshev_polynomial_t", "shifted_chebyshev_polynomial_u", "shifted_chebyshev_polynomial_v", "shifted_chebyshev_polynomial_w",
+          "laguerre_polynomial_l", "legendre_polynomial_p")), "2.9.0..<2.14.0", _polynomial_of_nan, "is a polynomial of NaN, whose loop ends before it computes anything: uninitialized memory"),
+    entry("scatter", "1.10.0..<1.11.0", _no_places, "writes to no places, and returns uninitialized memory"),
     entry("tril_indices|triu_indices", "1.10.0..<1.13.0", _many_in_bfloat16, "counts places in bfloat16, which stop at 256"),
     entry("_adaptive_avg_pool2d|adaptive_avg_pool2d|adaptive_max_pool2d", "..<2.1.0", _sizes_other_than(2), "accepts a list of too few or too many sizes, and may read past its end"),
     entry("_adaptive_avg_pool3d|adaptive_avg_pool3d|adaptive_max_pool3d", "..<2.1.0", _sizes_other_than(3), "accepts a list of too few or too many sizes, and may read past its end"),

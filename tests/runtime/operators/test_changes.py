@@ -10,6 +10,7 @@ import tomllib
 from pathlib import Path
 
 from torch_compat.releases.release import Release
+from torch_compat.runtime.operators._interpolated import CUBIC, LINEAR
 from torch_compat.runtime.registry import known
 
 CHANGES = Path(__file__).parents[3] / "policies" / "torch" / "changes.toml"
@@ -60,15 +61,27 @@ LAID_OUT = {
 """Versions that differ in the strides of their results alone, by which no two results are told apart."""
 
 
-ROUNDED = {
-    (f"aten::{name}", Release(since))
-    for name in ("layer_norm", "native_layer_norm")
-    for since in ("1.10.0", "2.0.0", "2.2.0", "2.8.0")
-} | {
-    (f"aten::{name}", Release(since))
-    for name in ("conv1d", "conv2d", "_convolution", "convolution", "convolution_overrideable")
-    for since in ("1.7.0", "1.8.0", "1.9.0", "2.0.0")
-}
+BY_MODE = ("__interpolate", "__upsample")
+LINEAR_NAMES = ("upsample_linear1d", "upsample_bilinear2d", "upsample_trilinear3d", *BY_MODE)
+ROUNDED = (
+    {
+        (f"aten::{name}", Release(since))
+        for name in ("layer_norm", "native_layer_norm")
+        for since in ("1.10.0", "2.0.0", "2.2.0", "2.8.0")
+    }
+    | {
+        (f"aten::{name}", Release(since))
+        for name in ("conv1d", "conv2d", "_convolution", "convolution", "convolution_overrideable")
+        for since in ("1.7.0", "1.8.0", "1.9.0", "2.0.0")
+    }
+    | {(f"aten::{name}", Release(since)) for name in LINEAR_NAMES for since in LINEAR.keys() - {"1.0.0", "1.6.0"}}
+    | {
+        (f"aten::{name}", Release(since))
+        for name in ("upsample_bicubic2d", *BY_MODE)
+        for since in CUBIC.keys() - {"1.0.0", "1.9.0"}
+    }
+    | {(f"aten::{name}", Release(since)) for name in BY_MODE for since in ("1.6.0", "1.9.0")}
+)
 """Versions that differ in the last places of numbers alone, which the policy counts as no change."""
 
 

@@ -428,7 +428,7 @@ def glu(self: Tensor, dim: int = -1) -> Tensor:
     if array.shape[at] % 2:
         raise fail(f"Halving dimension must be even, but dimension {at} is size {array.shape[at]}")
     a, b = np.split(array, 2, axis=at)
-    return Tensor(a * sigmoid_of(b))
+    return Tensor((wide(a) * sigmoid_of(wide(b))).astype(array.dtype))
 
 
 @operator("aten::glu", since="1.5.0")

@@ -10,7 +10,7 @@ import numpy as np
 from torch_compat.errors import Unsupported
 from torch_compat.releases.release import Release
 from torch_compat.runtime.operators._common import FLOAT32, FLOAT64, INT64, Array, fail, into, not_implemented
-from torch_compat.runtime.operators._memory_formats import CHANNELS_LAST, CHANNELS_LAST_3D, is_formatted
+from torch_compat.runtime.operators._interpolated import CUBIC, LINEAR, Direction, by_channels, cubic, linear
 from torch_compat.runtime.operators._products import looped, sized, summed
 from torch_compat.runtime.registry import operator, resolve
 from torch_compat.runtime.tensor import Tensor
@@ -41,13 +41,19 @@ def _sizes(array: Array, output_size: Any, factors: Any, n: int) -> tuple[list[i
     sizes = (
         [int(one) for one in output_size]
         if output_size is not None
-        else [int(size * one) for size, one in zip(array.shape[2:], factors, strict=True)]
+        else [_whole(size * one) for size, one in zip(array.shape[2:], factors, strict=True)]
     )
     scales: list[float | None] = [None] * n if factors is None else [None if one is None else float(one) for one in factors]
     if (array.size == 0 and array.shape[0]) or any(one <= 0 for one in sizes) or any(one <= 0 for one in array.shape[2:]):
         raise fail(f"Input and output sizes should be greater than 0, but got input {list(array.shape[2:])} and output {sizes}")
     sized(*array.shape[:2], *sizes)
     return sizes, scales
+
+
+def _whole(size: float) -> int:
+    if not math.isfinite(size):
+        raise Unsupported("the reference reader does not support scale factors that are not finite", code="value")
+    return int(size)
 
 
 def _scale(
@@ -85,10 +91,6 @@ def _into_out(call: Callable[..., Tensor]) -> Callable[..., Tensor]:
 # ----------------------------------------------------------------------------------------------------------------- nearest
 
 
-SMALL = 128
-"""Height and width, together, of the largest picture that is computed as its channels were last."""
-
-
 def _always(array: Array, sizes: list[int]) -> bool:
     del array, sizes
     return True
@@ -97,12 +99,6 @@ def _always(array: Array, sizes: list[int]) -> bool:
 def _never(array: Array, sizes: list[int]) -> bool:
     del array, sizes
     return False
-
-
-def _by_channels(array: Array, sizes: list[int]) -> bool:
-    """Of tensors whose channels are last in memory, more than three, and of small pictures."""
-    last = array.shape[1] > 3 and is_formatted(array, {4: CHANNELS_LAST, 5: CHANNELS_LAST_3D}[array.ndim])
-    return last or (array.ndim == 4 and sum(sizes) <= SMALL)
 
 
 def _nearest(n: int, since: str, *, exact: bool, copies: Callable[[Array, list[int]], bool]) -> None:
@@ -134,51 +130,33 @@ for _n in (1, 2, 3):
     _nearest(_n, "1.0.0", exact=False, copies=_always)
     _nearest(_n, "1.0.0", exact=True, copies=_never)
 _nearest(1, "1.9.0", exact=False, copies=_never)
-_nearest(2, "2.0.0", exact=False, copies=_by_channels)
-_nearest(3, "2.0.0", exact=False, copies=_by_channels)
+_nearest(2, "2.0.0", exact=False, copies=by_channels)
+_nearest(3, "2.0.0", exact=False, copies=by_channels)
 
 
 # ------------------------------------------------------------------------------------------------------------------ linear
 
 
-def _places(out: int, scale: Any, align_corners: bool, unit: np.dtype[Any], *, cubic: bool = False) -> Array:
-    points = np.arange(out).astype(unit)
-    if align_corners:
-        return points * scale
-    found = scale * (points + unit.type(0.5)) - unit.type(0.5)
-    return found if cubic else np.where(found < 0, unit.type(0), found)
-
-
-def _linear(n: int, name: str, since: str, *, one_is_first: bool, copies: bool = True) -> None:
-    """From a release on.
-
-    Parameters:
-        copies: whether a direction whose size stays is copied, without regard to a scale that is given; else where all sizes stay.
-    """
-
+def _linear(n: int, name: str, since: str) -> None:
     def call(self: Tensor, output_size: Any, align_corners: bool, *rest: Any, **keywords: Any) -> Tensor:
         array = self.array
         if array.dtype.kind in "ib":
             raise not_implemented("compute_indices_weights_linear", array.dtype)
-        sizes, scales = _sizes(array, output_size, _arguments(n, rest, keywords), n)
-        unit = _unit(array.dtype)
-        value = array.astype(FLOAT64)
-        for at, (out, factor) in enumerate(zip(sizes, scales, strict=True)):
-            size = array.shape[2 + at]
-            if size == out and (copies or factor is None or align_corners or tuple(sizes) == array.shape[2:]):
-                continue
-            scale = _scale(size, out, factor, align_corners, unit, one_is_first=one_is_first)
-            where = _places(out, scale, align_corners, unit)
-            low = np.minimum(where.astype(INT64), size - 1)
-            high = np.minimum(low + 1, size - 1)
-            part = np.clip(where - low.astype(unit), 0, 1).astype(FLOAT64)
-            shape = [1] * value.ndim
-            shape[2 + at] = out
-            part = part.reshape(shape)
-            value = np.take(value, low, axis=2 + at) * (1 - part) + np.take(value, high, axis=2 + at) * part
-        return Tensor(_rounded(value, array.dtype))
+        directions = _directions(array, output_size, align_corners, _arguments(n, rest, keywords), n, since)
+        return Tensor(
+            _rounded(linear(array.astype(_unit(array.dtype), copy=False), directions, align_corners, since), array.dtype)
+        )
 
     operator(f"aten::{name}", since=since)(_into_out(call))
+
+
+def _directions(array: Array, output_size: Any, align_corners: bool, factors: Any, n: int, since: str) -> list[Direction]:
+    sizes, scales = _sizes(array, output_size, factors, n)
+    unit, first = _unit(array.dtype), Release(since) < Release(LAST_OF_ONE)
+    return [
+        Direction(size, out, factor, _scale(size, out, factor, align_corners, unit, one_is_first=first))
+        for size, out, factor in zip(array.shape[2:], sizes, scales, strict=True)
+    ]
 
 
 def _rounded(value: Array, dtype: np.dtype[Any]) -> Array:
@@ -186,9 +164,8 @@ def _rounded(value: Array, dtype: np.dtype[Any]) -> Array:
 
 
 for _n, _name in ((1, "upsample_linear1d"), (2, "upsample_bilinear2d"), (3, "upsample_trilinear3d")):
-    _linear(_n, _name, "1.0.0", one_is_first=True, copies=False)
-    _linear(_n, _name, "1.6.0", one_is_first=True)
-    _linear(_n, _name, LAST_OF_ONE, one_is_first=False)
+    for _since in sorted({*LINEAR, LAST_OF_ONE}, key=Release):
+        _linear(_n, _name, _since)
 
 
 def _cubic_weights(t: Array) -> list[Array]:
@@ -203,49 +180,22 @@ def _cubic_weights(t: Array) -> list[Array]:
     return [far(t + 1), near(t), near(1 - t), far(2 - t)]
 
 
-@operator("aten::upsample_bicubic2d")
-@_into_out
-def upsample_bicubic2d_1_0(self: Tensor, output_size: Any, align_corners: bool, *rest: Any, **keywords: Any) -> Tensor:
-    """Up to 1.8 a picture whose size stays is copied, without regard to scales that are given."""
-    if output_size is not None and tuple(output_size) == self.array.shape[2:]:
-        rest, keywords = (), {}
-    return upsample_bicubic2d_1_9(self, output_size, align_corners, *rest, **keywords)
-
-
-@operator("aten::upsample_bicubic2d", since="1.9.0")
-@_into_out
-def upsample_bicubic2d_1_9(self: Tensor, output_size: Any, align_corners: bool, *rest: Any, **keywords: Any) -> Tensor:
-    """Up to 1.9 one point for a whole direction is the first one."""
-    return _bicubic(self, output_size, align_corners, _arguments(2, rest, keywords), one_is_first=True)
-
-
-@operator("aten::upsample_bicubic2d", since=LAST_OF_ONE)
-@_into_out
-def upsample_bicubic2d(self: Tensor, output_size: Any, align_corners: bool, *rest: Any, **keywords: Any) -> Tensor:
-    """By cubic polynomials through four points in each direction."""
-    return _bicubic(self, output_size, align_corners, _arguments(2, rest, keywords), one_is_first=False)
-
-
-def _bicubic(self: Tensor, output_size: Any, align_corners: bool, factors: Any, *, one_is_first: bool) -> Tensor:
-    array = self.array
-    if array.dtype.kind in "ib":
-        raise not_implemented("compute_indices_weights_cubic", array.dtype)
-    sizes, scales = _sizes(array, output_size, factors, 2)
-    unit = _unit(array.dtype)
-    value = array.astype(FLOAT64)
-    for at, (out, factor) in enumerate(zip(sizes, scales, strict=True)):
-        size = array.shape[2 + at]
-        scale = _scale(size, out, factor, align_corners, unit, one_is_first=one_is_first)
-        where = _places(out, scale, align_corners, unit, cubic=True)
-        base = np.floor(where)
-        shape = [1] * value.ndim
-        shape[2 + at] = out
-        weights = _cubic_weights((where - base).astype(FLOAT64))
-        value = sum(
-            np.take(value, np.clip(base.astype(INT64) + offset - 1, 0, size - 1), axis=2 + at) * weight.reshape(shape)
-            for offset, weight in enumerate(weights)
+def _bicubic(since: str) -> None:
+    def call(self: Tensor, output_size: Any, align_corners: bool, *rest: Any, **keywords: Any) -> Tensor:
+        """By cubic polynomials through four points in each direction."""
+        array = self.array
+        if array.dtype.kind in "ib":
+            raise not_implemented("compute_indices_weights_cubic", array.dtype)
+        directions = _directions(array, output_size, align_corners, _arguments(2, rest, keywords), 2, since)
+        return Tensor(
+            _rounded(cubic(array.astype(_unit(array.dtype), copy=False), directions, align_corners, since), array.dtype)
         )
-    return Tensor(_rounded(value, array.dtype))
+
+    operator("aten::upsample_bicubic2d", since=since)(_into_out(call))
+
+
+for _since in sorted({*CUBIC, LAST_OF_ONE}, key=Release):
+    _bicubic(_since)
 
 
 def _filtered(name: str, since: str, support: float, weigh: Any, *, copies: bool) -> None:
@@ -314,15 +264,20 @@ def _by_mode(
     by_factor: bool = False,
 ) -> Tensor:
     """Sizes decide, not factors, unless told so: the output is as large as the factor says, rounded down."""
-    factors: list[float] = []
     n = input.array.ndim - 2
     if size is None and scale_factor is None:
         raise fail("either size or scale_factor should be defined")
+    factors = (
+        []
+        if scale_factor is None
+        else [float(scale_factor)] * n
+        if scale_factor.__class__ in {int, float}
+        else list(scale_factor)
+    )
     if size is not None:
         out = [size] * n if size.__class__ is int else list(size)
     else:
-        factors = [float(scale_factor)] * n if scale_factor.__class__ in {int, float} else list(scale_factor)
-        out = [math.floor(one * factor) for one, factor in zip(input.array.shape[2:], factors, strict=False)]
+        out = [_whole(one * factor) for one, factor in zip(input.array.shape[2:], factors, strict=False)]
         if len(out) < n:
             raise fail(f"scale_factor shape must match input shape. Input is {n}D, scale_factor size is {len(factors)}")
     if mode in {"nearest", "area"} and align_corners is not None:
@@ -355,14 +310,14 @@ def _interpolate(since: str) -> None:
         """``F.interpolate`` as one operator, by those of the same release."""
         if antialias:
             raise Unsupported("the reference reader does not support aten::__interpolate with antialias", code="operator")
-        by_factor = recompute_scale_factor is False and scale_factor is not None and size is None
+        by_factor = recompute_scale_factor is False and scale_factor is not None
         return _by_mode(input, size, scale_factor, mode, align_corners, since=since, by_factor=by_factor)
 
     operator("aten::__interpolate", "aten::__upsample", since=since)(call)
 
 
-_interpolate("1.0.0")
-_interpolate(LAST_OF_ONE)
+for _since in sorted({*LINEAR, *CUBIC, LAST_OF_ONE}, key=Release):
+    _interpolate(_since)
 
 
 @operator("aten::__upsample_nearest")

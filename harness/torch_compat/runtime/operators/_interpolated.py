@@ -1,0 +1,309 @@
+"""Linear and cubic interpolation in the order of the kernels of each release, to the last bit of float32.
+
+Measured with images of 1 to 13 channels, contiguous and with channels last, enlarged and reduced, in thirty releases with AVX2. Kernels
+differ in three things: how the place of a point is rounded, whether they go along one dimension after the other or add up all corners at
+once, and in which order they add products, most of which are fused with the sum.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from torch_compat.releases.release import Release
+from torch_compat.runtime.operators._common import FLOAT32, FLOAT64, INT64, Array
+from torch_compat.runtime.operators._memory_formats import CHANNELS_LAST, CHANNELS_LAST_3D, is_formatted
+from torch_compat.runtime.operators._moments import fused, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+__all__ = ["CUBIC", "LINEAR", "SMALL", "Direction", "by_channels", "cubic", "linear"]
+
+SMALL: Final = 128
+"""Height and width, together, of the largest picture that is computed as if its channels were last."""
+
+LANES: Final = 8
+"""Channels of float32 in a vector; those that fill none are added in another order."""
+
+
+class Direction(NamedTuple):
+    """What a kernel is told of a dimension.
+
+    Attributes:
+        size, out: elements before and after.
+        factor: the scale that was passed, if any.
+        scale: the scale in use: elements before for each one after.
+    """
+
+    size: int
+    out: int
+    factor: float | None
+    scale: Any
+
+
+class Linear(NamedTuple):
+    """How releases from one on interpolate linearly.
+
+    Attributes:
+        places: how the place of a point is rounded: `FUSED`, `PLAIN`, `WIDE` (in double precision, from a scale of float32) or
+            `DOUBLE` (the scale, too).
+        step: how products are added along one dimension after the other; None: all corners at once.
+        last: whether channels are last for the kernel, so that all corners are added at once.
+        vectors, rest: the order in which the corners are added, of channels that fill vectors and of the others; None: in double
+            precision.
+        columns: how places along the width of volumes whose channels are last are rounded, if not as `places` of pictures are.
+    """
+
+    places: str
+    step: Callable[[Array, Array, Array], Array] | None
+    last: Callable[[Array, Sequence[int]], bool]
+    vectors: str = "onward"
+    rest: str | None = "swapped"
+    columns: str | None = None
+
+
+FUSED, PLAIN, WIDE, DOUBLE = "fused", "plain", "wide", "double"
+FORMATS = {4: CHANNELS_LAST, 5: CHANNELS_LAST_3D}
+
+
+def _never(array: Array, sizes: Sequence[int]) -> bool:
+    del array, sizes
+    return False
+
+
+def _formatted(array: Array, sizes: Sequence[int]) -> bool:
+    del sizes
+    return array.ndim in FORMATS and is_formatted(array, FORMATS[array.ndim])
+
+
+def _by_corners(array: Array, sizes: Sequence[int]) -> bool:
+    """So are, in a single thread, pictures of three channels of any size."""
+    return by_channels(array, sizes) or (array.ndim == 4 and array.shape[1] == 3)
+
+
+def by_channels(array: Array, sizes: Sequence[int]) -> bool:
+    """Of tensors whose channels are last in memory, more than three, and of small pictures."""
+    if array.ndim not in FORMATS:
+        return False
+    last = array.shape[1] > 3 and is_formatted(array, FORMATS[array.ndim])
+    return last or (array.ndim == 4 and sum(sizes) <= SMALL)
+
+
+LINEAR: Final = {
+    "1.0.0": Linear(DOUBLE, plain, _never),
+    "1.1.0": Linear(FUSED, plain, _never),
+    "1.6.0": Linear(FUSED, None, _formatted),
+    "1.9.0": Linear(FUSED, fused, _formatted),
+    "1.12.0": Linear(FUSED, fused, _formatted, "back", None),
+    "1.13.0": Linear(WIDE, fused, _formatted, "back", None),
+    "2.0.0": Linear(FUSED, fused, _by_corners, "back"),
+    "2.4.0": Linear(PLAIN, fused, _by_corners, "back"),
+    "2.6.0": Linear(PLAIN, fused, _by_corners, "back", columns=PLAIN),
+    "2.7.0": Linear(FUSED, fused, _by_corners, "back"),
+    "2.8.0": Linear(PLAIN, fused, _by_corners, "back"),
+    "2.10.0": Linear(FUSED, fused, _by_corners, "back"),
+    "2.15.0": Linear(PLAIN, fused, _by_corners, "back", columns=PLAIN),
+}
+"""By the first release."""
+
+
+class Cubic(NamedTuple):
+    """How releases from one on interpolate by cubic polynomials.
+
+    Attributes:
+        places: as of `Linear`.
+        near, far: how the steps of the polynomials of the two nearer and the two farther points are rounded.
+        step: how products are added along a dimension.
+        copies: whether a picture whose size stays is copied.
+    """
+
+    places: str
+    near: tuple[Any, Any]
+    far: tuple[Any, Any, Any]
+    step: Callable[[Array, Array, Array], Array]
+    copies: bool = False
+
+
+CUBIC: Final = {
+    "1.0.0": Cubic(FUSED, (plain, plain), (plain, plain, plain), plain, copies=True),
+    "1.9.0": Cubic(FUSED, (fused, fused), (fused, fused, fused), fused),
+    "1.13.0": Cubic(WIDE, (fused, fused), (fused, fused, fused), fused),
+    "2.0.0": Cubic(FUSED, (fused, fused), (fused, fused, fused), fused),
+    "2.5.0": Cubic(FUSED, (plain, plain), (plain, plain, plain), fused),
+    "2.10.0": Cubic(FUSED, (fused, plain), (fused, fused, plain), fused),
+}
+"""By the first release."""
+
+
+def era(table: dict[str, Any], since: str) -> Any:
+    """The entry of a table that holds in a release."""
+    return table[max((one for one in table if Release(one) <= Release(since)), key=Release)]
+
+
+def linear(array: Array, directions: Sequence[Direction], align_corners: bool, since: str) -> Array:
+    """Elements of [batch, channels, ...] between their neighbors, in float32 or float64."""
+    how: Linear = era(LINEAR, since)
+    sizes = [one.out for one in directions]
+    stays = tuple(sizes) == array.shape[2:]
+    copied = Release(since) >= Release("1.6.0")
+    if stays and not copied:
+        return array.copy()
+    channels = how.last(array, sizes)
+    ways = [how.places] * len(directions)
+    if channels:
+        ways = [how.places if how.places == WIDE else FUSED] * len(directions)
+        if how.columns is not None and array.ndim == 5:
+            ways[-1] = how.columns
+    lines = [_neighbors(one, align_corners, way, array.dtype, copied=copied) for one, way in zip(directions, ways, strict=True)]
+    if channels:
+        return _corners(array, lines, how)
+    if how.step is None:
+        return _chain(*_products(array, lines), ORDERS["swapped"](1 << len(lines)))
+    return _along(array, lines, how.step)
+
+
+class Neighbors(NamedTuple):
+    """Where the points of a dimension lie: between which elements, and the weights of both."""
+
+    low: Array
+    high: Array
+    before: Array
+    after: Array
+
+
+def _neighbors(one: Direction, align_corners: bool, way: str, unit: np.dtype[Any], *, copied: bool) -> Neighbors:
+    if copied and one.size == one.out:
+        at = np.arange(one.out)
+        return Neighbors(at, at, np.ones(one.out, unit), np.zeros(one.out, unit))
+    where = _places(one, align_corners, way, unit)
+    if not align_corners:
+        where = np.where(where < 0, where.dtype.type(0), where)
+    low = np.minimum(np.floor(where), one.size - 1)
+    after = (where - low).astype(unit)
+    if way != WIDE:
+        after = np.clip(after, 0, 1)
+    low = low.astype(INT64)
+    return Neighbors(low, np.minimum(low + 1, one.size - 1), (unit.type(1) - after).astype(unit), after)
+
+
+def _places(one: Direction, align_corners: bool, way: str, unit: np.dtype[Any]) -> Array:
+    """The places of all points, in `unit` or in double precision."""
+    points = np.arange(one.out).astype(unit if way in {FUSED, PLAIN} else FLOAT64)
+    half = points.dtype.type(0.5)
+    if way == DOUBLE:
+        scale = _double_scale(one, align_corners)
+        where = points * scale if align_corners else scale * (points + half) - half
+        return np.asarray(where)
+    scale = points.dtype.type(one.scale)
+    if align_corners:
+        return np.asarray(points * scale)
+    step = fused if way == FUSED and unit == FLOAT32 else plain
+    return np.asarray(step(np.full_like(points, scale), points + half, np.full_like(points, -half)))
+
+
+def _double_scale(one: Direction, align_corners: bool) -> float:
+    if one.out == 1:
+        return 0.0
+    return (one.size - 1) / (one.out - 1) if align_corners else one.size / one.out
+
+
+def _along(array: Array, lines: Sequence[Neighbors], step: Callable[[Array, Array, Array], Array]) -> Array:
+    """Along one dimension after the other, the last first."""
+    if array.dtype != FLOAT32:
+        step = plain
+    for at in range(array.ndim - 1, 1, -1):
+        low, high, before, after = lines[at - 2]
+        weights = [_spread(one, at, array.ndim) for one in (before, after)]
+        array = step(np.take(array, low, axis=at), weights[0], np.take(array, high, axis=at) * weights[1])
+    return array
+
+
+def _spread(line: Array, at: int, ndim: int) -> Array:
+    return line.reshape([-1 if each == at else 1 for each in range(ndim)])
+
+
+def _products(array: Array, lines: Sequence[Neighbors]) -> tuple[list[Array], list[Array]]:
+    """The elements at all corners, and the products of their weights; the last dimension changes fastest."""
+    values, weights = [], []
+    for corner in itertools.product((0, 1), repeat=len(lines)):
+        value, weight = array, np.ones((), array.dtype)
+        for at, (far, line) in enumerate(zip(corner, lines, strict=True)):
+            value = np.take(value, line[far], axis=at + 2)
+            weight = weight * _spread(line[2 + far], at + 2, array.ndim)
+        values.append(value)
+        weights.append(weight)
+    return values, weights
+
+
+ORDERS: Final[dict[str, Callable[[int], list[int]]]] = {
+    "onward": lambda count: list(range(count)),
+    "swapped": lambda count: [1, 0, *range(2, count)],
+    "back": lambda count: [count - 2, count - 1, *range(count - 3, -1, -1)],
+}
+"""Orders in which the products of corners are added; the first of them is rounded, the others are fused with the sum."""
+
+
+def _chain(values: list[Array], weights: list[Array], order: list[int] | None) -> Array:
+    unit = values[0].dtype
+    if order is None or unit != FLOAT32:
+        total = sum(value.astype(FLOAT64) * weight.astype(FLOAT64) for value, weight in zip(values, weights, strict=True))
+        return np.asarray(total).astype(unit)
+    total = values[order[0]] * weights[order[0]]
+    for at in order[1:]:
+        total = fused(values[at], weights[at], total)
+    return np.asarray(total)
+
+
+def _corners(array: Array, lines: Sequence[Neighbors], how: Linear) -> Array:
+    """All corners at once, first of the channels that fill vectors."""
+    whole = array.shape[1] // LANES * LANES
+    count = 1 << len(lines)
+    parts = [
+        _chain(*_products(channels, lines), None if name is None else ORDERS[name](count))
+        for channels, name in ((array[:, :whole], how.vectors), (array[:, whole:], how.rest))
+        if channels.shape[1]
+    ]
+    return np.concatenate(parts, axis=1) if parts else _along(array, lines, plain)
+
+
+def cubic(array: Array, directions: Sequence[Direction], align_corners: bool, since: str) -> Array:
+    """Elements of [batch, channels, height, width] by cubic polynomials through four points in each direction."""
+    how: Cubic = era(CUBIC, since)
+    if how.copies and tuple(one.out for one in directions) == array.shape[2:]:
+        return array.copy()
+    single = array.dtype == FLOAT32
+    for at in range(array.ndim - 1, 1, -1):
+        one = directions[at - 2]
+        where = _places(one, align_corners, how.places, array.dtype)
+        whole = np.floor(where.astype(array.dtype))
+        weights = _cubic_weights((where - whole).astype(array.dtype), how)
+        points = [np.take(array, np.clip(whole.astype(INT64) + offset - 1, 0, one.size - 1), axis=at) for offset in range(4)]
+        spread = [_spread(weight, at, array.ndim) for weight in weights]
+        step = how.step if single else plain
+        first, second = (0, 1) if step is plain else (1, 0)
+        total = points[first] * spread[first]
+        for each in (second, 2, 3):
+            total = step(points[each], spread[each], total)
+        array = total
+    return array
+
+
+def _cubic_weights(part: Array, how: Cubic) -> list[Array]:
+    of = part.dtype.type
+    a = of(-0.75)
+    near_steps, far_steps = (how.near, how.far) if part.dtype == FLOAT32 else ((plain,) * 2, (plain,) * 3)
+
+    def near(x: Array) -> Array:
+        found = near_steps[0](np.full_like(x, a + of(2)), x, np.full_like(x, -(a + of(3))))
+        return np.asarray(near_steps[1](found * x, x, np.ones_like(x)))
+
+    def far(x: Array) -> Array:
+        found = far_steps[0](np.full_like(x, a), x, np.full_like(x, of(-5) * a))
+        found = far_steps[1](found, x, np.full_like(x, of(8) * a))
+        return np.asarray(far_steps[2](found, x, np.full_like(x, of(-4) * a)))
+
+    rest = of(1) - part
+    return [far(part + of(1)), near(part), near(rest), far(rest + of(1))]
