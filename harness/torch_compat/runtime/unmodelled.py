@@ -432,12 +432,6 @@ def _nan_in_vectors(args: Calls, keywords: dict[str, Any]) -> bool:
     return array is not None and array.nbytes >= VECTORS and _nan(args, keywords)
 
 
-def _unreduced_row(args: Calls, keywords: dict[str, Any]) -> bool:
-    """The losses of one sample, not reduced."""
-    array = first(args)
-    return array is not None and array.ndim == 1 and keywords.get("reduction", args[2] if len(args) > 2 else 1) == 0
-
-
 def _apart_in_memory(args: Calls, _keywords: dict[str, Any]) -> bool:
     """A tensor with holes, or behind other elements of its memory."""
     return first(args) is not None and (_gaps(args[0]) or args[0].storage_offset > 0)
@@ -466,7 +460,7 @@ ENTRIES: Final = (
     entry("(sin|cos)_?", "..<1.2.0", _not_finite, "sometimes returns zero for non-finite values"),
     entry("stft", "1.0.0..", _not_finite, "transforms non-finite values: which elements of the result are NaN depends on the order of summation"),
     entry("pop", "..<1.4.0", lambda args, _: bool(args) and args[0].__class__ is dict, "returns the value of the next key in a hash table"),
-    entry("sorted", "..<1.5.0", lambda args, _: bool(args) and args[0].__class__ is list and any(one.__class__ is Tensor for one in args[0]),
+    entry("sorted", "..<1.5.0", lambda args, _: bool(args) and args[0].__class__ is list and len(args[0]) > 1 and any(one.__class__ is Tensor for one in args[0]),
            "sorts tensors, and also the list that is passed to it"),
     entry("index_put", "1.6.0..<1.13.0", lambda args, _: bool(args) and _gaps(args[0]), "writes to an input that must not change, if it is not contiguous"),
     entry("norm", "1.8.0..<2.1.0", lambda args, keywords: _is_complex(args, keywords) and keywords.get("dtype") is not None,
@@ -565,7 +559,6 @@ ENTRIES: Final = (
     entry("inverse", "..<1.9.0", _into_other_shape, "copies into out=: up to 1.8 it is not resized"),
     entry("pow", "..<1.6.0", _into_other_dtype, "computes in the dtype of out= up to 1.5"),
     entry("histogram|histogramdd", "..<2.0.0", _nan, "counts elements that are not a number: up to 1.13 in some bin"),
-    entry("multilabel_margin_loss|multilabel_margin_loss_forward", "..<1.5.0", _unreduced_row, "gives the loss of one sample one dimension up to 1.4"),
     entry("as_strided_scatter", "..<2.0.0", _apart_in_memory, "writes into a copy of the tensor alone, not of its memory, up to 1.13"),
 )  # fmt: skip
 

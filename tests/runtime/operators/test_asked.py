@@ -671,3 +671,15 @@ def test_the_key_nan_among_others(keys: list[float], since_1_3: Any, since_1_6: 
         if expected != NOT_MODELLED:
             values = answer(horizon, "aten::values", entries)
             assert values == [next(at for at, one in enumerate(keys) if repr(one) == repr(key)) for key in expected]
+
+
+@pytest.mark.parametrize(("horizon", "expected"), [("1.4.0", [0.5]), ("1.5.1", 0.5)])
+def test_the_loss_of_one_sample_that_is_not_reduced(horizon: str, expected: Any) -> None:
+    """As 1.4.0 and 1.5.1 gave it."""
+    assert answer(horizon, "aten::multilabel_margin_loss", array([1.5, 0.5, 0]), array([0, 2, -1], np.int64), 0) == expected
+
+
+def test_a_list_of_one_tensor_is_sorted_up_to_1_4() -> None:
+    """Of more tensors, 1.4 sorts the list that is passed, too."""
+    assert answer("1.4.0", "aten::sorted", [array([1])]) == [[1]]
+    assert answer("1.4.0", "aten::sorted", [array([2]), array([1])]) == NOT_MODELLED

@@ -81,6 +81,18 @@ ROUNDED = (
         for since in CUBIC.keys() - {"1.0.0", "1.9.0"}
     }
     | {(f"aten::{name}", Release(since)) for name in BY_MODE for since in ("1.6.0", "1.9.0")}
+    | {("aten::group_norm", Release(since)) for since in ("2.0.0", "2.8.0")}
+    | {
+        (f"aten::{name}", Release(since))
+        for name in (
+            "adaptive_avg_pool1d",
+            "adaptive_avg_pool2d",
+            "adaptive_avg_pool3d",
+            "_adaptive_avg_pool2d",
+            "_adaptive_avg_pool3d",
+        )
+        for since in ("1.1.0", "1.7.0", "1.9.0", "1.12.0")
+    }
 )
 """Versions that differ in the last places of numbers alone, which the policy counts as no change."""
 

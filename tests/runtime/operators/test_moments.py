@@ -7,7 +7,7 @@ import pytest
 
 from torch_compat.releases.release import Release
 from torch_compat.runtime import registry
-from torch_compat.runtime.operators._moments import LONGEST, ROUNDINGS, normed_rows
+from torch_compat.runtime.operators._moments import ROUNDINGS, normed_rows
 from torch_compat.runtime.tensor import Tensor
 
 ROW = np.array([0.1, -2.5, 7.25, 3.0, 1e-3, 0.7, -12.0, 0.3, 0.3, 5.5], np.float32)
@@ -49,8 +49,7 @@ def test_what_is_beyond_float32() -> None:
     assert (after == 0).all()
 
 
-def test_long_rows_and_other_types_are_not_followed() -> None:
+def test_other_types_are_not_followed() -> None:
     how = ROUNDINGS["2.0.0"]
-    assert normed_rows(np.zeros((1, LONGEST + 1), np.float32), None, None, 1e-5, how) is None
     assert normed_rows(np.zeros((1, 4), np.float64), None, None, 1e-5, how) is None
-    assert normed_rows(np.zeros((1, LONGEST), np.float32), None, None, 1e-5, how) is not None
+    assert normed_rows(np.zeros((1, 4096), np.float32), None, None, 1e-5, how) is not None

@@ -48,19 +48,34 @@ def _margins(self: Tensor, target: Tensor, reduction: int) -> tuple[Tensor, Tens
     return Tensor(found.astype(x.dtype)), Tensor(marked.reshape(labels.shape))
 
 
-@operator("aten::multilabel_margin_loss")
-def multilabel_margin_loss(self: Tensor, target: Tensor, reduction: int = MEAN, *, out: Tensor | None = None) -> Tensor:
-    """Hinges of each label of a sample against each class that is none of its labels; labels end at -1."""
-    found = _margins(self, target, reduction)[0]
-    return found if out is None else into(out, found.array)
+def _multilabel(since: str, *, rows: bool) -> None:
+    """From a release on.
+
+    Parameters:
+        rows: whether the loss of one sample that is not reduced has one dimension.
+    """
+
+    def losses(self: Tensor, target: Tensor, reduction: int) -> tuple[Tensor, Tensor]:
+        found, marked = _margins(self, target, reduction)
+        return (Tensor(found.array.reshape(1)) if rows and reduction == NONE and self.array.ndim == 1 else found), marked
+
+    def multilabel_margin_loss(self: Tensor, target: Tensor, reduction: int = MEAN, *, out: Tensor | None = None) -> Tensor:
+        """Hinges of each label of a sample against each class that is none of its labels; labels end at -1."""
+        found = losses(self, target, reduction)[0]
+        return found if out is None else into(out, found.array)
+
+    def multilabel_margin_loss_forward(
+        self: Tensor, target: Tensor, reduction: int, *, output: Tensor | None = None, is_target: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """The same, and which classes are labels."""
+        found, marked = losses(self, target, reduction)
+        if output is not None and is_target is not None:
+            return into(output, found.array, exact=True), into(is_target, marked.array, exact=True)
+        return found, marked
+
+    operator("aten::multilabel_margin_loss", since=since)(multilabel_margin_loss)
+    operator("aten::multilabel_margin_loss_forward", since=since)(multilabel_margin_loss_forward)
 
 
-@operator("aten::multilabel_margin_loss_forward")
-def multilabel_margin_loss_forward(
-    self: Tensor, target: Tensor, reduction: int, *, output: Tensor | None = None, is_target: Tensor | None = None
-) -> tuple[Tensor, Tensor]:
-    """The same, and which classes are labels."""
-    found, marked = _margins(self, target, reduction)
-    if output is not None and is_target is not None:
-        return into(output, found.array, exact=True), into(is_target, marked.array, exact=True)
-    return found, marked
+_multilabel("1.0.0", rows=True)
+_multilabel("1.5.0", rows=False)

@@ -10,7 +10,8 @@ import numpy as np
 from torch_compat.errors import Unsupported
 from torch_compat.releases.release import Release
 from torch_compat.runtime.operators._common import FLOAT32, FLOAT64, HALVES, Array, cast, fail, not_implemented, words
-from torch_compat.runtime.operators._moments import LANES, LONGEST, ROUNDINGS, Roundings, fused, moments_of, normed_rows, plain
+from torch_compat.runtime.operators._memory_formats import CHANNELS_LAST, is_formatted
+from torch_compat.runtime.operators._moments import LANES, ROUNDINGS, Roundings, fused, moments_of, normed_rows, plain
 from torch_compat.runtime.operators._products import looped, sized
 from torch_compat.runtime.operators._sums import mean_of
 from torch_compat.runtime.registry import operator
@@ -27,7 +28,7 @@ class _BatchSteps(NamedTuple):
     Attributes:
         asks: whether something is asked of the statistics of nothing.
         narrow: whether squares are those of float32, which overflow; in 1.9 they are summed in double precision.
-        stored: whether the sum of squares is stored as float32 before it is divided; then a single element for each channel is also
+        stored: whether the sum of squares is stored as float32 before it is divided, and the variance, too; then a single element for each channel is also
             summed in float32.
         mean: whether means are those of float32.
         scales: whether elements are scaled and shifted by one number for each channel, not centred first: those of batches.
@@ -62,9 +63,9 @@ def _statistics(x: Array, dims: tuple[int, ...], kind: np.dtype[Any], era: _Batc
     center = ((total.astype(kind) if own else total) / np.asarray(count, kind if own else FLOAT64)).astype(kind)
     gap = x.astype(kind) - center if era.narrow else x.astype(FLOAT64) - center
     squares = np.asarray((gap * gap).astype(FLOAT64).sum(axis=dims))
-    if era.stored:
-        squares = squares.astype(kind).astype(FLOAT64)
-    return center.reshape(-1), squares / np.asarray(count, FLOAT64)
+    if not era.stored:
+        return center.reshape(-1), squares / np.asarray(count, FLOAT64)
+    return center.reshape(-1), (squares.astype(kind).astype(FLOAT64) / np.asarray(count, FLOAT64)).astype(kind).astype(FLOAT64)
 
 
 def _batch_norm(
@@ -109,16 +110,23 @@ def _batch_norm(
     else:
         if mean is None or var is None:
             raise fail("Expected running_mean and running_var to be defined when training=False")
-        center, spread = mean.array.astype(kind), var.array.astype(FLOAT64)
-    inverse = (1 / np.sqrt(spread + eps)).astype(kind)
+        center, spread = mean.array.astype(kind), var.array.astype(kind)
+    narrow = not training  # statistics of the batch are in double precision
+    inverse = (kind.type(1) / np.sqrt(spread + kind.type(eps))) if narrow else (1 / np.sqrt(spread + eps)).astype(kind)
+    if training and eps == 0:
+        inverse = np.where(spread == 0, kind.type(0), inverse)
     factor = inverse if weight is None else inverse * weight.array.astype(kind)
     shift = np.zeros((), kind) if bias is None else bias.array.astype(kind)
     given = (one.array for one in (input, weight, bias, mean, var) if one is not None)
     if (era.scales if training else era.evaluated) and all(one.flags.c_contiguous for one in given):
-        shift = shift - center * factor
-        value = (_fused if era.fuses else plain)(x.astype(kind), _for_channels(factor, x), _for_channels(shift, x))
+        step = _fused if era.fuses else plain
+        shift = step(-center, factor, np.broadcast_to(shift, factor.shape))
+        value = step(x.astype(kind), _for_channels(factor, x), _for_channels(shift, x))
     else:
-        value = (x.astype(kind) - _for_channels(center, x)) * _for_channels(factor, x) + _for_channels(shift, x)
+        value = (x.astype(kind) - _for_channels(center, x)) * _for_channels(inverse, x)
+        if weight is not None:
+            value = value * _for_channels(weight.array.astype(kind), x)
+        value = value + _for_channels(shift, x)
     return Tensor(value.astype(x.dtype)), Tensor(center.astype(x.dtype)), Tensor(inverse.astype(x.dtype))
 
 
@@ -230,7 +238,7 @@ def _overflowed(x: Array, dims: tuple[int, ...], center: Array, inverse: Array, 
         variance = squares - mean * mean
     else:
         rows = x.astype(FLOAT32).reshape(-1, math.prod(x.shape[at] for at in dims))
-        if not 0 < rows.shape[1] <= LONGEST:
+        if not rows.shape[1]:
             return center, inverse
         lanes = 2 * LANES if x.dtype in HALVES else LANES  # a vector of 16 bits is made of two
         mean, variance = (one.reshape(center.shape) for one in moments_of(rows, how, lanes))
@@ -451,12 +459,42 @@ def _group_norm(
     if batches:
         found = _of_channels(Tensor(parts), parts.shape[2], None, None, eps).array.astype(FLOAT64)
         return Tensor((found.reshape(x.shape) * factor + shift).astype(x.dtype))
+    if how is not None and x.dtype == FLOAT32 and (x.flags.c_contiguous or not is_formatted(x, CHANNELS_LAST)):
+        return Tensor(_grouped(x, parts, weight, bias, eps, how))
     wide = parts.astype(FLOAT64)
     center = mean_of(wide, axis=2, keepdims=True)
     inverse = 1 / np.sqrt(mean_of((wide - center) ** 2, axis=2, keepdims=True) + eps)
     if x.dtype != FLOAT64:
         center, inverse = _overflowed(parts, (2,), center, inverse, how)
     return Tensor((((wide - center) * inverse).reshape(x.shape) * factor + shift).astype(x.dtype))
+
+
+def _grouped(x: Array, parts: Array, weight: Tensor | None, bias: Tensor | None, eps: float, how: Roundings) -> Array:
+    """Groups of float32 that lie in memory one after the other, to the last bit; since 2.0 the root is one of doubles.
+
+    Parameters:
+        parts: the elements of each group of each sample.
+    """
+    samples, groups, size = parts.shape
+    mean, variance = moments_of(parts.reshape(samples * groups, size), how)
+    variance = np.maximum(variance, np.float32(0))
+    precise = how.vectors
+    inverse = (
+        (1 / np.sqrt(variance.astype(FLOAT64) + eps)).astype(FLOAT32)
+        if precise
+        else np.float32(1) / np.sqrt(variance + np.float32(eps))
+    )
+    if weight is None and bias is None:
+        centred = parts - mean.reshape(samples, groups, 1)
+        return np.asarray((centred * inverse.reshape(samples, groups, 1)).reshape(x.shape))
+    channels = x.shape[1]
+    by_group = (samples, groups, channels // groups)
+    mean, inverse = (np.broadcast_to(one.reshape(samples, groups, 1), by_group) for one in (mean, inverse))
+    factor = inverse if weight is None else inverse * weight.array.reshape(by_group[1:])
+    beta = np.zeros((), FLOAT32) if bias is None else bias.array.reshape(by_group[1:])
+    shift = (fused if precise else plain)(-factor, mean, np.broadcast_to(beta, by_group))
+    shape = (samples, channels, *(1,) * (x.ndim - 2))
+    return fused(x, factor.reshape(shape), shift.reshape(shape))
 
 
 def _group_norms(since: str, how: Roundings | None, *, batches: bool) -> Callable[..., Tensor]:
@@ -480,9 +518,8 @@ def _group_norms(since: str, how: Roundings | None, *, batches: bool) -> Callabl
 
 _group_norms("1.0.0", None, batches=True)
 _group_norms("1.6.0", None, batches=False)
-for _since, _how in (
-    (one, ROUNDINGS[one]) for one in ("1.10.0", "2.10.0")
-):  # those between differ in roundings, which are not followed here
+for _since in ("1.10.0", "2.0.0", "2.8.0", "2.10.0"):
+    _how = ROUNDINGS[_since]
     group_norm = _group_norms(_since, _how, batches=False)
 
 

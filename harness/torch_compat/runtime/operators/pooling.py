@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from torch_compat.errors import Unsupported
+from torch_compat.releases.release import Release
 from torch_compat.runtime.operators._common import FLOAT32, FLOAT64, INT64, Array, fail, into, not_implemented, sizes
 from torch_compat.runtime.operators._products import looped, sized
 from torch_compat.runtime.operators.convolution import windows
-from torch_compat.runtime.registry import operator
+from torch_compat.runtime.registry import operator, resolve
 from torch_compat.runtime.tensor import Tensor
 
 Sizes = int | list[int]
@@ -170,20 +171,30 @@ def _avg_pool(
         )  # up to 1.6 a window beyond the end has less than none
     sized(*full.shape[:2], *out, *k)
     sized(*(size + sum(pad) for size, pad in zip(full.shape, pads, strict=True)))
-    padded = np.pad(full if whole else full.astype(FLOAT64), pads)
+    single = full.dtype == FLOAT32
+    padded = np.pad(full if whole or single else full.astype(FLOAT64), pads)
     seen = windows(padded, k, s, (1,) * n, out)
-    total = seen.sum(axis=tuple(range(-n, 0)))
-    if not whole and full.dtype != FLOAT64:  # the sum may overflow
+    total = _one_by_one(seen, k) if single else seen.sum(axis=tuple(range(-n, 0)))
+    if not whole and full.dtype.itemsize < 4:  # the sum may overflow
         total = total.astype(FLOAT32).astype(FLOAT64)
     inner = _table(counts_in)
     divisor = (
         np.full(out, divisor_override) if divisor_override is not None else (_table(counts_all) if count_include_pad else inner)
     )
-    value = _quotient(total, divisor) if whole else total / divisor.astype(FLOAT64)
+    value = _quotient(total, divisor) if whole else total / divisor.astype(total.dtype)
     if era >= 1:
         value = np.where(inner > 0, value, 0)
     value = value.astype(full.dtype)
     return Tensor(value[0] if alone else value)
+
+
+def _one_by_one(seen: Array, k: tuple[int, ...]) -> Array:
+    """The sum over the last dimensions, of these sizes: one element after the other, as kernels add those of a window."""
+    looped(math.prod(k), seen.size // max(1, math.prod(k)))
+    total = np.zeros(seen.shape[: -len(k)], seen.dtype)
+    for place in itertools.product(*map(range, k)):
+        total += seen[(..., *place)]
+    return total
 
 
 def _quotient(total: Array, divisor: Array) -> Array:
@@ -247,7 +258,16 @@ def _places(*counts: range) -> list[tuple[int, ...]]:
     return list(itertools.product(*counts))
 
 
-def _adaptive_avg(self: Tensor, output_size: Any, n: int) -> Tensor:
+UNCHECKED = "1.10.0"
+"""From here on inputs without elements, and without a batch, are pooled."""
+AVERAGED = ("1.0.0", "1.1.0", "1.7.0", "1.9.0", "1.10.0", "1.12.0")
+"""Releases from which on means are rounded in another way."""
+MEAN_OF_VOLUMES = "1.9.0"
+"""From here on volumes that are pooled to one place are averaged as by `mean`, too."""
+
+
+def _adaptive_avg(self: Tensor, output_size: Any, n: int, since: str) -> Tensor:
+    """Sums of the elements one after the other, divided by the size of each dimension; one place is the mean of all."""
     full, alone, pieces = _adaptive(self, output_size, n)
     if full.dtype.kind in "iub" and full.size:
         raise not_implemented(f"adaptive_avg_pool{n}d_cpu", full.dtype)
@@ -256,7 +276,18 @@ def _adaptive_avg(self: Tensor, output_size: Any, n: int) -> Tensor:
             raise not_implemented(f"adaptive_avg_pool{max(n, 2)}d", full.dtype)
         mean: Array = full.mean(axis=tuple(range(2, 2 + n)), keepdims=True, dtype=np.complex128).astype(full.dtype)
         return Tensor(mean[0] if alone else mean)
+    if full.dtype == FLOAT32 and all(len(one) == 1 for one in pieces) and (n < 3 or Release(since) >= Release(MEAN_OF_VOLUMES)):
+        averaged: Array = resolve("aten::mean", Release(since))(Tensor(full), list(range(-1, -n - 1, -1)), True).array
+        return Tensor(averaged[0] if alone else averaged)
     value: Array = np.empty((*full.shape[:2], *(len(one) for one in pieces)), full.dtype)
+    if full.dtype == FLOAT32:
+        for place in _places(*(range(len(one)) for one in pieces)):
+            part = full[(slice(None), slice(None), *(one[at] for one, at in zip(pieces, place, strict=True)))]
+            total = _one_by_one(part, part.shape[2:])
+            for size in part.shape[2:]:
+                total = total / np.float32(size)
+            value[(slice(None), slice(None), *place)] = total
+        return Tensor(value[0] if alone else value)
     wide = full.astype(FLOAT64)
     for place in _places(*(range(len(one)) for one in pieces)):
         part = wide[(slice(None), slice(None), *(one[at] for one, at in zip(pieces, place, strict=True)))]
@@ -288,7 +319,7 @@ def _adaptive_max(self: Tensor, output_size: Any, n: int) -> tuple[Tensor, Tenso
 
 
 def _whole(self: Tensor, n: int, wanted: Any) -> Tensor:
-    """Up to 1.9 there is at least one element, and a batch where there is one direction; means of all are not looked at.
+    """Before `UNCHECKED` there is at least one element, and a batch where there is one direction; means of all are not looked at.
 
     Raises:
         Raised: there is not.
@@ -301,14 +332,28 @@ def _whole(self: Tensor, n: int, wanted: Any) -> Tensor:
     return self
 
 
-for _n in (1, 2, 3):
-    for _since, _checked in (("1.0.0", _whole), ("1.10.0", lambda self, _n, _wanted: self)):
-        operator(f"aten::adaptive_avg_pool{_n}d", *((f"aten::_adaptive_avg_pool{_n}d",) if _n > 1 else ()), since=_since)(
-            lambda self, output_size, *, _n=_n, _checked=_checked: _adaptive_avg(_checked(self, _n, output_size), output_size, _n)
-        )
-        operator(f"aten::adaptive_max_pool{_n}d", since=_since)(
-            lambda self, output_size, *, _n=_n, _checked=_checked: _adaptive_max(_checked(self, _n, None), output_size, _n)
-        )
+def _adaptive_pools() -> None:
+    def averages(n: int, since: str) -> None:
+        def call(self: Tensor, output_size: Any) -> Tensor:
+            given = _whole(self, n, output_size) if Release(since) < Release(UNCHECKED) else self
+            return _adaptive_avg(given, output_size, n, since)
+
+        operator(f"aten::adaptive_avg_pool{n}d", *((f"aten::_adaptive_avg_pool{n}d",) if n > 1 else ()), since=since)(call)
+
+    def maxima(n: int, since: str) -> None:
+        def call(self: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
+            return _adaptive_max(_whole(self, n, None) if Release(since) < Release(UNCHECKED) else self, output_size, n)
+
+        operator(f"aten::adaptive_max_pool{n}d", since=since)(call)
+
+    for n in (1, 2, 3):
+        for since in AVERAGED:
+            averages(n, since)
+        for since in ("1.0.0", UNCHECKED):
+            maxima(n, since)
+
+
+_adaptive_pools()
 
 
 # ------------------------------------------------------------------------------------------------------------ fractional
