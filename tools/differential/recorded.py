@@ -61,6 +61,8 @@ UNCALLED: dict[str, str] = {
     r"aten::(dequantize|int_repr|q_scale|q_zero_point|quantize_per_tensor) .*": "quantized tensors, which no call from outside has",
     r"aten::(randint|randperm|normal|normal_|cauchy_|multinomial) .*": "draws random numbers",
     r"aten::(_convolution|convolution|convolution_overrideable|conv[123]d) tensor .*": "told apart by last bits; tests/runtime/operators/test_convolution_order.py has its versions",
+    r"aten::(upsample_(linear1d|bilinear2d|trilinear3d|bicubic2d)|__interpolate|__upsample|_?adaptive_avg_pool[123]d|group_norm) tensor .*": "told apart by last bits; tests/runtime/operators/test_interpolation.py and test_last_bits.py have their versions",
+    r"aten::(glu|multilabel_margin_loss(_forward)?) tensor .*": "told apart by out= and by a shape; tests/runtime/operators/test_asked.py has its versions",
     r"aten::einsum tensor .*": "a list of tensors beside an equation, of which no call is recorded; tests/runtime/operators/test_einsum.py has its versions",
     r"aten::rot90 tensor .*": "its versions differ in the strides of the result, which recorded calls do not state",
     r"aten::\w+ opaque .*|aten::to_sparse .*|aten::(coalesce|indices|values|_nnz) tensor .*|aten::sparse_coo_tensor .*|aten::to_padded_tensor .*": "a sparse or nested tensor, which no call hands out or in",
@@ -69,7 +71,7 @@ UNCALLED: dict[str, str] = {
     r"|aten::max_pool1d_with_indices tensor 1\.2\.0|aten::bitwise_or tensor 1\.5\.0": "the releases before the next version refuse every recorded call, for its dtype or its form",
     r"aten::affine_grid_generator tensor 1\.3\.0|aten::grid_sampler(_3d)? tensor 2\.1\.0": "its calls are longer than what is recorded",
     r"aten::(rrelu_?|rrelu_with_noise_?|dense_dim|sparse_dim|unflatten_dense_tensors|_pad_circular|embedding_renorm|tensordot|_weight_norm|logaddexp2?|_unique|std_mean|var_mean|tril_indices|unique_dim) tensor .*|aten::_unique2 tensor 1\.13\.0|aten::kl_div tensor 1\.0\.0"
-    r"|aten::ceil scalar .*|aten::signbit tensor 1\.(0|13)\.0|aten::(sort|argsort|topk|norm|dist|frobenius_norm|linalg_(vector_)?norm|norm_except_dim|renorm_?|embedding_renorm_|celu_?|range|cdist|pairwise_distance|triplet_margin_loss|cosine_similarity|(native_)?batch_norm|instance_norm|group_norm|std|var) tensor .*": "told apart after the calls were chosen; tests/runtime/operators/test_eras.py has both sides",
+    r"|aten::ceil scalar .*|aten::signbit tensor 1\.(0|13)\.0|aten::(sort|argsort|topk|norm|dist|frobenius_norm|linalg_(vector_)?norm|norm_except_dim|renorm_?|embedding_renorm_|celu_?|range|cdist|pairwise_distance|triplet_margin_loss|cosine_similarity|(native_)?batch_norm|instance_norm|std|var) tensor .*": "told apart after the calls were chosen; tests/runtime/operators/test_eras.py has both sides",
     r"aten::(empty|ones|zeros)_like tensor 1\.(0|5)\.0": "told apart by the strides of their results alone; tests/runtime/operators/test_found.py has both sides",
     r"aten::(linalg_(lu|lu_factor|lu_factor_ex|lu_solve|inv_ex|solve_ex|cholesky_ex|solve_triangular|lstsq|matrix_exp|matrix_rank|matrix_norm|cond|vander|vecdot"
     r"|householder_product|tensorinv|tensorsolve)|_lu_with_info|lu_solve|lu_unpack|lstsq|matrix_exp|matrix_rank|geqrf|orgqr|ormqr|fft_r?fftfreq|fft_i?hfft[2n]"
