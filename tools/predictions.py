@@ -57,10 +57,6 @@ UNRECORDED = {
     ): "other needs decide the same archives; slips need it, since what does not parse is refused before a release can die",
     (
         "behavior",
-        "empty-tuple-type",
-    ): "its recipe, fixtures/awaiting/tuples_of_nothing.py, is not recorded yet; three releases were asked by hand",
-    (
-        "behavior",
         "variable-named-as-what-is-called",
     ): "no release loads what it writes so; tests/loadability/test_hidden_names.py states what two releases did, asked by hand",
     **dict.fromkeys(

@@ -84,7 +84,7 @@ CASES = [
     ("tensor_as_int", X, 1, True),
     ("int_as_int", 1, 1, False),
     ("int_as_tensor", 1, 0, True),
-    ("text_as_int", "s", 0, False),
+    ("text_as_int", "cpu", 0, False),
     ("list_as_int", [1], 0, True),
     ("list_as_tensor", [1], 0, False),
     ("any_as_int", X, 1, False),

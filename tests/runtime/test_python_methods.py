@@ -175,3 +175,28 @@ def test_modules_are_shown() -> None:
 def test_what_would_change_or_save_the_program_is_not_supported(tmp_path: Path) -> None:
     with pytest.raises(Unsupported, match="save_to_buffer"):
         modes(tmp_path, "2.15.0", ["save_to_buffer"])
+
+
+def test_up_to_1_3_modules_have_the_methods_of_torch_nn_module_too() -> None:
+    """As recipe module_modes_and_state of fixtures/awaiting, written by 1.2.0, shows of 1.1.0, 1.2.0 and 1.3.1."""
+    path = FIXTURES / "torch-1.2.0" / "module_with_buffers.pt"
+    state: dict[str, Any] = {"dict": []}
+    for release, shown, keys_of in (
+        ("1.1.0", "torch.jit.ScriptModule", "IncompatibleKeys"),
+        ("1.2.0", "torch.jit.ScriptModule", "_IncompatibleKeys"),
+        ("1.3.1", "module_with_buffers", "_IncompatibleKeys"),
+    ):
+        double, loaded, gradients, named = performed(
+            path, release, ("double",), ("load_state_dict", state, False), ("zero_grad",), ("double", 1)
+        )
+        assert double["value"]["object"]["type"] == shown
+        assert loaded["value"]["object"]["type"] == f"torch.nn.modules.module.{keys_of}"
+        assert gradients["value"] is None
+        assert named["error"]["message"] == "double() takes 1 positional argument but 2 were given"
+
+
+def test_what_their_texts_were_up_to_1_3_is_not_known(tmp_path: Path) -> None:
+    path = tmp_path / "m.pt"
+    path.write_bytes(archive({"__torch__/m.py": MODES}, version=1))
+    with pytest.raises(Unsupported, match="does not know what extra_repr gave"):
+        performed(path, "1.3.1", ("extra_repr",))

@@ -36,3 +36,28 @@ def test_a_parameter_that_is_declared_as_a_list_shows_it() -> None:
     assert [shape.positional for shape in called(source).shapes] == ["l"]
     assert [shape.positional for shape in called(source.replace("sum(xs)", "sum(o)")).shapes] == ["x"]
     assert [shape.positional for shape in called(source.replace("sum(xs)", "sum(d)")).shapes] == ["x"]
+
+
+HEAD = "class M(Module):\n  names : List[str]\n  sizes : List[int]\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ("  def f(self: __torch__.M,\n    xs: List[str]) -> int:\n    y = sorted(xs)\n", True),
+        ("  def f(self: __torch__.M,\n    xs: List[int]) -> int:\n    y = sorted(xs)\n", False),
+        ("  def f(self: __torch__.M,\n    xs: List[str]) -> int:\n    torch.sort(xs, True)\n", True),
+        ("  def f(self: __torch__.M,\n    xs: List[str],\n    ys: List[int]) -> int:\n    torch.sort(ys, True)\n", False),
+        ("  def f(self: __torch__.M,\n    xs: List[str]) -> int:\n    y = torch.len(xs)\n  def g(self, xs: Tensor):\n    y = torch.sort(xs, 0)\n", False),
+        ("  def f(self: __torch__.M) -> int:\n    y = sorted(self.names)\n", True),
+        ("  def f(self: __torch__.M) -> int:\n    y = sorted((self).names)\n", True),
+        ("  def f(self: __torch__.M) -> int:\n    y = sorted(self.sizes)\n", False),
+        ("class N(Module):\n  names : List[int]\n  def f(self: __torch__.N) -> int:\n    y = sorted(self.names)\n", False),
+        ("  def f(self: __torch__.M) -> int:\n    y = annotate(List[str], [])\n    torch.sort(y, False)\n", True),
+        ("  def f(self: __torch__.M,\n    x: str) -> List[str]:\n    return sorted(torch.split(x, None, -1))\n", True),
+        ("  def f(self: __torch__.M,\n    xs: List[str]) -> int:\n    y = unsorted(xs)\n", False),
+        ('  def f(self: __torch__.M,\n    xs: List[str]) -> str:\n    return "sorted(xs)"\n', False),
+    ],
+)  # fmt: skip
+def test_lists_of_texts_are_sorted_where_their_type_is_stated(body: str, found: bool) -> None:
+    assert scan(HEAD + body).sorts_texts is found

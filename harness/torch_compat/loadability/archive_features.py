@@ -236,6 +236,8 @@ def _scanned(text: str, words: frozenset[tuple[str, str]]) -> tuple[tuple[str, .
         signs.add("statement-with")
     if source.empty_tuple:
         signs.add("empty-tuple-type")
+    if source.sorts_texts:
+        signs.add("sorts-texts")
     if source.ill_formed:
         signs.add("ill-formed-octal")
     if may_hide(source.code):

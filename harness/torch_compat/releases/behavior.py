@@ -41,6 +41,7 @@ is made of signs, which say something about an archive, or about what is being d
     attribute:is                       TorchScript source takes an attribute of this name, as in self.is
     declares:is                        the body of a class in TorchScript source declares an attribute of this name
     empty-tuple-type                   TorchScript source spells the type of a tuple without elements
+    sorts-texts                        TorchScript source sorts a list that it declares as a list of texts
     ill-formed-octal                   TorchScript source has a text with a backslash and a digit that are no character
     dtype:UNDEFINED                    model.json states this dtype of a tensor
     calls:higher_order::scan           an exported program calls this operator
@@ -85,7 +86,7 @@ if TYPE_CHECKING:
 __all__ = ["LOADS", "OF_ARCHIVES", "OF_CALLS", "OF_CELLS", "OF_RUNS", "SIGN_KINDS", "SLIPS", "Behavior", "Condition"]
 
 OF_ARCHIVES: Final = frozenset({
-    "args", "argument", "attribute", "base", "call", "calls", "changed-name-with-dot", "checkpoint-strides", "class-sets", "complex-constant", "container", "custom-class", "custom-object", "custom-state", "damaged", "debug", "declares", "dtype", "empty-tuple-type", "family", "field", "first-outside", "function", "hidden-name", "ill-formed-octal", "input", "integer-parameter", "lacks", "mixed-items", "name", "names", "nested", "newer", "no-tensor-in", "none-in", "none-listed", "own-name", "packed-transposed", "protocol", "range-from", "record", "result", "sparse", "state-ends", "statement-with", "storage", "storage-as-text", "tree", "type", "version", "whole-floats",
+    "args", "argument", "attribute", "base", "call", "calls", "changed-name-with-dot", "checkpoint-strides", "class-sets", "complex-constant", "container", "custom-class", "custom-object", "custom-state", "damaged", "debug", "declares", "dtype", "empty-tuple-type", "family", "field", "first-outside", "function", "hidden-name", "ill-formed-octal", "input", "integer-parameter", "lacks", "mixed-items", "name", "names", "nested", "newer", "no-tensor-in", "none-in", "none-listed", "own-name", "packed-transposed", "protocol", "range-from", "record", "result", "sorts-texts", "sparse", "state-ends", "statement-with", "storage", "storage-as-text", "tree", "type", "version", "whole-floats",
 })  # fmt: skip
 """The kinds of signs that an archive has by itself."""
 OF_RUNS: Final = frozenset({"debug", "family", "runs", "unmet", "unmet-in", "untyped"})

@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 __all__ = ["PythonMethod", "call_python", "state_shown"]
 
 RECURSIVE = Release("1.4.0")
-"""From here on a loaded program is a RecursiveScriptModule."""
+"""From here on a loaded program is a RecursiveScriptModule, and its texts say so."""
+OWN_KEYS = Release("1.2.0")  # from here on ``load_state_dict`` gives a class of its own, whose name begins with a line
+NAMED = Release("1.3.0")
+"""From here on a loaded program shows the name of its own class."""
 BOOLEAN_MODE = Release("1.9.0")  # from here on ``train`` takes nothing but a bool
 PLAIN_DESTINATION = Release("1.12.0")  # from here on ``state_dict`` writes into a dict without metadata
 TESTED_VALUES = Release("1.9.0")  # from here on ``load_state_dict`` lists values that are no tensors among its errors
@@ -76,7 +79,9 @@ def call_python(module: Module, name: str, args: Arguments, encode: Encode) -> A
     """
     release = module.program.horizon.release
     known = METHODS.get(name)
-    if known is not None and release >= RECURSIVE:
+    if known is not None and name in SHOWING and release < RECURSIVE:
+        raise Unsupported(f"the reference reader does not know what {name} gave up to 1.3", code="method")
+    if known is not None:
         known.check(name, args, release)
         begin(module)
         return known.act(module, args, encode)
@@ -111,7 +116,8 @@ def _given(args: Arguments, position: int, default: Any) -> Any:
 
 def _itself(module: Module, encode: Encode) -> dict[str, Any]:
     """The module that a method gives back, by its own name and its state."""
-    return {"object": {"type": _original_name(module.object), "state": state_shown(module.named_tensors(), encode)}}
+    name = "torch.jit.ScriptModule" if module.program.horizon.release < NAMED else _original_name(module.object)
+    return {"object": {"type": name, "state": state_shown(module.named_tensors(), encode)}}
 
 
 def _train(module: Module, args: Arguments, encode: Encode) -> Any:
@@ -185,7 +191,8 @@ def _load_state_dict(module: Module, args: Arguments, encode: Encode) -> Any:
     if errors:
         raise Raised(f"Error(s) in loading state_dict for RecursiveScriptModule: {' '.join(errors)[:200]}", code="RuntimeError")
     keys = [list(map(encode, one)) for one in (missing, unexpected)]
-    return {"object": {"type": "torch.nn.modules.module._IncompatibleKeys", "state": keys}}
+    name = "IncompatibleKeys" if module.program.horizon.release < OWN_KEYS else "_IncompatibleKeys"
+    return {"object": {"type": f"torch.nn.modules.module.{name}", "state": keys}}
 
 
 def _unexpected(module: Module, path: str, own: set[str], children: set[str], state: dict[str, Any]) -> list[str]:
@@ -372,6 +379,8 @@ METHODS: Final[dict[str, PythonMethod]] = {
     "__str__": PythonMethod(_repr, 0),
 }
 """Methods that act, by name."""
+SHOWING: Final = frozenset({"extra_repr", "_get_name", "__repr__", "__str__"})
+"""Those of them that give a text."""
 _FIRST: Final = {
     "1.0.0": "add_module apply cuda define register_backward_hook register_buffer register_forward_hook register_forward_pre_hook "
     "register_parameter share_memory",

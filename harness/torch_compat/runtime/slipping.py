@@ -15,6 +15,7 @@
     list-slice-backwards        a list is sliced with a step below one
     neutral-operand             nothing is added to a tensor, or it is multiplied by one, in so many words
     boolean-list-argument       a list of bools that a method is given becomes a tensor
+    folded-list                 a list of constant tensors, which does not say that some may be missing, is the index of a tensor
 
 A release that has none of them runs programs without any of this.
 """
@@ -40,6 +41,8 @@ from torch_compat.runtime.failed_products import (
     product_shape,
     use_of,
 )
+from torch_compat.runtime.language.folded import INDEXED as INDEXED_BY
+from torch_compat.runtime.language.folded import FoldedList
 from torch_compat.runtime.narrowing import Narrowing, present_tensors, refuses_narrowing
 from torch_compat.runtime.slips import RUNS, DiesCalled, running
 from torch_compat.runtime.tensor import Tensor
@@ -73,11 +76,13 @@ BOOLS = "boolean-list-argument"
 SOURCE = "/pytorch/torch/csrc/jit/register_special_ops.cpp:86"
 BACKWARDS = "list-slice-backwards"
 NEUTRAL = "neutral-operand"
+FOLDED = "folded-list"
 SIGNS = frozenset({
-    BACKWARDS, BOOLS, CONVOLUTION, DICTIONARY, DIVISION, EQUAL_CALLS, FORGOTTEN, JOINED, JOINED_NORM, NEUTRAL, PRODUCT, SLICE, STORE, TRAP,
+    BACKWARDS, BOOLS, CONVOLUTION, DICTIONARY, DIVISION, EQUAL_CALLS, FOLDED, FORGOTTEN, JOINED, JOINED_NORM, NEUTRAL, PRODUCT, SLICE, STORE, TRAP,
     UPGRADER,
 })  # fmt: skip
 """What a program can come to while it runs."""
+INDEXED = frozenset(f"aten::{name[6:]}" for name in INDEXED_BY)
 DIVISIONS = frozenset({
     "aten::div", "aten::div_", "aten::remainder", "aten::remainder_", "aten::fmod", "aten::fmod_", "aten::floor_divide",
 })  # fmt: skip
@@ -246,6 +251,8 @@ class Slipping:
         slips = self._slips
         if not slips:
             return function
+        if name in INDEXED and FOLDED in slips:
+            function = self._indexing(function)
         if FORGOTTEN in slips and name in FUSED:
             function = self._forgetting(name, function)
         if JOINED in slips:
@@ -275,6 +282,17 @@ class Slipping:
         if BACKWARDS in slips and name == "aten::slice":
             return self._backwards(function)
         return function
+
+    def _indexing(self, function: Function) -> Function:
+        def indexed(self_: Any, indices: Any, *args: Any, **keywords: Any) -> Any:
+            if indices.__class__ is FoldedList:
+                if self._holds(FOLDED):
+                    self.meet(FOLDED)
+                    raise raised("RuntimeError", "Tried to cast a List<Tensor> to a List<Tensor?>. Types mismatch.")
+                indices = list(indices)
+            return function(self_, indices, *args, **keywords)
+
+        return indexed
 
     def _division(self, function: Function) -> Function:
         promotes = self._horizon.release >= PROMOTES

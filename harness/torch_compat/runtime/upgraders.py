@@ -143,11 +143,17 @@ def saved(text: str) -> str:
     return ast.unparse(ast.fix_missing_locations(made))
 
 
+class _Asked(NamedTuple):
+    """The release whose operators upgraders call."""
+
+    release: Release
+
+
 class _Host:
     """What the source of upgraders asks for: operators, as they are."""
 
     def __init__(self, horizon: Release) -> None:
-        self.horizon = horizon
+        self.horizon = _Asked(horizon)
         self.steps = Steps(1 << 62)  # they loop nowhere
         self.once = self.neutral = False
         self.itself: frozenset[type] = frozenset()
@@ -156,7 +162,7 @@ class _Host:
 
     def operator(self, name: str, unit: Names, line: int) -> Callable[..., Any]:
         del unit, line
-        return registry.resolve(name, self.horizon)
+        return registry.resolve(name, self.horizon.release)
 
     def quick(self, name: str, arguments: int) -> Callable[..., Any] | None:
         """Never asked for: upgraders loop nowhere."""

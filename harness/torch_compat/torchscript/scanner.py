@@ -84,6 +84,7 @@ class Scanned(NamedTuple):
         none_listed: a list of tensors holds None without calling it optional.
         empty_tuple: a type is a tuple without elements.
         ill_formed: a text has a backslash and a digit, but not the three octal digits that the language asks for there.
+        sorts_texts: a list that is declared as a list of texts is sorted.
     """
 
     shapes: frozenset[CallShape]
@@ -91,6 +92,7 @@ class Scanned(NamedTuple):
     none_listed: bool
     ill_formed: bool
     empty_tuple: bool
+    sorts_texts: bool
 
 
 class Outline(NamedTuple):
@@ -149,6 +151,14 @@ TYPED = frozenset({"annotate", "unchecked_cast", "uninitialized"})
 FARTHEST = 1000  # characters of a line that are looked at before a word
 OCTAL = re.compile(r"""\A["'][^\\]*+(?:\\(?:[^0-7]|[0-7]{3})[^\\]*+)*+\\[0-7]""")
 LISTED = re.compile(r"\[([^\[\]]*+)\]")
+TEXTS = "List[str]"
+OUTERMOST = re.compile(r"^(?=class |def )", re.MULTILINE)
+DEFINITION = re.compile(r"^(?= *def )", re.MULTILINE)
+TEXTS_HELD = re.compile(r"^  (\w+) : List\[str\]$", re.MULTILINE)
+TEXTS_GIVEN = re.compile(r"\b(\w+): List\[str\]")
+TEXTS_SET = re.compile(r"\b(\w+) = annotate\(List\[str\],")
+SORTED = re.compile(r"(?<![\w.])(sorted|torch\.sort)\((self\.|\(self\)\.)?(\w+)[,)]")
+"""What is sorted by its name: the list of an attribute, or of a parameter or a variable."""
 NONE = "annotate(Tensor, None)"
 
 
@@ -362,7 +372,23 @@ def scan(source: str) -> Scanned:
     code = TEXT.sub(_blank, source) if '"' in source or "'" in source or "#" in source else source
     none_listed = NONE in code and any(NONE in match[1] for match in LISTED.finditer(code))
     ill_formed = "\\" in source and any(OCTAL.search(text) for text in TEXT.findall(source))
-    return Scanned(called(source).shapes, code, none_listed, ill_formed, "Tuple[()]" in code)
+    return Scanned(called(source).shapes, code, none_listed, ill_formed, "Tuple[()]" in code, _sorts_texts(code))
+
+
+def _sorts_texts(code: str) -> bool:
+    """Whether code sorts an attribute, a parameter or a variable that is declared as ``List[str]``, or returns what it sorted as such a list."""
+    if TEXTS not in code or "sort" not in code:
+        return False
+    for part in OUTERMOST.split(code):
+        attributes = frozenset(TEXTS_HELD.findall(part))
+        for function in DEFINITION.split(part):
+            own = {*TEXTS_GIVEN.findall(function), *TEXTS_SET.findall(function)}
+            for _, owner, name in SORTED.findall(function):
+                if name in (attributes if owner else own):
+                    return True
+            if "-> List[str]:" in function and "return sorted(" in function:
+                return True
+    return False
 
 
 def _blank(text: re.Match[str]) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch_compat.runtime.language import called
 from torch_compat.runtime.language.expressions import ITEMS, ExpressionCompiler
+from torch_compat.runtime.language.folded import FOLDED_SINCE, FOLDED_UNTIL, INDEXED, Folded, folded_list, indexes
 from torch_compat.runtime.language.inference import (
     Inference,
     annotated_type,
@@ -21,6 +22,7 @@ from torch_compat.runtime.language.inference import (
     variables_of,
 )
 from torch_compat.runtime.language.names import DEPTH
+from torch_compat.runtime.language.texts import DEVICES_UNTIL, TextExpressions, passing
 from torch_compat.runtime.language.types import read_type
 from torch_compat.torchscript.parser import dotted
 
@@ -35,13 +37,25 @@ MOST_CALLS = 20_000  # in one statement
 
 
 class BodyCompiler(ExpressionCompiler):
-    """Writes the body of one function."""
+    """Writes the body of one function.
+
+    Attributes:
+        texts: which expressions are texts, where the compiler makes devices of them (up to 1.6).
+        folded: which are constant, where operators for indices do not take a list of them (1.8 to 1.11).
+    """
+
+    texts: TextExpressions | None = None
+    folded: Folded | None = None
 
     def function(self, node: ast.FunctionDef, name: str) -> ast.FunctionDef:
         """The function itself, with a step paid on entry and parameters checked where loops rely on their types."""
         args = node.args
         if self.outer is None and has_loop(node.body):
             self.types = Inference(node, self.cls.attributes if self.cls is not None else {})
+        if self.unit.host.horizon.release < DEVICES_UNTIL:
+            self.texts = TextExpressions(node, self.cls.attributes if self.cls is not None else {})
+        if FOLDED_SINCE <= self.unit.host.horizon.release < FOLDED_UNTIL and indexes(node):
+            self.folded = Folded(node)
         for arg in args.args:
             if arg.arg in self.locals:
                 raise self.unit.fail(node, "has a parameter twice")
@@ -62,6 +76,31 @@ class BodyCompiler(ExpressionCompiler):
         checks = [self._check(name, type_, node) for name, type_ in self.types.checked.items()] if self.types is not None else []
         node.body = [first, *checks, *self.block(node.body)]
         return node
+
+    def _arguments(self, node: ast.Call, *, prefixed: bool = False) -> ast.Call:
+        """The arguments of a call; of the program's own functions up to 1.6 with devices in the places of texts."""
+        places = self.texts.places(node.args) if prefixed and self.texts is not None else ()
+        made = super()._arguments(node, prefixed=prefixed)
+        if places:
+            given = self._name(self.unit.entry(("texts", places), places), node)
+            device = self.unit.host.operator("aten::device", self.unit, node.lineno)
+            made.args = [made.func, given, *made.args]
+            made.func = self._table_name("passing", passing(device), node)
+        return made
+
+    def _slip(self, node: ast.Call, name: str) -> ast.expr | None:
+        """Likewise; a list of constant tensors is marked, of which 1.8 to 1.11 make a list of another type than operators ask for."""
+        listed = name in INDEXED and self.folded is not None and len(node.args) > 1 and self.folded.is_list(node.args[1])
+        made = super()._slip(node, name)
+        if not listed:
+            return made
+        if made is None:
+            node.func = self._name(self.unit.operator("aten::" + name[6:], node), node)
+            made = self._arguments(node)
+        if isinstance(made, ast.Call):
+            mark = self._table_name("folded", folded_list, node)
+            made.args[1] = ast.Call(mark, [made.args[1]], [], lineno=node.lineno, col_offset=0)
+        return made
 
     def _check(self, name: str, type_: str, node: ast.AST) -> ast.stmt:
         """A parameter is what it is declared to be from here on."""

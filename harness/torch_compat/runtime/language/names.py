@@ -19,6 +19,7 @@ from torch_compat.torchscript.parser import dotted
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from torch_compat.releases.release import Release
     from torch_compat.runtime.values import Steps
 
 __all__ = ["DEPTH", "FILE_PREFIX", "NUMBERS", "ClassInfo", "FunctionInfo", "Host", "Names", "SourceError", "constant_number"]
@@ -32,6 +33,14 @@ class SourceError(Refused):
     """The source is not TorchScript, or not such as this reader understands."""
 
     default_code = "source"
+
+
+class Pretended(Protocol):
+    """What a reader pretends to be, as far as the language asks: a release."""
+
+    @property
+    def release(self) -> Release:
+        """The release."""
 
 
 class Host(Protocol):
@@ -50,6 +59,10 @@ class Host(Protocol):
     neutral: bool
     listed: bool
     source: int
+
+    @property
+    def horizon(self) -> Pretended:
+        """What the reader pretends to be."""
 
     @property
     def itself(self) -> frozenset[type]:
@@ -107,9 +120,10 @@ class FunctionInfo:
         parameters: ``(name, annotation or None)``, ``self`` included.
         required: how many of them have no default.
         returns: annotation, or None.
+        read_as_any: positions of the parameters that are declared as ``Any`` and read; looked for up to 1.6.
     """
 
-    __slots__ = ("_types", "call", "name", "parameters", "required", "returns")
+    __slots__ = ("_types", "call", "name", "parameters", "read_as_any", "required", "returns")
 
     def __init__(self, name: str, parameters: list[tuple[str, ast.expr | None]], required: int, returns: ast.expr | None) -> None:
         self.name = name
@@ -117,6 +131,7 @@ class FunctionInfo:
         self.parameters = parameters
         self.required = required
         self.returns = returns
+        self.read_as_any: frozenset[int] = frozenset()
         self._types: list[Type] | None = None
 
     def types(self) -> list[Type]:

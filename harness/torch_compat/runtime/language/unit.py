@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch_compat.runtime.language.body import BodyCompiler
 from torch_compat.runtime.language.names import FILE_PREFIX, ClassInfo, FunctionInfo, Names, SourceError
+from torch_compat.runtime.language.texts import DEVICES_UNTIL, read_as_any
 from torch_compat.runtime.values import EnumMember, NamedTupleValue, ScriptObject
 from torch_compat.torchscript.parser import MOST_PARSED, REQUIRED, dotted, memory_needed, parse
 
@@ -109,6 +110,8 @@ class Unit(Names):
         builtins.exec(code, self._table)  # noqa: S102 - our own code; see the module
         for name, info in self._infos:
             info.call = self._table[name]
+            if info.read_as_any:
+                vars(info.call)["read_as_any"] = info.read_as_any
         for cls in self.classes.values():
             self._make(cls)
 
@@ -235,6 +238,8 @@ class Unit(Names):
                 required = place + 1
                 args.defaults[place - len(parameters)] = ast.Constant(None, lineno=node.lineno, col_offset=0)
         info = FunctionInfo(node.name, parameters, required, node.returns)
+        if self.host.horizon.release < DEVICES_UNTIL:
+            info.read_as_any = read_as_any(node)
         name = f"f{len(self._infos)}"
         self._infos.append((name, info))
         self._bodies.append(BodyCompiler(self, None, info, cls).function(node, name))

@@ -145,11 +145,26 @@ def device(a: Any) -> Device:
     return Device("cpu")
 
 
+DEVICE_TYPES = frozenset({
+    "cpu", "cuda", "fpga", "hip", "hpu", "ideep", "ipu", "lazy", "maia", "meta", "mkldnn", "mlc", "mps", "msnpu", "mtia", "opencl", "opengl",
+    "ort", "privateuseone", "ve", "vulkan", "xla", "xpu",
+})  # fmt: skip
+"""What a device can be in some release; every release has the first two."""
+
+
 @operator("aten::device", of="any")
 def device_of(a: str, index: int | None = None) -> Device:
     """torch.device(a)."""
     if a.__class__ is not str or (index.__class__ is not int and index is not None):
         raise raised("RuntimeError", "expected a text, and perhaps an index, for a device")
+    kind = a.partition(":")[0]
+    if kind not in DEVICE_TYPES:
+        said = (
+            f"Expected one of cpu, cuda, ... device type at start of device string: {a[:80]}"
+            if a
+            else "Device string must not be empty"
+        )
+        raise raised("RuntimeError", said)
     return Device(a, index)
 
 
