@@ -19,6 +19,7 @@ from torch_compat.runtime.language.inference import (
     literal_type,
 )
 from torch_compat.runtime.language.names import DEPTH, NUMBERS, constant_number
+from torch_compat.runtime.language.signs import BINARY, CALLS, COMPARE
 from torch_compat.runtime.language.types import Type, checked_key, read_type
 from torch_compat.torchscript.parser import dotted
 
@@ -27,25 +28,11 @@ if TYPE_CHECKING:
 
     from torch_compat.runtime.language.names import ClassInfo, FunctionInfo, Names
 
-__all__ = ["BINARY", "CALLS", "COMPARE", "EXPRESSIONS", "SPECIAL", "ExpressionCompiler"]
+__all__ = ["EXPRESSIONS", "SPECIAL", "ExpressionCompiler"]
 
 ITEMS = 16  # of a list that is written out, which count as a call
-CALLS = {
-    "int": "aten::Int", "float": "aten::Float", "bool": "aten::Bool", "complex": "aten::Complex", "str": "aten::str", "ord": "aten::ord",
-    "print": "prim::Print", "len": "aten::len", "abs": "prim::abs", "min": "prim::min", "max": "prim::max", "round": "aten::round",
-    "chr": "aten::chr", "hex": "aten::hex", "oct": "aten::oct", "bin": "aten::bin", "divmod": "aten::divmod", "pow": "aten::pow",
-    "list": "aten::list", "dict": "aten::dict", "sorted": "aten::sorted", "hash": "aten::hash", "all": "aten::all", "any": "aten::any",
-}  # fmt: skip
 IMPLICIT = {
     "number": "aten::ScalarImplicit", "int": "aten::IntImplicit", "float": "aten::FloatImplicit", "complex": "aten::ComplexImplicit",
-}  # fmt: skip
-BINARY: dict[type, str] = {
-    ast.Add: "aten::add", ast.Sub: "aten::sub", ast.Mult: "aten::mul", ast.Div: "aten::div", ast.FloorDiv: "aten::floordiv",
-    ast.Mod: "aten::remainder", ast.Pow: "aten::pow", ast.MatMult: "aten::matmul", ast.BitAnd: "aten::__and__",
-    ast.BitOr: "aten::__or__", ast.BitXor: "aten::__xor__", ast.LShift: "aten::__lshift__", ast.RShift: "aten::__rshift__",
-}  # fmt: skip
-COMPARE: dict[type, str] = {
-    ast.Eq: "aten::eq", ast.NotEq: "aten::ne", ast.Lt: "aten::lt", ast.LtE: "aten::le", ast.Gt: "aten::gt", ast.GtE: "aten::ge",
 }  # fmt: skip
 NATIVE = frozenset(ARITHMETIC) | frozenset(COMPARISONS) | {"torch.remainder", "torch.floordiv", "torch.len"}
 READING = frozenset({
@@ -475,15 +462,24 @@ class ExpressionCompiler:
         node.args = [forked, *node.args]
         return node
 
+    def _identity(self, node: ast.expr, left: ast.expr, right: ast.expr) -> ast.expr:
+        """``x is y``. A comparison with None needs no function."""
+        at: dict[str, Any] = {"lineno": node.lineno, "col_offset": 0}
+        nothing = any(isinstance(one, ast.Constant) and one.value is None for one in (left, right))
+        one = isinstance(left, ast.Name) and isinstance(right, ast.Name) and left.id == right.id
+        left, right = self.expr(left), self.expr(right)
+        if nothing:
+            return ast.Compare(left, [ast.Is()], [right], **at)
+        func = self._table_name("one variable" if one else "is", called.is_itself if one else called.is_same, node)
+        return ast.Call(func, [left, right], [], **at)
+
     def is_(self, node: ast.Call) -> ast.expr:
         """``torch.__is__(x, y)``."""
-        left, right = (self.expr(arg) for arg in node.args)
-        return ast.Compare(left, [ast.Is()], [right], lineno=node.lineno, col_offset=0)
+        return self._identity(node, *node.args)
 
     def is_not(self, node: ast.Call) -> ast.expr:
         """``torch.__isnot__(x, y)``."""
-        left, right = (self.expr(arg) for arg in node.args)
-        return ast.Compare(left, [ast.IsNot()], [right], lineno=node.lineno, col_offset=0)
+        return ast.UnaryOp(ast.Not(), self._identity(node, *node.args), lineno=node.lineno, col_offset=0)
 
     def subscript(self, node: ast.Subscript) -> ast.expr:
         """``x[y]`` and slices of lists and texts."""
@@ -558,11 +554,12 @@ class ExpressionCompiler:
         """A comparison of two, ``is``, ``in``."""
         if len(node.ops) != 1:
             raise self.unit.fail(node, "chains comparisons")
-        op, left, right = node.ops[0], self.expr(node.left), self.expr(node.comparators[0])
-        if isinstance(op, ast.Is | ast.IsNot):
-            node.left, node.comparators = left, [right]
-            return node
         at: dict[str, Any] = {"lineno": node.lineno, "col_offset": 0}
+        op = node.ops[0]
+        if isinstance(op, ast.Is | ast.IsNot):
+            identity = self._identity(node, node.left, node.comparators[0])
+            return identity if isinstance(op, ast.Is) else ast.UnaryOp(ast.Not(), identity, **at)
+        left, right = self.expr(node.left), self.expr(node.comparators[0])
         if isinstance(op, ast.In | ast.NotIn):
             func = self._name(self.unit.operator("aten::__contains__", node), node)
             found: ast.expr = ast.Call(func, [right, left], [], **at)
