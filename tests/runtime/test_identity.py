@@ -68,7 +68,10 @@ def store(self: __torch__.m.Model) -> List[bool]:
         horizon,
     )
     assert made.run("forward") == [True, False, False, True]
-    assert [made.run("store"), made.run("store")] == [[False, True, False], [False, True, True]]  # then the mention of the run before
+    assert [made.run("store"), made.run("store")] == [
+        [False, True, False],
+        [False, True, True],
+    ]  # then the mention of the run before
 
 
 @pytest.mark.parametrize("horizon", READERS)
