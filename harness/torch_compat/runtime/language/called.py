@@ -141,6 +141,24 @@ def _holds(data: list[Any]) -> bool:
     return any(one.__class__ is not list or _holds(one) for one in data)
 
 
+def of_any_number(function: Callable[..., Any]) -> Callable[..., Any]:
+    """An operator of numbers, one of which comes out of a tensor: of such a number it takes what is neither a float nor complex for an integer.
+
+    Raises:
+        Raised: it is a bool. Up to 1.8 none comes out of a tensor.
+    """
+
+    def call(*args: Any, **keywords: Any) -> Any:
+        classes = {one.__class__ for one in args}
+        if bool in classes and Tensor not in classes:
+            raise Raised(
+                "isInt() INTERNAL ASSERT FAILED: a bool that comes out of a tensor is taken for an integer", code="RuntimeError"
+            )
+        return function(*args, **keywords)
+
+    return call
+
+
 def of_itself(function: Callable[..., Any], kinds: frozenset[type], *, equal: bool) -> Callable[..., Any]:
     """A comparison of a value with itself, which is answered without a look at it where it is a float, or a list of no tensors.
 

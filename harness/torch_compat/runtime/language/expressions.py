@@ -19,7 +19,7 @@ from torch_compat.runtime.language.inference import (
     literal_type,
 )
 from torch_compat.runtime.language.names import DEPTH, NUMBERS, constant_number
-from torch_compat.runtime.language.signs import BINARY, CALLS, COMPARE
+from torch_compat.runtime.language.signs import BINARY, CALLS, COMPARE, IMPLICIT, NO_VALUE, OF_ELEMENTS, OF_NUMBERS, READING
 from torch_compat.runtime.language.types import Type, checked_key, read_type
 from torch_compat.torchscript.parser import dotted
 
@@ -31,19 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["EXPRESSIONS", "SPECIAL", "ExpressionCompiler"]
 
 ITEMS = 16  # of a list that is written out, which count as a call
-IMPLICIT = {
-    "number": "aten::ScalarImplicit", "int": "aten::IntImplicit", "float": "aten::FloatImplicit", "complex": "aten::ComplexImplicit",
-}  # fmt: skip
 NATIVE = frozenset(ARITHMETIC) | frozenset(COMPARISONS) | {"torch.remainder", "torch.floordiv", "torch.len"}
-READING = frozenset({
-    "torch.eq", "torch.ne", "torch.len", "torch.__contains__", "torch.count", "torch.index", "torch.add", "torch.slice", "torch.list",
-    "torch.tensor", "torch.sorted", "torch.sum", "torch.__is__", "torch.__isnot__", "max", "min", "any", "all",
-})  # fmt: skip
-"""What takes a list, and neither writes into it nor gives it on."""
-OF_ELEMENTS = frozenset({"torch.tensor", "torch.as_tensor"})
-"""What looks at the type of a list also where the list is empty."""
-NO_VALUE = frozenset({"torch.item"})
-"""What gives a number whose type is not in the source."""
 
 
 class ExpressionCompiler:
@@ -62,6 +50,7 @@ class ExpressionCompiler:
         self.listed: dict[str, bool] = {}  # whether a variable was last set to a list of tensors
         self.displays: dict[str, ast.List] = {}  # variables that are a list as it was written out, which nothing has written into
         self.declared: dict[str, Type] = {}  # variables that were first set to a list of a type that is said
+        self.numbers: set[str] = set()  # variables that are set to a number that comes out of a tensor
         self.aliases: dict[str, str] = {}  # variables that stand for a function of the program, and its qualified name
         self.locals: set[str] = set()
         self.forks: set[str] = set()  # functions in this one: bodies of forks
@@ -247,7 +236,7 @@ class ExpressionCompiler:
             if func.id == "float" and self.types is not None and self.types.type_of(node) == "float":
                 node.func = self._table_name("float", float, node)  # of what is certainly a number
                 return self._arguments(node)
-            node.func = self._name(self.unit.operator(operator, node), node)
+            node.func = self._operator(operator, node)
             return self._arguments(node)
         if isinstance(func, ast.Attribute):
             name = dotted(func)
@@ -288,7 +277,7 @@ class ExpressionCompiler:
                 of = called.of_elements(self.unit.host.operator(operator, self.unit, node.lineno), kind)
                 node.func = self._table_name(f"{operator} of {kind}", of, node)
                 return self._arguments(node)
-            node.func = self._name(self.unit.operator(operator, node), node)
+            node.func = self._operator(operator, node)
             return self._arguments(node)
         if name.startswith("ops."):
             space, _, rest = name[4:].partition(".")
@@ -297,7 +286,7 @@ class ExpressionCompiler:
             if space == "prim" and rest == "RaiseException":
                 node.func = self._table_name("raise", called.raised, node)
                 return self._arguments(node)
-            node.func = self._name(self.unit.operator(f"{space}::{rest}", node), node)
+            node.func = self._operator(f"{space}::{rest}", node)
             return self._arguments(node)
         if name.startswith("__torch__."):
             if name.endswith(".__new__"):
@@ -306,6 +295,21 @@ class ExpressionCompiler:
             node.func = self._name(self.unit.reference(name, "call"), node)
             return self._arguments(node, prefixed=True)
         raise self.unit.fail(node, f"calls {name}, which is not defined")
+
+    def _operator(self, operator: str, node: ast.Call) -> ast.Name:
+        name = self.unit.operator(operator, node)
+        if operator in OF_NUMBERS and any(map(self.any_number, node.args)):
+            function = called.of_any_number(self.unit.host.operator(operator, self.unit, node.lineno))
+            return self._table_name(f"{operator} of any number", function, node)
+        return self._name(name, node)
+
+    def any_number(self, node: ast.expr) -> bool:
+        """Whether an expression is a number of any kind: one that comes out of a tensor."""
+        return (
+            node.id in self.numbers
+            if isinstance(node, ast.Name)
+            else isinstance(node, ast.Call) and dotted(node.func) in NO_VALUE
+        )
 
     def _slip(self, node: ast.Call, name: str) -> ast.expr | None:
         """A call of which the release makes something else for what its arguments are in the source; None where it does not."""
@@ -336,7 +340,7 @@ class ExpressionCompiler:
             one in {"float", "int"} or (one.startswith("torch.") and one not in NO_VALUE and not one.endswith("_"))
             for one in called_
         )
-        return bool(variables) and not attributes and pure
+        return bool(variables) and not attributes and pure and self.numbers.isdisjoint(one.id for one in variables)
 
     def _elements(self, node: ast.expr) -> str:
         """The type of what a list is said to hold, or lists in it; empty where the source does not say it."""
@@ -555,8 +559,7 @@ class ExpressionCompiler:
         if len(node.ops) != 1:
             raise self.unit.fail(node, "chains comparisons")
         at: dict[str, Any] = {"lineno": node.lineno, "col_offset": 0}
-        op = node.ops[0]
-        if isinstance(op, ast.Is | ast.IsNot):
+        if isinstance(op := node.ops[0], ast.Is | ast.IsNot):
             identity = self._identity(node, node.left, node.comparators[0])
             return identity if isinstance(op, ast.Is) else ast.UnaryOp(ast.Not(), identity, **at)
         left, right = self.expr(node.left), self.expr(node.comparators[0])
