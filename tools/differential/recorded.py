@@ -58,7 +58,7 @@ NOTHING: dict[str, Any] = {"tuple": []}
 """The result of an operator that has none, as programs that ask for it see it."""
 
 UNCALLED: dict[str, str] = {
-    r"aten::(dequantize|int_repr|q_scale|q_zero_point|quantize_per_tensor) .*": "quantized tensors, which no call from outside has",
+    r"aten::(dequantize|int_repr|q_scale|q_zero_point|quantize_per_(tensor|channel)|q_per_channel_(scales|zero_points|axis)) .*": "quantized tensors, which no call from outside has",
     r"aten::(randint|randperm|normal|normal_|cauchy_|multinomial) .*": "draws random numbers",
     r"aten::(_convolution|convolution|convolution_overrideable|conv[123]d) tensor .*": "told apart by last bits; tests/runtime/operators/test_convolution_order.py has its versions",
     r"aten::einsum tensor .*": "a list of tensors beside an equation, of which no call is recorded; tests/runtime/operators/test_einsum.py has its versions",
