@@ -204,6 +204,8 @@ WHOLE = frozenset({"q_scale", "q_zero_point"})
 
 def _dequantized(value: OpaqueTensor) -> Tensor:
     parts = value.parts
+    scale: Any
+    zero: Any
     elements, scale, zero = (
         np.ascontiguousarray(parts["elements"]).reshape(value.shape),
         parts.get("scale"),
