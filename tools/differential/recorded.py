@@ -58,7 +58,7 @@ NOTHING: dict[str, Any] = {"tuple": []}
 """The result of an operator that has none, as programs that ask for it see it."""
 
 UNCALLED: dict[str, str] = {
-    r"aten::(dequantize|int_repr|q_scale|q_zero_point|quantize_per_tensor) .*": "quantized tensors, which no call from outside has",
+    r"aten::(dequantize|int_repr|q_scale|q_zero_point|quantize_per_(tensor|channel)|q_per_channel_(scales|zero_points|axis)) .*": "quantized tensors, which no call from outside has",
     r"aten::(randint|randperm|normal|normal_|cauchy_|multinomial) .*": "draws random numbers",
     r"aten::(_convolution|convolution|convolution_overrideable|conv[123]d) tensor .*": "told apart by last bits; tests/runtime/operators/test_convolution_order.py has its versions",
     r"aten::(upsample_(linear1d|bilinear2d|trilinear3d|bicubic2d)|__interpolate|__upsample|_?adaptive_avg_pool[123]d|group_norm) tensor .*": "told apart by last bits; tests/runtime/operators/test_interpolation.py and test_last_bits.py have their versions",
@@ -69,7 +69,7 @@ UNCALLED: dict[str, str] = {
     r"aten::_scaled_dot_product_.*|aten::native_layer_norm .*": "its results are longer than what is recorded",
     r"aten::(_pad_enum|addr|all|any|index_add|masked_fill_|max_pool1d_with_indices|median|unique_dim) tensor 1\.0\.0|aten::median tensor 1\.8\.0"
     r"|aten::max_pool1d_with_indices tensor 1\.2\.0|aten::bitwise_or tensor 1\.5\.0": "the releases before the next version refuse every recorded call, for its dtype or its form",
-    r"aten::affine_grid_generator tensor 1\.3\.0|aten::grid_sampler(_3d)? tensor 2\.1\.0": "its calls are longer than what is recorded",
+    r"aten::affine_grid_generator tensor 1\.3\.0|aten::grid_sampler(_3d)? tensor (1\.[05]|2\.1)\.0": "its calls are longer than what is recorded",
     r"aten::(rrelu_?|rrelu_with_noise_?|dense_dim|sparse_dim|unflatten_dense_tensors|_pad_circular|embedding_renorm|tensordot|_weight_norm|logaddexp2?|_unique|std_mean|var_mean|tril_indices|unique_dim) tensor .*|aten::_unique2 tensor 1\.13\.0|aten::kl_div tensor 1\.0\.0"
     r"|aten::ceil scalar .*|aten::signbit tensor 1\.(0|13)\.0|aten::(sort|argsort|topk|norm|dist|frobenius_norm|linalg_(vector_)?norm|norm_except_dim|renorm_?|embedding_renorm_|celu_?|range|cdist|pairwise_distance|triplet_margin_loss|cosine_similarity|(native_)?batch_norm|instance_norm|std|var) tensor .*": "told apart after the calls were chosen; tests/runtime/operators/test_eras.py has both sides",
     r"aten::(empty|ones|zeros)_like tensor 1\.(0|5)\.0": "told apart by the strides of their results alone; tests/runtime/operators/test_found.py has both sides",

@@ -427,7 +427,7 @@ class Program:
             wanted = self._value(self._argument(value), folder)
             for member in info.members.values():
                 if member.a_value.__class__ is wanted.__class__ and member.a_value == wanted:
-                    return member
+                    return member.mentioned()
             raise Refused(
                 f"has no member of {target.path} with this value, a {type(wanted).__name__}", where=self.path, code="enum"
             )

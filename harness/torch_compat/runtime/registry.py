@@ -293,6 +293,23 @@ def _relate(result: Any, source: Tensor, name: str) -> None:
             _relate(one, source, name or "several")
 
 
+LOOKS = frozenset({
+    "size", "sym_size", "dim", "ndimension", "numel", "sym_numel", "is_floating_point", "is_complex", "is_signed", "is_same_size", "element_size",
+    "requires_grad_",
+})  # fmt: skip
+"""Operators that look at sizes and types, which tensors without an array have, too."""
+
+
+def _without_numbers(name: str, value: Any) -> Unsupported:
+    """The error of an operator of numbers that is given a tensor of which there is no array."""
+    drawn = next((one.parts["drawn"] for one in (value,) if one.__class__ is OpaqueTensor and "drawn" in one.parts), None)
+    if drawn is not None:
+        return Unsupported(f"the reference reader does not support random numbers: {drawn}", code="operator")
+    return Unsupported(
+        f"the reference reader does not support aten::{name} for a sparse, nested or quantized tensor", code="operator"
+    )
+
+
 def _bordered(function: Callable[..., Any], kind: str, name: str, horizon: Release, *, tracks: bool) -> Callable[..., Any]:
     """The function behind its border, which puts its results into ``out`` where there is one.
 
@@ -324,9 +341,13 @@ def _bordered(function: Callable[..., Any], kind: str, name: str, horizon: Relea
                     meter.read(value.array.size)
             elif cls not in classes:
                 raise border.refuse(args)
+            elif cls is OpaqueTensor and name not in LOOKS:
+                raise _without_numbers(name, value)
             elif cls is list or cls is tuple:
                 if items is not None and not items.issuperset(map(type, value)):
                     raise border.refuse(args)
+                if any(one.__class__ is OpaqueTensor for one in value):
+                    raise _without_numbers(name, value)
                 if value and value[0].__class__ is Tensor and cls is list:
                     requires = requires or any(one.__class__ is Tensor and one.requires_grad for one in value)
         if only_first:
@@ -339,6 +360,8 @@ def _bordered(function: Callable[..., Any], kind: str, name: str, horizon: Relea
                     _refuse_overlap(args[0].array, other.array, horizon)
         if keywords:
             border.check_words(keywords, outs)
+            if any(one.__class__ is OpaqueTensor for one in keywords.values()):
+                raise _without_numbers(name, keywords)
             requires = requires or any(_requires(value) for word, value in keywords.items() if word not in outs)
             if not OUTS.isdisjoint(keywords):
                 refuse_outs(name, horizon, function, args, keywords)

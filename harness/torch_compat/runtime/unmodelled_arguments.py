@@ -32,6 +32,21 @@ def _unnamed_mode(args: Calls, keywords: dict[str, Any]) -> bool:
     return any(one.__class__ is int and one not in {0, 1, 2} for one in modes) or (volumes and modes[0] == 2)
 
 
+FAR = 1e6
+"""A place from which on reflection by rounded numbers may end outside of the picture."""
+
+
+def _places_elsewhere(args: Calls, keywords: dict[str, Any]) -> bool:
+    """Places of a picture that are not numbers, and infinite or far ones that become no numbers or are reflected beyond it."""
+    image, places = first(args), first(args[1:2])
+    if image is None or places is None or image.ndim != 4 or places.dtype.kind != "f":
+        return False
+    padding = argument(args, keywords, "padding_mode", 3, 0)
+    if padding == 2:
+        return not bool((np.abs(places) < FAR).all())
+    return padding == 1 and bool((np.isnan(places) if min(image.shape[2:]) > 1 else ~np.isfinite(places)).any())
+
+
 def _corners_of_one_point(args: Calls, _keywords: dict[str, Any]) -> bool:
     array = first(args)
     wanted = args[1] if len(args) > 1 and args[1].__class__ is list else []
@@ -178,6 +193,7 @@ OUT_OF_RANGE: Final = (
     entry("_upsample_bilinear2d_aa|_upsample_bicubic2d_aa|_upsample_lanczos2d_aa", "..", _beyond_the_picture, "has scales that do not fit its sizes, and filters points outside of the picture"),
     entry("addr_?|addmm_?|addmv_?|addbmm_?|baddbmm_?", "..", _factor_not_finite, "scales by a factor that is not finite: the library decides between an infinity and NaN"),
     entry("grid_sampler(_[23]d)?", "..", _unnamed_mode, "samples with a number that is no interpolation or padding mode, and reads or returns uninitialized memory"),
+    entry("grid_sampler(_2d)?", "..<1.7.0", _places_elsewhere, "samples at places that are not finite, or too far away to be reflected, and reads other memory; 1.7 and newer clip them"),
     entry("_?embedding_bag(_forward_only)?", "..<2.13.0", _unnamed_bag, "reduces with a number that is no mode, and reads uninitialized memory"),
     entry("avg_pool1d|avg_pool2d|avg_pool3d|max_pool1d|max_pool2d|max_pool3d|max_pool1d_with_indices|max_pool2d_with_indices|max_pool3d_with_indices", "..<1.13.0", _negative_padding, "pools with negative padding, which 1.13 and newer refuse"),
     entry("as_strided_", "..<1.6.0", lambda args, _: len(args) > 2 and args[2].__class__ is list and min(args[2], default=0) < 0,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.runtime.archives import program
-from torch_compat.errors import Raised
+from torch_compat.errors import Raised, Unsupported
 from torch_compat.runtime.tensor import Tensor
 
 TIES = np.array([0.5, 1.5, 2.5, -0.5, -1.5], np.float32)
@@ -122,3 +122,92 @@ def test_ties_of_what_is_rounded_as_if_quantized(horizon: str, found: list[float
 def test_infinity_rounded_as_if_quantized(horizon: str, infinity: float) -> None:
     source = "def forward(self, x: Tensor) -> Tensor:\n  return torch.fake_quantize_per_tensor_affine(x, 1., 3, 0, 255)"
     assert run(source, ODD, horizon=horizon).tolist() == [infinity, -3.0, -3.0, 252.0, -3.0]
+
+
+CHANNELS = np.array([[0.5, 1.5, 2.5, -0.5], [np.inf, -np.inf, np.nan, 3e9]], np.float32)
+
+
+def per_channel(x: Any, scales: Any, zeros: Any, axis: int, dtype: int, horizon: str, result: str = "torch.int_repr(q)") -> Any:
+    source = f"""
+def forward(self, x: Tensor, s: Tensor, z: Tensor) -> Any:
+  q = torch.quantize_per_channel(x, s, z, {axis}, {dtype})
+  return {result}
+"""
+    given = (Tensor(x.copy()), Tensor(np.array(scales, np.float32)), Tensor(np.array(zeros)))
+    found = program(source, f"reference@{horizon}").run("forward", given)
+    return found.array.tolist() if isinstance(found, Tensor) else found
+
+
+@pytest.mark.parametrize(
+    ("horizon", "ties"),
+    [
+        ("1.5.1", [4, 4, 6, 2]),
+        ("1.6.0", [3, 5, 5, 3]),
+        ("2.12.1", [3, 5, 5, 3]),
+        ("2.13.0", [4, 4, 6, 2]),
+        ("2.15.0", [3, 5, 5, 3]),
+    ],
+)
+def test_channels_have_scales_of_their_own(horizon: str, ties: list[int]) -> None:
+    """What is no number is 0, otherwise than in a tensor that is quantized as a whole."""
+    assert per_channel(CHANNELS, [1, 1], [3, 2], 0, QINT8, horizon) == [ties, [127, -128, 0, 127]]
+    assert per_channel(CHANNELS, [1, 1], [3, 2], 0, QUINT8, horizon) == [ties, [255, 0, 0, 255]]
+    least, most = -(2**31), 2**31 - 1
+    assert per_channel(CHANNELS, [1, 1], [3, 2], 0, QINT32, horizon) == [ties, [most, least, least, most]]
+    found = per_channel(CHANNELS[:1, :2], [0.5, 1.0], [0, -3], 1, QINT8, horizon, "torch.dequantize(q)")
+    assert found == [[0.5, 1.0 if horizon in {"1.5.1", "2.13.0"} else 2.0]]
+
+
+@pytest.mark.parametrize(
+    ("zeros", "axis", "said"),
+    [
+        ([300, 2], 0, "is out of range"),
+        ([0], 0, "number of elements in scales and zero_points must match"),
+        ([0, 1], 1, "length of scales must equal to channel"),
+        ([0, 1], -1, "Channel axis out of range"),
+        ([0, 1], 2, "Channel axis out of range"),
+    ],
+)
+def test_channels_that_do_not_fit_are_refused(zeros: list[int], axis: int, said: str) -> None:
+    with pytest.raises(Raised, match=said):
+        per_channel(CHANNELS, [0.3, 1.0], zeros, axis, QINT8, "2.15.0")
+
+
+def test_the_zero_points_of_channels_are_the_memory_that_was_given() -> None:
+    source = "\ndef forward(self, x: Tensor, s: Tensor, z: Tensor) -> Tensor:\n  q = torch.quantize_per_channel(x, s, z, 0, 12)\n  return torch.q_per_channel_zero_points(q)\n"
+    zeros = Tensor(np.array([0, 1]))
+    found = program(source, "reference@2.15.0").run("forward", (Tensor(CHANNELS), Tensor(np.ones(2, np.float32)), zeros))
+    assert found.storage is zeros.storage
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ("torch.int_repr(torch.transpose(q, 0, 1))", [[0, 12], [10, 10], [35, 127]]),
+        ("torch.int_repr(torch.select(q, 0, 0))", [0, 10, 35]),
+        ("torch.int_repr(torch.view(q, [-1]))", [0, 10, 35, 12, 10, 127]),
+        ("torch.int_repr(torch.slice(q, 1, 1))", [[10, 35], [10, 127]]),
+        ("torch.int_repr(torch.relu(q))", [[10, 10, 35], [12, 10, 127]]),
+        ("torch.int_repr(torch.max(q))", 127),
+        ("torch.eq(q, q)", [[True] * 3] * 2),
+        ("torch.q_zero_point(torch.clone(q))", 10),
+    ],
+)
+def test_parts_of_quantized_tensors_have_their_scale(body: str, found: Any) -> None:
+    """Written by 1.5.1 and 2.13.0, read by 1.6.0 and 2.15.0."""
+    source = f"\ndef forward(self, x: Tensor) -> Any:\n  q = torch.quantize_per_tensor(x, 0.1, 10, {QINT8})\n  return {body}\n"
+    numbers = np.array([[-1.0, 0.05, 2.5], [0.15, -0.0, 100.0]], np.float32)
+    for horizon in ("1.6.0", "2.15.0"):
+        made = run(source, numbers, horizon)
+        assert (made.tolist() if isinstance(made, np.ndarray) else made) == found
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["torch.add(q, q)", "torch.mm(x, q)", "torch.cat([q, q])", "float(q)", "torch.eq(q, 1)", "torch.where(torch.gt(x, 0), x, q)"],
+)
+def test_no_operator_of_numbers_fails_of_a_quantized_tensor(body: str) -> None:
+    source = f"\ndef forward(self, x: Tensor) -> Any:\n  q = torch.quantize_per_tensor(x, 0.1, 10, {QINT8})\n  return {body}\n"
+    with pytest.raises(Unsupported, match=r"does not support|does not take") as raised:
+        run(source, np.ones((2, 2), np.float32), "2.15.0")
+    assert "fails in" not in raised.value.message

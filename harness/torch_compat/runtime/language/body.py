@@ -155,6 +155,8 @@ class BodyCompiler(ExpressionCompiler):
                 self.declared[target.id] = type_
             if isinstance(node.value, ast.List) and len(node.value.elts) <= ITEMS and self.unit.host.itself:
                 self.displays[target.id] = copy.deepcopy(node.value)
+            if self.any_number(node.value):
+                self.numbers.add(target.id)
             alone = target.id not in self.literals or target.id in self.aliases
             self.literals[target.id] = None if target.id in self.literals else literal_type(node.value)
             self.aliases.pop(target.id, None)

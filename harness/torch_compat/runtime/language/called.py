@@ -5,16 +5,30 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from torch_compat.errors import Raised
+from torch_compat.errors import Raised, Unsupported
+from torch_compat.runtime.dtypes import Dtype
 from torch_compat.runtime.language.types import Type, instance_of
 from torch_compat.runtime.string_conversion import shown
 from torch_compat.runtime.tensor import Tensor
-from torch_compat.runtime.values import Future, bounded
+from torch_compat.runtime.values import Device, Future, bounded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["CHECKS", "INT64", "fork", "is_instance", "missing", "of_itself", "raised", "sliceable", "to_list", "wrapped"]
+__all__ = [
+    "CHECKS",
+    "INT64",
+    "fork",
+    "is_instance",
+    "is_itself",
+    "is_same",
+    "missing",
+    "of_itself",
+    "raised",
+    "sliceable",
+    "to_list",
+    "wrapped",
+]
 
 INT64 = 1 << 63
 
@@ -47,6 +61,31 @@ CHECKS = {"int": _checked_int, "float": _checked_float}
 def is_instance(value: Any, types: tuple[Type, ...]) -> bool:
     """``isinstance(x, T)`` of the source; several types are alternatives."""
     return any(instance_of(value, one) for one in types)
+
+
+NUMBERS = frozenset({int, float, bool, Dtype, Device})
+"""Values without an identity, which ``is`` compares."""
+UNKNOWN = {str: "text", tuple: "tuple", complex: "complex number"}
+"""Values with an identity in TorchScript that Python keeps otherwise, or that an executor makes one."""
+
+
+def is_itself(a: Any, b: Any) -> bool:
+    """``x is x``, of one variable."""
+    return bool(a == b) if a.__class__ is float else True
+
+
+def is_same(a: Any, b: Any) -> bool:
+    """``x is y``: numbers are compared, everything else is the same only where it is one object.
+
+    Raises:
+        Unsupported: it rests on what Python or an executor makes of equal values.
+    """
+    if a.__class__ in NUMBERS and b.__class__ in NUMBERS:
+        return a.__class__ is b.__class__ and bool(a == b)
+    kind = UNKNOWN.get(a.__class__)
+    if kind is not None and a.__class__ is b.__class__ and (kind != "text" or a is b):
+        raise Unsupported(f"the reference reader does not know whether two equal values are one {kind}", code="value")
+    return a is b
 
 
 def fork(call: Callable[..., Any], *args: Any) -> Future:
@@ -100,6 +139,24 @@ def of_elements(function: Callable[..., Any], kind: str) -> Callable[..., Any]:
 
 def _holds(data: list[Any]) -> bool:
     return any(one.__class__ is not list or _holds(one) for one in data)
+
+
+def of_any_number(function: Callable[..., Any]) -> Callable[..., Any]:
+    """An operator of numbers, one of which comes out of a tensor: of such a number it takes what is neither a float nor complex for an integer.
+
+    Raises:
+        Raised: it is a bool. Up to 1.8 none comes out of a tensor.
+    """
+
+    def call(*args: Any, **keywords: Any) -> Any:
+        classes = {one.__class__ for one in args}
+        if bool in classes and Tensor not in classes:
+            raise Raised(
+                "isInt() INTERNAL ASSERT FAILED: a bool that comes out of a tensor is taken for an integer", code="RuntimeError"
+            )
+        return function(*args, **keywords)
+
+    return call
 
 
 def of_itself(function: Callable[..., Any], kinds: frozenset[type], *, equal: bool) -> Callable[..., Any]:

@@ -19,6 +19,7 @@ from torch_compat.runtime.language.inference import (
     literal_type,
 )
 from torch_compat.runtime.language.names import DEPTH, NUMBERS, constant_number
+from torch_compat.runtime.language.signs import BINARY, CALLS, COMPARE, IMPLICIT, NO_VALUE, OF_ELEMENTS, OF_NUMBERS, READING
 from torch_compat.runtime.language.types import Type, checked_key, read_type
 from torch_compat.torchscript.parser import dotted
 
@@ -27,36 +28,10 @@ if TYPE_CHECKING:
 
     from torch_compat.runtime.language.names import ClassInfo, FunctionInfo, Names
 
-__all__ = ["BINARY", "CALLS", "COMPARE", "EXPRESSIONS", "SPECIAL", "ExpressionCompiler"]
+__all__ = ["EXPRESSIONS", "SPECIAL", "ExpressionCompiler"]
 
 ITEMS = 16  # of a list that is written out, which count as a call
-CALLS = {
-    "int": "aten::Int", "float": "aten::Float", "bool": "aten::Bool", "complex": "aten::Complex", "str": "aten::str", "ord": "aten::ord",
-    "print": "prim::Print", "len": "aten::len", "abs": "prim::abs", "min": "prim::min", "max": "prim::max", "round": "aten::round",
-    "chr": "aten::chr", "hex": "aten::hex", "oct": "aten::oct", "bin": "aten::bin", "divmod": "aten::divmod", "pow": "aten::pow",
-    "list": "aten::list", "dict": "aten::dict", "sorted": "aten::sorted", "hash": "aten::hash", "all": "aten::all", "any": "aten::any",
-}  # fmt: skip
-IMPLICIT = {
-    "number": "aten::ScalarImplicit", "int": "aten::IntImplicit", "float": "aten::FloatImplicit", "complex": "aten::ComplexImplicit",
-}  # fmt: skip
-BINARY: dict[type, str] = {
-    ast.Add: "aten::add", ast.Sub: "aten::sub", ast.Mult: "aten::mul", ast.Div: "aten::div", ast.FloorDiv: "aten::floordiv",
-    ast.Mod: "aten::remainder", ast.Pow: "aten::pow", ast.MatMult: "aten::matmul", ast.BitAnd: "aten::__and__",
-    ast.BitOr: "aten::__or__", ast.BitXor: "aten::__xor__", ast.LShift: "aten::__lshift__", ast.RShift: "aten::__rshift__",
-}  # fmt: skip
-COMPARE: dict[type, str] = {
-    ast.Eq: "aten::eq", ast.NotEq: "aten::ne", ast.Lt: "aten::lt", ast.LtE: "aten::le", ast.Gt: "aten::gt", ast.GtE: "aten::ge",
-}  # fmt: skip
 NATIVE = frozenset(ARITHMETIC) | frozenset(COMPARISONS) | {"torch.remainder", "torch.floordiv", "torch.len"}
-READING = frozenset({
-    "torch.eq", "torch.ne", "torch.len", "torch.__contains__", "torch.count", "torch.index", "torch.add", "torch.slice", "torch.list",
-    "torch.tensor", "torch.sorted", "torch.sum", "torch.__is__", "torch.__isnot__", "max", "min", "any", "all",
-})  # fmt: skip
-"""What takes a list, and neither writes into it nor gives it on."""
-OF_ELEMENTS = frozenset({"torch.tensor", "torch.as_tensor"})
-"""What looks at the type of a list also where the list is empty."""
-NO_VALUE = frozenset({"torch.item"})
-"""What gives a number whose type is not in the source."""
 
 
 class ExpressionCompiler:
@@ -75,6 +50,7 @@ class ExpressionCompiler:
         self.listed: dict[str, bool] = {}  # whether a variable was last set to a list of tensors
         self.displays: dict[str, ast.List] = {}  # variables that are a list as it was written out, which nothing has written into
         self.declared: dict[str, Type] = {}  # variables that were first set to a list of a type that is said
+        self.numbers: set[str] = set()  # variables that are set to a number that comes out of a tensor
         self.aliases: dict[str, str] = {}  # variables that stand for a function of the program, and its qualified name
         self.locals: set[str] = set()
         self.forks: set[str] = set()  # functions in this one: bodies of forks
@@ -260,7 +236,7 @@ class ExpressionCompiler:
             if func.id == "float" and self.types is not None and self.types.type_of(node) == "float":
                 node.func = self._table_name("float", float, node)  # of what is certainly a number
                 return self._arguments(node)
-            node.func = self._name(self.unit.operator(operator, node), node)
+            node.func = self._operator(operator, node)
             return self._arguments(node)
         if isinstance(func, ast.Attribute):
             name = dotted(func)
@@ -301,7 +277,7 @@ class ExpressionCompiler:
                 of = called.of_elements(self.unit.host.operator(operator, self.unit, node.lineno), kind)
                 node.func = self._table_name(f"{operator} of {kind}", of, node)
                 return self._arguments(node)
-            node.func = self._name(self.unit.operator(operator, node), node)
+            node.func = self._operator(operator, node)
             return self._arguments(node)
         if name.startswith("ops."):
             space, _, rest = name[4:].partition(".")
@@ -310,7 +286,7 @@ class ExpressionCompiler:
             if space == "prim" and rest == "RaiseException":
                 node.func = self._table_name("raise", called.raised, node)
                 return self._arguments(node)
-            node.func = self._name(self.unit.operator(f"{space}::{rest}", node), node)
+            node.func = self._operator(f"{space}::{rest}", node)
             return self._arguments(node)
         if name.startswith("__torch__."):
             if name.endswith(".__new__"):
@@ -319,6 +295,21 @@ class ExpressionCompiler:
             node.func = self._name(self.unit.reference(name, "call"), node)
             return self._arguments(node, prefixed=True)
         raise self.unit.fail(node, f"calls {name}, which is not defined")
+
+    def _operator(self, operator: str, node: ast.Call) -> ast.Name:
+        name = self.unit.operator(operator, node)
+        if operator in OF_NUMBERS and any(map(self.any_number, node.args)):
+            function = called.of_any_number(self.unit.host.operator(operator, self.unit, node.lineno))
+            return self._table_name(f"{operator} of any number", function, node)
+        return self._name(name, node)
+
+    def any_number(self, node: ast.expr) -> bool:
+        """Whether an expression is a number of any kind: one that comes out of a tensor."""
+        return (
+            node.id in self.numbers
+            if isinstance(node, ast.Name)
+            else isinstance(node, ast.Call) and dotted(node.func) in NO_VALUE
+        )
 
     def _slip(self, node: ast.Call, name: str) -> ast.expr | None:
         """A call of which the release makes something else for what its arguments are in the source; None where it does not."""
@@ -349,7 +340,7 @@ class ExpressionCompiler:
             one in {"float", "int"} or (one.startswith("torch.") and one not in NO_VALUE and not one.endswith("_"))
             for one in called_
         )
-        return bool(variables) and not attributes and pure
+        return bool(variables) and not attributes and pure and self.numbers.isdisjoint(one.id for one in variables)
 
     def _elements(self, node: ast.expr) -> str:
         """The type of what a list is said to hold, or lists in it; empty where the source does not say it."""
@@ -475,15 +466,24 @@ class ExpressionCompiler:
         node.args = [forked, *node.args]
         return node
 
+    def _identity(self, node: ast.expr, left: ast.expr, right: ast.expr) -> ast.expr:
+        """``x is y``. A comparison with None needs no function."""
+        at: dict[str, Any] = {"lineno": node.lineno, "col_offset": 0}
+        nothing = any(isinstance(one, ast.Constant) and one.value is None for one in (left, right))
+        one = isinstance(left, ast.Name) and isinstance(right, ast.Name) and left.id == right.id
+        left, right = self.expr(left), self.expr(right)
+        if nothing:
+            return ast.Compare(left, [ast.Is()], [right], **at)
+        func = self._table_name("one variable" if one else "is", called.is_itself if one else called.is_same, node)
+        return ast.Call(func, [left, right], [], **at)
+
     def is_(self, node: ast.Call) -> ast.expr:
         """``torch.__is__(x, y)``."""
-        left, right = (self.expr(arg) for arg in node.args)
-        return ast.Compare(left, [ast.Is()], [right], lineno=node.lineno, col_offset=0)
+        return self._identity(node, *node.args)
 
     def is_not(self, node: ast.Call) -> ast.expr:
         """``torch.__isnot__(x, y)``."""
-        left, right = (self.expr(arg) for arg in node.args)
-        return ast.Compare(left, [ast.IsNot()], [right], lineno=node.lineno, col_offset=0)
+        return ast.UnaryOp(ast.Not(), self._identity(node, *node.args), lineno=node.lineno, col_offset=0)
 
     def subscript(self, node: ast.Subscript) -> ast.expr:
         """``x[y]`` and slices of lists and texts."""
@@ -558,11 +558,11 @@ class ExpressionCompiler:
         """A comparison of two, ``is``, ``in``."""
         if len(node.ops) != 1:
             raise self.unit.fail(node, "chains comparisons")
-        op, left, right = node.ops[0], self.expr(node.left), self.expr(node.comparators[0])
-        if isinstance(op, ast.Is | ast.IsNot):
-            node.left, node.comparators = left, [right]
-            return node
         at: dict[str, Any] = {"lineno": node.lineno, "col_offset": 0}
+        if isinstance(op := node.ops[0], ast.Is | ast.IsNot):
+            identity = self._identity(node, node.left, node.comparators[0])
+            return identity if isinstance(op, ast.Is) else ast.UnaryOp(ast.Not(), identity, **at)
+        left, right = self.expr(node.left), self.expr(node.comparators[0])
         if isinstance(op, ast.In | ast.NotIn):
             func = self._name(self.unit.operator("aten::__contains__", node), node)
             found: ast.expr = ast.Call(func, [right, left], [], **at)

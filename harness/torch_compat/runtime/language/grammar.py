@@ -10,8 +10,9 @@ import ast
 from typing import TYPE_CHECKING, Final
 
 from torch_compat.runtime.language.body import STATEMENTS
-from torch_compat.runtime.language.expressions import BINARY, CALLS, COMPARE, EXPRESSIONS, SPECIAL
+from torch_compat.runtime.language.expressions import EXPRESSIONS, SPECIAL
 from torch_compat.runtime.language.inference import LITERALS
+from torch_compat.runtime.language.signs import BINARY, CALLS, COMPARE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

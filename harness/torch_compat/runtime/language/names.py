@@ -243,7 +243,7 @@ class Names:
             if name.startswith("__torch__."):
                 found = self.host.reference(name)
                 if found.__class__ is EnumMember:
-                    return found
+                    return found.mentioned()
             if name.startswith("CONSTANTS.c") and name[11:].isdigit():
                 return self.host.constant(int(name[11:]))
         raise self.fail(node, "is not a constant")
@@ -274,7 +274,10 @@ class Names:
             use: ``call``, ``new`` (an object without values), ``value`` or ``alias`` (either of a function or a value).
         """
         known = self._names.get((use, name))
-        if known is not None and use != "value":
+        if known is not None and use not in {
+            "value",
+            "alias",
+        }:  # each mention of a member of an enumeration is an object of its own
             return known
         found = self.entry((use, name) if known is None else (use, (name, self.fresh())), None)
         self._references.append((found, name, use))

@@ -7,9 +7,10 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any
 
+from torch_compat.errors import Unsupported
 from torch_compat.runtime.operators.scalars import HALF, int32, number_of
 from torch_compat.runtime.registry import operator
-from torch_compat.runtime.tensor import Tensor
+from torch_compat.runtime.tensor import OpaqueTensor, Tensor
 from torch_compat.runtime.values import raised
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ def scalar_of(value: Any) -> Any:
         if value.array.size != 1:
             raise raised("RuntimeError", f"a Tensor with {value.array.size} elements cannot be converted to Scalar")
         return value.item()
+    if value.__class__ is OpaqueTensor:
+        raise Unsupported("the reference reader does not take a number out of a sparse, nested or quantized tensor", code="value")
     return value
 
 

@@ -339,34 +339,61 @@ def _unnormalised(x: Array, size: int, align_corners: bool) -> Array:
     return (x + 1) / 2 * (size - 1) if align_corners else ((x + 1) * size - 1) / 2
 
 
-def _reflected(x: Array, low2: float, high2: float) -> Array:
-    if low2 == high2:
+def _reflected_in_picture(x: Array, size: int, align_corners: bool) -> Array:
+    """As the vectors of the kernel of pictures: by twice the span, whose multiples are subtracted without rounding them. What is not finite becomes NaN."""
+    low, twice = (0.0, 2 * (size - 1)) if align_corners else (-0.5, 2 * size)
+    if not twice:
         return np.zeros_like(x)
-    low, span = low2 / 2, (high2 - low2) / 2
-    away = np.abs(x - low)
-    extra = np.fmod(away, span)
-    return np.where(np.floor(away / span) % 2 == 0, extra + low, span - extra + low)
+    kind = x.dtype.type
+    away = np.abs(x - kind(low))
+    extra = (away - np.trunc(away / kind(twice)).astype(np.longdouble) * twice).astype(x.dtype)
+    other = kind(twice) - extra
+    return np.asarray(np.where(extra < other, extra, other) + kind(low))
 
 
-def _bounded(x: Array, size: int, padding_mode: int, align_corners: bool) -> Array:
+def _reflected_in_volume(x: Array, size: int, align_corners: bool) -> Array:
+    """One number at a time: how often it is reflected is counted in 32 bits, of which too large a number is the least."""
+    low, span = (0.0, size - 1) if align_corners else (-0.5, size)
+    if not span:
+        return np.zeros_like(x)
+    kind = x.dtype.type
+    away = np.abs(x - kind(low))
+    extra, times = np.fmod(away, kind(span)), np.floor(away / kind(span))
+    even = ~(times < INT32_RANGE) | (np.fmod(times, 2) == 0)
+    return np.asarray(np.where(even, extra + kind(low), kind(span) - extra + kind(low)))
+
+
+def _bounded(x: Array, size: int, padding_mode: int, align_corners: bool, *, volume: bool = False, clipped: bool = True) -> Array:
+    """Coordinates within the picture, or the volume. NaN becomes the first place of a picture, and the last one of a volume."""
+    if padding_mode == 0:
+        return x
     if padding_mode == 2:
-        x = _reflected(x, 0, 2 * (size - 1)) if align_corners else _reflected(x, -1, 2 * size - 1)
-    return np.clip(x, 0, size - 1) if padding_mode else x
+        x = (_reflected_in_volume if volume else _reflected_in_picture)(x, size, align_corners)
+        if not clipped:
+            return x
+    return np.asarray(np.where(np.isnan(x), size - 1 if volume else 0, np.clip(x, 0, size - 1)).astype(x.dtype))
+
+
+def _inside(coordinates: list[Array], sizes: tuple[int, ...]) -> Array:
+    inside = np.ones(coordinates[0].shape, np.bool_)
+    for one, size in zip(coordinates, sizes, strict=True):
+        inside &= (one >= 0) & (one <= size - 1)
+    return inside
 
 
 def _pick(image: Array, coordinates: list[Array]) -> Array:
     """Elements of [batch, channels, *spatial] at whole places [batch, ...]; zero outside."""
     spatial = image.shape[2:]
-    inside = np.ones(coordinates[0].shape, np.bool_)
-    whole = []
-    for one, size in zip(coordinates, spatial, strict=True):
-        inside &= (one >= 0) & (one <= size - 1)
-        whole.append(np.clip(np.nan_to_num(one, nan=-1), 0, size - 1).astype(INT64))
+    inside = _inside(coordinates, spatial)
+    whole = [
+        np.clip(np.nan_to_num(one, nan=-1), 0, size - 1).astype(INT64) for one, size in zip(coordinates, spatial, strict=True)
+    ]
     batch = np.arange(image.shape[0]).reshape(-1, *(1,) * (coordinates[0].ndim - 1))
     found = np.moveaxis(image, 1, -1)[(batch, *whole)]
     return np.moveaxis(np.where(inside[..., None], found, 0.0), -1, 1)
 
 
+INT32_RANGE = 2.0**31
 VOLUME = 5  # dimensions of a batch of volumes
 
 
@@ -387,7 +414,15 @@ def _grid_sample(
     padding_mode: int,
     align_corners: bool,
     nearest: Callable[[Array], Array] = np.rint,
+    *,
+    clipped: bool = True,
 ) -> Tensor:
+    """Points between those of a picture or a volume.
+
+    Parameters:
+        nearest: rounds places.
+        clipped: whether reflected places are made to lie inside.
+    """
     image, points = input.array, grid.array
     n = image.ndim - 2
     if points.dtype != image.dtype:
@@ -406,7 +441,11 @@ def _grid_sample(
     ]
     if interpolation_mode == 2:
         return Tensor(_bicubic_sample(image.astype(unit), raw, sizes, padding_mode, align_corners).astype(image.dtype))
-    where = [_bounded(one, size, padding_mode, align_corners) for one, size in zip(raw, sizes, strict=True)]
+    volume = image.ndim == VOLUME
+    where = [
+        _bounded(one, size, padding_mode, align_corners, volume=volume, clipped=clipped)
+        for one, size in zip(raw, sizes, strict=True)
+    ]
     if interpolation_mode == 1:
         return Tensor(_pick(wide, [nearest(one) for one in where]).astype(image.dtype))
     base = [np.floor(one) for one in where]
@@ -415,7 +454,11 @@ def _grid_sample(
         weight: Any = 1.0
         for side, one, low in zip(corner, where, base, strict=True):
             weight = weight * (one - low if side else low + 1 - one)
-        value = value + _pick(wide, [low + side for side, low in zip(corner, base, strict=True)]) * weight[:, None]
+        places = [low + side for side, low in zip(corner, base, strict=True)]
+        part = _pick(wide, places) * weight[:, None]
+        value = value + (
+            np.where(_inside(places, sizes)[:, None], part, 0.0) if volume else part
+        )  # a volume skips what is outside
     return Tensor(value.astype(image.dtype))
 
 
@@ -433,8 +476,23 @@ def _bicubic_sample(image: Array, raw: list[Array], sizes: tuple[int, ...], padd
 
 
 @operator("aten::grid_sampler", "aten::grid_sampler_2d", "aten::grid_sampler_3d")
+def grid_sampler_1_0(
+    input: Tensor,  # noqa: A002
+    grid: Tensor,
+    interpolation_mode: int,
+    padding_mode: int,
+    align_corners: bool = True,
+) -> Tensor:
+    """Up to 1.2 corners are always aligned; up to 1.4 a reflected place of a volume with aligned corners is outside if it is not finite, up to 2.0 its halves round away from zero."""
+    nearest, volume = (_half_away, True) if input.array.ndim == VOLUME else (np.rint, False)
+    return _grid_sample(
+        input, grid, interpolation_mode, padding_mode, align_corners, nearest, clipped=not (volume and align_corners)
+    )
+
+
+@operator("aten::grid_sampler", "aten::grid_sampler_3d", since="1.5.0")
 def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool = True) -> Tensor:  # noqa: A002
-    """Up to 1.3 corners were always aligned, and there was no argument that says so; up to 2.0 the nearest point of a volume rounds halves away from zero."""
+    """Reflected places of a volume are clipped, too."""
     nearest = _half_away if input.array.ndim == VOLUME else np.rint
     return _grid_sample(input, grid, interpolation_mode, padding_mode, align_corners, nearest)
 

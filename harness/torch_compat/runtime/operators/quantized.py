@@ -14,8 +14,8 @@ import numpy as np
 from torch_compat.errors import Unsupported
 from torch_compat.runtime import dtypes
 from torch_compat.runtime.opaque import ELEMENTS, STRIDED
-from torch_compat.runtime.operators._common import FLOAT32, WORDS, Array, cast, fail, not_implemented, words
-from torch_compat.runtime.registry import operator
+from torch_compat.runtime.operators._common import FLOAT32, FLOAT64, INT64, WORDS, Array, cast, fail, not_implemented, words
+from torch_compat.runtime.registry import operator, resolve
 from torch_compat.runtime.tensor import OpaqueTensor, Tensor
 from torch_compat.runtime.values import raised
 
@@ -126,16 +126,99 @@ _per_tensor("2.13.0", replace(MANNER_1_11, together=True))
 _per_tensor("2.14.0", MANNER_1_11)
 
 
+def _per_channel(since: str, *, together: bool) -> None:
+    def quantize_per_channel(self: Tensor, scales: Tensor, zero_points: Tensor, axis: int, dtype: Any) -> OpaqueTensor:
+        """Every number as the nearest integer of the scale and zero point of its channel. What is no number is 0; of 32 bits the least integer."""
+        kind = dtypes.as_dtype(dtype)
+        elements = ELEMENTS.get(kind.name) if kind is not None else None
+        if kind is None or elements is None:
+            raise fail("ScalarType is not supported in new_qtensor.")
+        if self.array.dtype != FLOAT32:
+            raise fail("quantize_tensor_per_channel_affine expects a Float Tensor.")
+        if zero_points.array.dtype.kind not in "iub":
+            if together and since == WHOLE_ZEROS:
+                raise fail("zero_points tensor must have integral type")
+            raise Unsupported("the reference reader does not support zero points that are not integers", code="value")
+        if scales.ndim != 1 or zero_points.ndim != 1 or scales.numel != zero_points.numel:
+            raise fail("number of elements in scales and zero_points must match")
+        if not 0 <= axis < self.ndim:
+            raise fail(f"Channel axis out of range in per channel affine quantization. Got: {axis}Expected: [0, {self.ndim})")
+        if scales.numel != self.shape[axis]:
+            raise fail("length of scales must equal to channel")
+        bounds = np.iinfo(elements)
+        zeros = cast(zero_points.array, INT64)
+        if ((zeros < bounds.min) | (zeros > bounds.max)).any():
+            raise fail("quantize_tensor_per_channel_affine zero_point is out of range.")
+        if not self.array.flags.c_contiguous:
+            raise Unsupported("the reference reader does not quantize tensors in another order per channel", code="value")
+        precise = cast(scales.array, FLOAT64)
+        along = [1] * self.ndim
+        along[axis] = -1
+        inverse = (np.float32(1) / precise.astype(np.float32)).reshape(along)
+        with np.errstate(all="ignore"):
+            scaled, offset = self.array * inverse, zeros.reshape(along).astype(np.float32)
+            numbers = np.rint(offset + scaled) if together else offset + np.rint(scaled)
+        found = _integers(numbers, elements, MANNER_1_5)
+        if elements.itemsize == 1:
+            found[np.isnan(numbers)] = 0
+        parts = {"scales": Tensor(precise), "zero_points": Tensor(zeros), "axis": axis}
+        return OpaqueTensor(STRIDED, kind, self.shape, {"elements": found, "scheme": "per_channel_affine", **parts})
+
+    operator("aten::quantize_per_channel", since=since, gradient=False)(quantize_per_channel)
+
+
+WHOLE_ZEROS = "1.5.0"
+_per_channel(WHOLE_ZEROS, together=True)
+_per_channel("1.6.0", together=False)
+_per_channel("2.13.0", together=True)
+_per_channel("2.14.0", together=False)
+
+
+def _of_channels(name: str, part: str) -> None:
+    @operator(f"aten::{name}", of="any", since=WHOLE_ZEROS, gradient=False)
+    def found(self: Any) -> Any:
+        """What a tensor that is quantized per channel consists of; the memory is its own."""
+        if self.__class__ is not OpaqueTensor or part not in self.parts:
+            raise fail("Expected quantizer->qscheme() == kPerChannelAffine to be true, but got false.")
+        value = self.parts[part]
+        return Tensor(value.array) if value.__class__ is Tensor else value
+
+
+_of_channels("q_per_channel_scales", "scales")
+_of_channels("q_per_channel_zero_points", "zero_points")
+_of_channels("q_per_channel_axis", "axis")
+
+
 def _quantized(name: str, value: Any, *, notice: str = "NotImplementedError") -> OpaqueTensor:
-    if value.__class__ is not OpaqueTensor or "zero_point" not in value.parts:
+    if value.__class__ is OpaqueTensor and "axis" in value.parts:
+        if name in WHOLE:
+            raise fail("Expected quantizer->qscheme() == kPerTensorAffine to be true, but got false.")
+    elif value.__class__ is not OpaqueTensor or "zero_point" not in value.parts:
         raise raised(notice, f"Could not run 'aten::{name}' with arguments from the 'CPU' backend.")
     return value
 
 
+WHOLE = frozenset({"q_scale", "q_zero_point"})
+"""What a tensor has that is quantized as a whole."""
+
+
 def _dequantized(value: OpaqueTensor) -> Tensor:
-    elements, scale, zero = value.parts["elements"], value.parts["scale"], value.parts["zero_point"]
+    parts = value.parts
+    scale: Any
+    zero: Any
+    elements, scale, zero = (
+        np.ascontiguousarray(parts["elements"]).reshape(value.shape),
+        parts.get("scale"),
+        parts.get("zero_point"),
+    )
+    if "axis" in parts:
+        if parts["zero_points"].array.dtype.kind == "f":
+            raise Unsupported("the reference reader does not support zero points that are not integers", code="value")
+        along = [1] * elements.ndim
+        along[parts["axis"]] = -1
+        scale, zero = (parts[name].array.reshape(along) for name in ("scales", "zero_points"))
     with np.errstate(all="ignore"):
-        return Tensor((elements.astype(np.int64) - zero).astype(np.float32) * np.float32(scale))
+        return Tensor((elements.astype(np.int64) - zero).astype(np.float32) * np.asarray(scale, np.float32))
 
 
 @operator("aten::dequantize", of="any", gradient=False)
@@ -203,3 +286,46 @@ _fake("1.0.0", together=True, of=ONLY_FLOAT32, infinite=False)
 _fake("1.6.0", together=False, of=ONLY_FLOAT32, infinite=False)
 _fake("1.9.0", together=False, infinite=False)
 _fake("2.9.0", together=False)
+
+
+def _of_elements(name: str) -> None:
+    @operator(f"aten::{name}", of="opaque", gradient=False)
+    def call(self: OpaqueTensor, *args: Any, **keywords: Any) -> OpaqueTensor:
+        """As of the integers of a tensor that is quantized as a whole, by the same scale and zero point."""
+        parts = self.parts
+        if "elements" not in parts or "axis" in parts or parts["elements"].shape != self.shape:
+            raise Unsupported(f"the reference reader does not support aten::{name} for such a tensor", code="operator")
+        array = resolve(f"aten::{name}")(Tensor(parts["elements"]), *args, **keywords).array
+        return OpaqueTensor(STRIDED, self.dtype, array.shape, {**parts, "elements": array})
+
+
+for _name in ("view", "transpose", "select", "slice", "narrow", "clone", "reshape", "permute", "unsqueeze", "squeeze", "contiguous", "flatten",
+              "detach", "expand", "max", "min"):  # fmt: skip
+    _of_elements(_name)
+
+
+@operator("aten::relu", of="opaque", gradient=False)
+def relu(self: OpaqueTensor) -> OpaqueTensor:
+    """What stands for a number below zero becomes what stands for zero."""
+    parts = self.parts
+    if "zero_point" not in parts or parts["elements"].shape != self.shape:
+        raise Unsupported("the reference reader does not support aten::relu for such a tensor", code="operator")
+    return OpaqueTensor(
+        STRIDED,
+        self.dtype,
+        self.shape,
+        {**parts, "elements": np.maximum(parts["elements"], parts["elements"].dtype.type(parts["zero_point"]))},
+    )
+
+
+def _compared(name: str) -> None:
+    @operator(f"aten::{name}", of="opaque", gradient=False)
+    def compare(self: OpaqueTensor, other: Any) -> Tensor:
+        """The numbers are compared that the integers stand for."""
+        if other.__class__ is not OpaqueTensor or any("zero_point" not in one.parts for one in (self, other)):
+            raise Unsupported(f"the reference reader does not support aten::{name} for such tensors", code="operator")
+        return resolve(f"aten::{name}")(_dequantized(self), _dequantized(other))  # type: ignore[no-any-return]
+
+
+_compared("eq")
+_compared("ne")
