@@ -62,7 +62,7 @@ UNCALLED: dict[str, str] = {
     r"aten::(randint|randperm|normal|normal_|cauchy_|multinomial) .*": "draws random numbers",
     r"aten::(_convolution|convolution|convolution_overrideable|conv[123]d) tensor .*": "told apart by last bits; tests/runtime/operators/test_convolution_order.py has its versions",
     r"aten::einsum tensor .*": "a list of tensors beside an equation, of which no call is recorded; tests/runtime/operators/test_einsum.py has its versions",
-    r"aten::rot90 tensor .*": "its versions differ in the strides of the result, which recorded calls do not state",
+    r"aten::(rot90|qr|linalg_qr) tensor .*": "its versions differ in the strides of the result, which recorded calls do not state",
     r"aten::\w+ opaque .*|aten::to_sparse .*|aten::(coalesce|indices|values|_nnz) tensor .*|aten::sparse_coo_tensor .*|aten::to_padded_tensor .*": "a sparse or nested tensor, which no call hands out or in",
     r"aten::_scaled_dot_product_.*|aten::native_layer_norm .*": "its results are longer than what is recorded",
     r"aten::(_pad_enum|addr|all|any|index_add|masked_fill_|max_pool1d_with_indices|median|unique_dim) tensor 1\.0\.0|aten::median tensor 1\.8\.0"

@@ -57,6 +57,8 @@ LAID_OUT = {
     ("aten::einsum", Release("1.13.0")),
     ("aten::einsum", Release("2.9.0")),
     ("aten::to_sparse", Release("1.12.0")),
+    ("aten::qr", Release("1.9.0")),
+    ("aten::linalg_qr", Release("1.9.0")),
 }
 """Versions that differ in the strides of their results alone, by which no two results are told apart."""
 

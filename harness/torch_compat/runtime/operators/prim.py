@@ -424,6 +424,12 @@ def is_grad_enabled() -> bool:
     return grad.enabled
 
 
+@operator("aten::is_autocast_enabled", "aten::is_autocast_cpu_enabled", of="any")
+def is_autocast_enabled() -> bool:
+    """Whether operators choose their types themselves: nothing outside of a program turns that on here."""
+    return False
+
+
 @operator("aten::is_scripting", of="any")
 def is_scripting() -> bool:
     """Always, here."""
