@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from torch_compat.errors import Unsupported
 from torch_compat.runtime.limits import meter
 from torch_compat.runtime.values import bounded
+from torch_compat.values.dtypes import DTYPES
 
 if TYPE_CHECKING:
     from torch_compat.runtime.tensor import Tensor
@@ -34,13 +35,10 @@ FIXED = (-5, 15)
 """Exponents between which 2.8 and newer write a number without one."""
 MATRIX = 2
 
-NAMES = {
-    "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long", "float16": "Half", "float32": "Float", "float64": "Double",
-    "bfloat16": "BFloat16", "bool": "Bool", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
-}  # fmt: skip
+WORDS = {row.name: row.word for row in DTYPES.values() if row.kind != "quantized" and row.word}
 
 
-class Form(NamedTuple):
+class NumberForm(NamedTuple):
     """How all numbers of a matrix are written.
 
     Attributes:
@@ -64,7 +62,7 @@ def text_of(tensor: Tensor, *, by_magnitude: bool) -> str:
         Unsupported: it is of a dtype of which no text is known.
         Raised: the text is too long.
     """
-    name = NAMES.get(tensor.dtype.name)
+    name = WORDS.get(tensor.dtype.name)
     if name is None:
         raise Unsupported(f"the reference reader cannot convert tensors of {tensor.dtype.name} to strings", code="operator")
     array = tensor.array
@@ -109,7 +107,7 @@ class _Written:
             return f"{number:f}"
         return found
 
-    def form(self, numbers: list[float]) -> Form:
+    def form(self, numbers: list[float]) -> NumberForm:
         """How the numbers of a matrix are written."""
         finite = [one for one in numbers if math.isfinite(one)]
         whole = all(one == math.ceil(one) for one in finite)
@@ -121,16 +119,16 @@ class _Written:
         if whole:
             if high > WHOLE:
                 self.digits = PLACES
-                return Form(f".{PLACES}e", 11, 1.0)
-            return Form(f".{DIGITS if self.by_magnitude else self.digits}g", high + 1, 1.0)
+                return NumberForm(f".{PLACES}e", 11, 1.0)
+            return NumberForm(f".{DIGITS if self.by_magnitude else self.digits}g", high + 1, 1.0)
         self.digits = PLACES
         if high - low > APART:
-            return Form(f".{PLACES}e", 12 if abs(high) > LONG_EXPONENT or abs(low) > LONG_EXPONENT else 11, 1.0)
+            return NumberForm(f".{PLACES}e", 12 if abs(high) > LONG_EXPONENT or abs(low) > LONG_EXPONENT else 11, 1.0)
         if high > LARGE or high < 0:
-            return Form(f".{PLACES}f", 7, 10.0 ** (high - 1))
-        return Form(f".{PLACES}f", high + 6 if high else 7, 1.0)
+            return NumberForm(f".{PLACES}f", 7, 10.0 ** (high - 1))
+        return NumberForm(f".{PLACES}f", high + 6 if high else 7, 1.0)
 
-    def scaled(self, form: Form) -> str:
+    def scaled(self, form: NumberForm) -> str:
         """The line that says the scale."""
         return "" if form.scale == 1 else self.alone(form.scale) + " *\n"
 
@@ -166,7 +164,7 @@ class _Written:
         return "\n".join(made)
 
 
-def _padded(number: float, form: Form) -> str:
+def _padded(number: float, form: NumberForm) -> str:
     return _number(number / form.scale, form.style).rjust(form.width)
 
 

@@ -14,7 +14,7 @@ from torch_compat.runtime.values import Future, bounded
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["CHECKS", "INT64", "fork", "is_instance", "missing", "of_itself", "raised", "sliceable", "to_list", "wrapped"]
+__all__ = ["CHECKS", "INT64", "fork", "is_instance", "missing", "of_itself", "raised", "sliceable", "to_list", "truth", "wrapped"]
 
 INT64 = 1 << 63
 
@@ -22,6 +22,17 @@ INT64 = 1 << 63
 def missing(*_: Any) -> Any:
     """A function that has no code yet."""
     raise Raised("has no code", code="RuntimeError")
+
+
+def truth(value: Any) -> Any:
+    """What a branch looks at.
+
+    Raises:
+        Raised: it is an integer, as releases up to 2.6 get it from a test of a float.
+    """
+    if value.__class__ is int:
+        raise Raised("isBool() INTERNAL ASSERT FAILED: expected Bool but got Int", code="RuntimeError")
+    return value
 
 
 def wrapped(value: int) -> int:

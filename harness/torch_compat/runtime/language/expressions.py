@@ -476,14 +476,10 @@ class ExpressionCompiler:
         return node
 
     def is_(self, node: ast.Call) -> ast.expr:
-        """``torch.__is__(x, y)``."""
+        """``torch.__is__(x, y)`` and ``torch.__isnot__(x, y)``."""
+        kind = ast.Is() if dotted(node.func) == "torch.__is__" else ast.IsNot()
         left, right = (self.expr(arg) for arg in node.args)
-        return ast.Compare(left, [ast.Is()], [right], lineno=node.lineno, col_offset=0)
-
-    def is_not(self, node: ast.Call) -> ast.expr:
-        """``torch.__isnot__(x, y)``."""
-        left, right = (self.expr(arg) for arg in node.args)
-        return ast.Compare(left, [ast.IsNot()], [right], lineno=node.lineno, col_offset=0)
+        return ast.Compare(left, [kind], [right], lineno=node.lineno, col_offset=0)
 
     def subscript(self, node: ast.Subscript) -> ast.expr:
         """``x[y]`` and slices of lists and texts."""
@@ -536,7 +532,7 @@ class ExpressionCompiler:
         """``not x``, ``-x``, ``~x``."""
         kind = node.op.__class__
         if kind is ast.Not:
-            node.operand = self.expr(node.operand)
+            node.operand = self.truth(node.operand)
             return node
         if kind is ast.USub and isinstance(node.operand, ast.Constant) and node.operand.value.__class__ in {int, float, complex}:
             value: Any = node.operand.value
@@ -577,12 +573,17 @@ class ExpressionCompiler:
 
     def choice(self, node: ast.IfExp) -> ast.expr:
         """``x if c else y``."""
-        node.test, node.body, node.orelse = self.expr(node.test), self.expr(node.body), self.expr(node.orelse)
+        node.test, node.body, node.orelse = self.truth(node.test), self.expr(node.body), self.expr(node.orelse)
         return node
+
+    def truth(self, node: ast.expr) -> ast.expr:
+        """What a branch looks at."""
+        check, found = self._table_name("truth", called.truth, node), self.expr(node)
+        return ast.Call(check, [found], [], lineno=node.lineno, col_offset=0) if self.unit.tests_floats else found
 
 
 def _not(body: ExpressionCompiler, node: ast.Call) -> ast.expr:
-    return ast.UnaryOp(ast.Not(), body.expr(node.args[0]), lineno=node.lineno, col_offset=0)
+    return ast.UnaryOp(ast.Not(), body.truth(node.args[0]), lineno=node.lineno, col_offset=0)
 
 
 EXPRESSIONS: dict[type, Callable[[ExpressionCompiler, Any], ast.expr]] = {
@@ -595,5 +596,5 @@ SPECIAL: dict[str, Callable[[ExpressionCompiler, ast.Call], ast.expr]] = {
     "isinstance": ExpressionCompiler.isinstance_, "getattr": ExpressionCompiler.getattr_, "fork": ExpressionCompiler.fork_,
 }  # fmt: skip
 _PLAIN_CALLS: dict[str, tuple[int, Callable[[ExpressionCompiler, ast.Call], ast.expr]]] = {
-    "torch.__is__": (2, ExpressionCompiler.is_), "torch.__isnot__": (2, ExpressionCompiler.is_not), "torch.__not__": (1, _not),
+    "torch.__is__": (2, ExpressionCompiler.is_), "torch.__isnot__": (2, ExpressionCompiler.is_), "torch.__not__": (1, _not),
 }  # fmt: skip
