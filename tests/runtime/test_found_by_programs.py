@@ -553,6 +553,24 @@ def test_tests_of_floats_give_integers_up_to_2_6(name: str) -> None:
     assert [repr(told(source, horizon, 1.0)) for horizon in ("1.5.1", "2.6.0", "2.7.1")] == ["0", "0", "False"]
 
 
+@pytest.mark.parametrize("name", ["isnan", "isinf"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "  if torch.{}(a):\n    b = 1\n  else:\n    b = 0\n  return b\n",
+        "  b = torch.{}(a)\n  return torch.__not__(b)\n",
+        "  return (1 if torch.{}(a) else 0)\n",
+    ],
+)
+def test_no_branch_takes_the_integers_that_tests_of_floats_give_up_to_2_6(name: str, body: str) -> None:
+    """1.6.0, 1.12.1, 2.4.1 and 2.6.0 end with an internal error whatever the number is; 2.9.1 and newer branch."""
+    source = "def forward(self: __torch__.m.Model,\n    a: float):\n" + body.format(name)
+    assert [told(source, horizon, 1.0) for horizon in ("1.6.0", "2.6.0")] == ["raises", "raises"]
+    assert told(source, "2.9.1", 1.0) in (0, True)
+    other = source.replace(f"torch.{name}(a)", "torch.isfinite(a)")
+    assert told(other, "1.6.0", 1.0) in (1, False)
+
+
 @pytest.mark.parametrize(
     ("body", "whole", "other"),
     [

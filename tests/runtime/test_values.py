@@ -18,7 +18,7 @@ from torch_compat.runtime.language.types import convert, instance_of, parse_type
 from torch_compat.runtime.registry import NEWEST
 from torch_compat.runtime.string_conversion import shown
 from torch_compat.runtime.tensor import Tensor, owner
-from torch_compat.runtime.values import Steps, text_in, text_out
+from torch_compat.runtime.values import ScriptObject, Steps, text_in, text_out
 
 
 @given(st.text())
@@ -201,3 +201,14 @@ def test_a_tensor_without_elements_has_the_strides_of_a_contiguous_one(shape: tu
 def test_complex_numbers_in_texts(value: Any, written: str) -> None:
     """As 1.9.1, 1.10.2, 1.12.1, 2.0.1 and 2.15.0 wrote them."""
     assert shown(value) == written
+
+
+def test_containers_of_modules_are_indexed_by_the_names_of_their_attributes() -> None:
+    """2.1.2 and 2.15.0: ``layers[3]`` of a ModuleList of three, and ``layers[-1]`` of any, "does not have a field with name"."""
+    layers: Any = type("Layers", (ScriptObject,), {"qualified_name": "__torch__.Layers"})()
+    layers.a_0, layers.a_plus = "first", "second"
+    assert (layers[0], layers["plus"]) == ("first", "second")
+    for key in (1, -1, "minus", "__class__"):
+        with pytest.raises(Raised, match="does not have a field with name") as error:
+            layers[key]
+        assert error.value.code == "RuntimeError"

@@ -122,6 +122,17 @@ class ScriptObject:
     qualified_name: ClassVar[str] = ""
     info: ClassVar[Any] = None
 
+    def __getitem__(self, key: int | str) -> Any:
+        """``layers[i]`` of a ModuleList and ``layers[name]`` of a ModuleDict: the attribute of that name, so that no place counts from the end.
+
+        Raises:
+            Raised: there is none.
+        """
+        try:
+            return getattr(self, f"a_{key}")
+        except AttributeError:
+            raise raised("RuntimeError", f"{self.qualified_name} does not have a field with name '{key}'") from None
+
 
 class CustomObject:
     """An object of a class of torch.classes, as a program has it that does not look into it: the reference reader has no such class.

@@ -208,3 +208,46 @@ def test_half_a_transform_along_one_dimension_leaves_its_target() -> None:
     assert target.shape == (0,)
     called("fft_ihfftn", np.ones((2, 2)), out=target)
     assert target.shape == (2, 2)
+
+
+@pytest.mark.parametrize(("name", "points"), [("fft", 0), ("ifft", 0), ("rfft", 0), ("ihfft", 0), ("irfft", 1), ("hfft", 1)])
+def test_a_transform_of_no_points_is_refused(name: str, points: int) -> None:
+    """1.8.1 and 2.15.0 refuse it; of one point more each makes something."""
+    with pytest.raises(Raised, match="Invalid number of data points"):
+        called(f"fft_{name}", np.ones((2, points)))
+    assert called(f"fft_{name}", np.ones((2, points + 1))).shape[0] == 2
+
+
+POSITIVE = np.array([[4.0, 1.0], [1.0, 3.0]], np.float32)
+HIGH = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 7.0]], np.float32)
+
+
+@pytest.mark.parametrize("horizon", ["1.8.1", "2.15.0"])
+@pytest.mark.parametrize(
+    ("name", "given", "strides"),
+    [
+        ("inverse", (POSITIVE,), [(1, 2)]),
+        ("inverse", (np.stack([POSITIVE, POSITIVE]),), [(4, 1, 2)]),
+        ("linalg_inv", (POSITIVE,), [(1, 2)]),
+        ("linalg_cholesky", (POSITIVE,), [(1, 2)]),
+        ("cholesky_inverse", (POSITIVE,), [(1, 2)]),
+        ("linalg_eigh", (POSITIVE,), [(1,), (1, 2)]),
+        ("linalg_svd", (HIGH,), [(1, 3), (1,), (1, 2)]),
+        ("svd", (HIGH,), [(1, 3), (1,), (2, 1)]),
+        ("linalg_solve", (POSITIVE, HIGH.T), [(1, 2)]),
+        ("triangular_solve", (HIGH.T, POSITIVE), [(1, 2), (1, 2)]),
+        ("cholesky_solve", (HIGH.T, POSITIVE), [(1, 2)]),
+        ("pinverse", (HIGH,), [(3, 1)]),
+    ],
+)
+def test_results_lie_column_by_column(name: str, given: tuple[Any, ...], strides: list[tuple[int, ...]], horizon: str) -> None:
+    found = called(name, *given, at=horizon)
+    assert [one.strides for one in (found if isinstance(found, tuple) else (found,))] == strides
+
+
+def test_the_triangular_factor_lies_row_by_row_up_to_1_8() -> None:
+    for name in ("qr", "linalg_qr"):
+        assert [[one.strides for one in called(name, HIGH, at=at)] for at in ("1.8.1", "1.9.1")] == [
+            [(1, 3), (2, 1)],
+            [(1, 3), (1, 2)],
+        ]

@@ -45,6 +45,7 @@ ELSEWHERE = {
 WORDED = {
     *(("aten::quantize_per_tensor", Release(since)) for since in ("1.10.0", "1.11.0")),
     *((f"aten::{name}", Release("1.9.0")) for name in ("int_repr", "q_scale", "q_zero_point")),
+    *((f"aten::{name}_cell", Release("2.15.0")) for name in ("gru", "lstm", "rnn_relu", "rnn_tanh")),
 }
 """Versions that differ in the words, or the class, of an error alone."""
 
@@ -57,6 +58,8 @@ LAID_OUT = {
     ("aten::einsum", Release("1.13.0")),
     ("aten::einsum", Release("2.9.0")),
     ("aten::to_sparse", Release("1.12.0")),
+    ("aten::qr", Release("1.9.0")),
+    ("aten::linalg_qr", Release("1.9.0")),
 }
 """Versions that differ in the strides of their results alone, by which no two results are told apart."""
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from torch_compat.errors import Unsupported
+from torch_compat.errors import Raised, Unsupported
 from torch_compat.releases.release import Release
 from torch_compat.runtime.registry import resolve
 from torch_compat.runtime.tensor import Tensor
@@ -58,3 +60,47 @@ def test_the_layer_of_onednn_runs_backwards() -> None:
 def test_other_networks_of_onednn_are_not_supported(mode: int, layers: int) -> None:
     with pytest.raises(Unsupported, match="mkldnn_rnn_layer"):
         one_layer(ramp(STEPS, ROWS, INPUTS), mode=mode, layers=layers)
+
+
+CELLS = {
+    kind: [ramp(gates * WIDTH, INPUTS), ramp(gates * WIDTH, WIDTH)]
+    for kind, gates in {"gru": 3, "lstm": 4, "rnn_tanh": 1}.items()
+}
+
+
+def cell(kind: str, horizon: str, rows: int, states: int, width: int = WIDTH) -> Any:
+    """The shape of what a cell gives, or "raises"."""
+    state = ramp(states, width)
+    try:
+        found = resolve(f"aten::{kind}_cell", Release(horizon))(
+            ramp(rows, INPUTS), [state, state] if kind == "lstm" else state, *CELLS[kind]
+        )
+    except Raised:
+        return "raises"
+    return (found[0] if kind == "lstm" else found).shape
+
+
+@pytest.mark.parametrize("kind", CELLS)
+def test_a_cell_refuses_what_does_not_fit(kind: str) -> None:
+    """1.8.1 takes one row of input with three of the state, 1.9.1 does not; neither takes the other ones."""
+    assert cell(kind, "1.8.1", 1, 3) == (3, WIDTH)
+    assert cell(kind, "1.9.1", 1, 3) == "raises"
+    for horizon in ("1.8.1", "1.9.1", "2.15.0"):
+        assert cell(kind, horizon, 3, 3) == (3, WIDTH)
+        assert cell(kind, horizon, 3, 1) == "raises"
+        assert cell(kind, horizon, 3, 3, WIDTH + 1) == "raises"
+
+
+@pytest.mark.parametrize(("horizon", "code"), [("1.8.1", "IndexError"), ("2.14.1", "IndexError"), ("2.15.0", "RuntimeError")])
+def test_a_cell_refuses_a_vector(horizon: str, code: str) -> None:
+    with pytest.raises(Raised) as error:
+        resolve("aten::gru_cell", Release(horizon))(ramp(INPUTS), ramp(WIDTH), *CELLS["gru"])
+    assert error.value.code == code
+
+
+def test_a_layer_refuses_a_state_of_another_width() -> None:
+    state = ramp(1, ROWS, WIDTH + 1)
+    with pytest.raises(Raised, match="cannot be multiplied"):
+        resolve("aten::gru")(ramp(STEPS, ROWS, INPUTS), state, CELLS["gru"], False, 1, 0.0, False, False, False)
+    with pytest.raises(Unsupported, match="memory"):
+        resolve("aten::lstm")(ramp(STEPS, ROWS, INPUTS), [state, state], CELLS["lstm"], False, 1, 0.0, False, False, False)

@@ -203,7 +203,7 @@ class BodyCompiler(ExpressionCompiler):
 
     def if_(self, node: ast.If) -> ast.stmt:
         """``if``, with or without ``else``."""
-        node.test = self.expr(node.test)
+        node.test = self.truth(node.test)
         branches = [*node.body, *node.orelse]
         names = self._set_in(branches)
         node.body = self.block(node.body)
@@ -219,7 +219,7 @@ class BodyCompiler(ExpressionCompiler):
             raise self.unit.fail(node, "has a loop with else")
         names = self._set_in(node.body)
         self._forget_names(names)
-        node.test = self.expr(node.test)
+        node.test = self.truth(node.test)
         tick = self._table_name("tick", self.unit.host.steps.tick, node)
         first = ast.Expr(ast.Call(tick, [], [], lineno=node.lineno, col_offset=0), lineno=node.lineno, col_offset=0)
         node.body = [first, *self.block(node.body)]
@@ -264,7 +264,7 @@ class BodyCompiler(ExpressionCompiler):
         """``assert``: raises what TorchScript raises."""
         message = self.expr(node.msg) if node.msg is not None else ast.Constant("", lineno=node.lineno, col_offset=0)
         call = ast.Call(self._table_name("raise", called.raised, node), [message], [], lineno=node.lineno, col_offset=0)
-        test = ast.UnaryOp(ast.Not(), self.expr(node.test), lineno=node.lineno, col_offset=0)
+        test = ast.UnaryOp(ast.Not(), self.truth(node.test), lineno=node.lineno, col_offset=0)
         return ast.If(test, [ast.Expr(call, lineno=node.lineno, col_offset=0)], [], lineno=node.lineno, col_offset=0)
 
     def raise_(self, node: ast.Raise) -> ast.stmt:

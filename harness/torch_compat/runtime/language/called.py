@@ -27,6 +27,7 @@ __all__ = [
     "raised",
     "sliceable",
     "to_list",
+    "truth",
     "wrapped",
 ]
 
@@ -36,6 +37,17 @@ INT64 = 1 << 63
 def missing(*_: Any) -> Any:
     """A function that has no code yet."""
     raise Raised("has no code", code="RuntimeError")
+
+
+def truth(value: Any) -> Any:
+    """What a branch looks at.
+
+    Raises:
+        Raised: it is an integer, as releases up to 2.6 get it from a test of a float.
+    """
+    if value.__class__ is int:
+        raise Raised("isBool() INTERNAL ASSERT FAILED: expected Bool but got Int", code="RuntimeError")
+    return value
 
 
 def wrapped(value: int) -> int:

@@ -468,22 +468,19 @@ class ExpressionCompiler:
 
     def _identity(self, node: ast.expr, left: ast.expr, right: ast.expr) -> ast.expr:
         """``x is y``. A comparison with None needs no function."""
-        at: dict[str, Any] = {"lineno": node.lineno, "col_offset": 0}
-        nothing = any(isinstance(one, ast.Constant) and one.value is None for one in (left, right))
+        at: Any = {"lineno": node.lineno, "col_offset": 0}
         one = isinstance(left, ast.Name) and isinstance(right, ast.Name) and left.id == right.id
+        nothing = any(isinstance(side, ast.Constant) and side.value is None for side in (left, right))
         left, right = self.expr(left), self.expr(right)
         if nothing:
             return ast.Compare(left, [ast.Is()], [right], **at)
-        func = self._table_name("one variable" if one else "is", called.is_itself if one else called.is_same, node)
-        return ast.Call(func, [left, right], [], **at)
+        name, check = ("one variable", called.is_itself) if one else ("is", called.is_same)
+        return ast.Call(self._table_name(name, check, node), [left, right], [], **at)
 
     def is_(self, node: ast.Call) -> ast.expr:
-        """``torch.__is__(x, y)``."""
-        return self._identity(node, *node.args)
-
-    def is_not(self, node: ast.Call) -> ast.expr:
-        """``torch.__isnot__(x, y)``."""
-        return ast.UnaryOp(ast.Not(), self._identity(node, *node.args), lineno=node.lineno, col_offset=0)
+        """``torch.__is__(x, y)`` and ``torch.__isnot__(x, y)``."""
+        found = self._identity(node, *node.args)
+        return found if dotted(node.func) == "torch.__is__" else ast.UnaryOp(ast.Not(), found, lineno=node.lineno, col_offset=0)
 
     def subscript(self, node: ast.Subscript) -> ast.expr:
         """``x[y]`` and slices of lists and texts."""
@@ -536,7 +533,7 @@ class ExpressionCompiler:
         """``not x``, ``-x``, ``~x``."""
         kind = node.op.__class__
         if kind is ast.Not:
-            node.operand = self.expr(node.operand)
+            node.operand = self.truth(node.operand)
             return node
         if kind is ast.USub and isinstance(node.operand, ast.Constant) and node.operand.value.__class__ in {int, float, complex}:
             value: Any = node.operand.value
@@ -560,12 +557,11 @@ class ExpressionCompiler:
             raise self.unit.fail(node, "chains comparisons")
         at: dict[str, Any] = {"lineno": node.lineno, "col_offset": 0}
         if isinstance(op := node.ops[0], ast.Is | ast.IsNot):
-            identity = self._identity(node, node.left, node.comparators[0])
-            return identity if isinstance(op, ast.Is) else ast.UnaryOp(ast.Not(), identity, **at)
+            found: ast.expr = self._identity(node, node.left, node.comparators[0])
+            return found if isinstance(op, ast.Is) else ast.UnaryOp(ast.Not(), found, **at)
         left, right = self.expr(node.left), self.expr(node.comparators[0])
         if isinstance(op, ast.In | ast.NotIn):
-            func = self._name(self.unit.operator("aten::__contains__", node), node)
-            found: ast.expr = ast.Call(func, [right, left], [], **at)
+            found = ast.Call(self._name(self.unit.operator("aten::__contains__", node), node), [right, left], [], **at)
             return found if isinstance(op, ast.In) else ast.UnaryOp(ast.Not(), found, **at)
         func = self._name(self.unit.operator(COMPARE[op.__class__], node), node)
         return ast.Call(func, [left, right], [], **at)
@@ -577,12 +573,17 @@ class ExpressionCompiler:
 
     def choice(self, node: ast.IfExp) -> ast.expr:
         """``x if c else y``."""
-        node.test, node.body, node.orelse = self.expr(node.test), self.expr(node.body), self.expr(node.orelse)
+        node.test, node.body, node.orelse = self.truth(node.test), self.expr(node.body), self.expr(node.orelse)
         return node
+
+    def truth(self, node: ast.expr) -> ast.expr:
+        """What a branch looks at."""
+        check, found = self._table_name("truth", called.truth, node), self.expr(node)
+        return ast.Call(check, [found], [], lineno=node.lineno, col_offset=0) if self.unit.tests_floats else found
 
 
 def _not(body: ExpressionCompiler, node: ast.Call) -> ast.expr:
-    return ast.UnaryOp(ast.Not(), body.expr(node.args[0]), lineno=node.lineno, col_offset=0)
+    return ast.UnaryOp(ast.Not(), body.truth(node.args[0]), lineno=node.lineno, col_offset=0)
 
 
 EXPRESSIONS: dict[type, Callable[[ExpressionCompiler, Any], ast.expr]] = {
@@ -595,5 +596,5 @@ SPECIAL: dict[str, Callable[[ExpressionCompiler, ast.Call], ast.expr]] = {
     "isinstance": ExpressionCompiler.isinstance_, "getattr": ExpressionCompiler.getattr_, "fork": ExpressionCompiler.fork_,
 }  # fmt: skip
 _PLAIN_CALLS: dict[str, tuple[int, Callable[[ExpressionCompiler, ast.Call], ast.expr]]] = {
-    "torch.__is__": (2, ExpressionCompiler.is_), "torch.__isnot__": (2, ExpressionCompiler.is_not), "torch.__not__": (1, _not),
+    "torch.__is__": (2, ExpressionCompiler.is_), "torch.__isnot__": (2, ExpressionCompiler.is_), "torch.__not__": (1, _not),
 }  # fmt: skip

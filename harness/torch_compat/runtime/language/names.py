@@ -191,9 +191,11 @@ class Names:
         host: the program.
         name: the qualified name of what the file holds: ``__torch__.submodules``.
         where: archive and record, for messages.
+        tests_floats: whether it calls ``isnan`` or ``isinf`` of the math module, and these give integers (up to 2.6), which no branch takes.
     """
 
     def __init__(self, host: Host, name: str, where: str) -> None:
+        self.tests_floats = False
         self.host = host
         self.name = name
         self.where = where

@@ -65,6 +65,8 @@ class Unit(Names):
         self.classes: dict[str, ClassInfo] = {}
         self._bodies: list[ast.stmt] = []
         self._infos: list[tuple[str, FunctionInfo]] = []
+        if any(one in bytes(source) for one in (b"torch.isnan(", b"torch.isinf(")):
+            self.tests_floats = host.operator("aten::isnan", self, 0)(0.0).__class__ is int
         try:
             with warnings.catch_warnings():
                 # Python warns of what it finds odd in the archive's source, with the line: nobody's business, and not fit for a terminal

@@ -25,6 +25,16 @@ from torch_compat.runtime.tensor import Tensor
 from torch_compat.runtime.values import raised
 
 
+def transposed(array: Array) -> Array:
+    """Matrices with rows for columns."""
+    return np.swapaxes(array, -1, -2)
+
+
+def columns(array: Array) -> Array:
+    """The same matrices column by column in memory, as LAPACK wants and leaves them, and as every release gives them."""
+    return transposed(np.ascontiguousarray(transposed(array))) if array.size else array
+
+
 def square(where: str, a: Array) -> None:
     """Refuse anything but square matrices of floating point or complex numbers.
 
@@ -103,7 +113,7 @@ def solve(self: Tensor, A: Tensor) -> tuple[Tensor, Tensor]:  # noqa: N803
         lower = np.tril(lu, -1) + np.eye(lu.shape[0])
         solution[index] = np.linalg.solve(np.triu(lu), np.linalg.solve(lower, exact(b[index])[rows]))
         factors[index] = lu
-    return Tensor(solution), Tensor(factors)
+    return Tensor(columns(solution)), Tensor(columns(factors))
 
 
 @operator("aten::linalg_solve")
@@ -117,7 +127,8 @@ def linalg_solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:  # noqa:
         found = np.swapaxes(_each(lambda x: np.linalg.solve(np.swapaxes(x, -1, -2), np.swapaxes(right, -1, -2)), a), -1, -2)
     else:
         found = _each(lambda x: np.linalg.solve(x, right), a)
-    return Tensor((found[..., 0] if vector else found).astype(a.dtype))
+    found = found.astype(a.dtype)
+    return Tensor(found[..., 0] if vector else columns(found))
 
 
 def _symeig(self: Tensor, eigenvectors: bool, upper: bool, *, zeros: bool) -> tuple[Tensor, Tensor]:
@@ -125,7 +136,7 @@ def _symeig(self: Tensor, eigenvectors: bool, upper: bool, *, zeros: bool) -> tu
     square("symeig", a)
     values, vectors = np.linalg.eigh(decomposed(a), UPLO="U" if upper else "L")
     nothing = np.zeros(a.shape if zeros else (0,), a.dtype)
-    return Tensor(values.astype(_real(a.dtype))), Tensor(vectors.astype(a.dtype) if eigenvectors else nothing)
+    return Tensor(values.astype(_real(a.dtype))), Tensor(columns(vectors.astype(a.dtype)) if eigenvectors else nothing)
 
 
 # Up to 1.3 eigenvectors that nobody asked for are a matrix of zeros, later a tensor without elements.
@@ -141,9 +152,8 @@ def linalg_eigh(self: Tensor, UPLO: str = "L", compute_v: bool = True) -> tuple[
     square("linalg.eigh", self.array)
     decompose: Any = np.linalg.eigh
     values, vectors = decompose(decomposed(self.array), UPLO=UPLO)
-    if not compute_v:
-        vectors = np.zeros(0)
-    return Tensor(values.astype(_real(self.array.dtype))), Tensor(vectors.astype(self.array.dtype))
+    found = columns(vectors.astype(self.array.dtype)) if compute_v else np.zeros(0, self.array.dtype)
+    return Tensor(values.astype(_real(self.array.dtype))), Tensor(found)
 
 
 @operator("aten::linalg_eigvalsh")
@@ -156,7 +166,7 @@ def linalg_eigvalsh(self: Tensor, UPLO: str = "L") -> Tensor:  # noqa: N803
 def inverse(self: Tensor) -> Tensor:
     """Of square matrices."""
     square("linalg.inv", self.array)
-    return Tensor(_each(np.linalg.inv, self.array).astype(self.array.dtype))
+    return Tensor(columns(_each(np.linalg.inv, self.array).astype(self.array.dtype)))
 
 
 @functional("det", "linalg_det")
@@ -192,7 +202,7 @@ def cholesky(self: Tensor, upper: bool = False) -> Tensor:
         found = np.linalg.cholesky(np.swapaxes(given, -1, -2) if upper else given).astype(self.array.dtype)
     except np.linalg.LinAlgError as error:
         raise fail("cholesky: The factorization could not be completed because the input is not positive-definite.") from error
-    return Tensor(np.swapaxes(found, -1, -2) if upper else found)
+    return Tensor(columns(transposed(found) if upper else found))
 
 
 @functional("linalg_cholesky")
@@ -202,22 +212,33 @@ def linalg_cholesky(self: Tensor, *, upper: bool = False) -> Tensor:
     return cholesky(self, upper)
 
 
-@operator("aten::qr")
-def qr(self: Tensor, some: bool = True) -> tuple[Tensor, Tensor]:
-    """Orthogonal and triangular factors."""
-    _floating("qr", self.array)
-    _matrix("qr", self.array)
-    q, r = np.linalg.qr(decomposed(self.array), mode="reduced" if some else "complete")
-    return Tensor(q.astype(self.array.dtype)), Tensor(r.astype(self.array.dtype))
+def _qr(a: Array, *, some: bool, by_columns: bool) -> tuple[Tensor, Tensor]:
+    _floating("qr", a)
+    _matrix("qr", a)
+    q, r = (one.astype(a.dtype) for one in np.linalg.qr(decomposed(a), mode="reduced" if some else "complete"))
+    return Tensor(columns(q)), Tensor(columns(r) if by_columns else np.ascontiguousarray(r))
 
 
-@operator("aten::linalg_qr")
-def linalg_qr(A: Tensor, mode: str = "reduced") -> tuple[Tensor, Tensor]:  # noqa: N803
-    """As :func:`qr`; the second matrix alone where that is all that is wanted."""
-    if mode not in {"reduced", "complete", "r"}:
-        raise fail(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'")
-    q, r = qr(A, mode != "complete")
-    return (Tensor(np.zeros(0, A.array.dtype)) if mode == "r" else q), r
+def _triangular_factors(since: str, *, by_columns: bool) -> None:
+    """Up to 1.8 the triangular factor lies row by row."""
+
+    def qr(self: Tensor, some: bool = True) -> tuple[Tensor, Tensor]:
+        """Orthogonal and triangular factors."""
+        return _qr(self.array, some=some, by_columns=by_columns)
+
+    def linalg_qr(A: Tensor, mode: str = "reduced") -> tuple[Tensor, Tensor]:  # noqa: N803
+        """As :func:`qr`; the second matrix alone where that is all that is wanted."""
+        if mode not in {"reduced", "complete", "r"}:
+            raise fail(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'")
+        q, r = _qr(A.array, some=mode != "complete", by_columns=by_columns)
+        return (Tensor(np.zeros(0, A.array.dtype)) if mode == "r" else q), r
+
+    operator("aten::qr", since=since)(qr)
+    operator("aten::linalg_qr", since=since)(linalg_qr)
+
+
+_triangular_factors("1.0.0", by_columns=False)
+_triangular_factors("1.9.0", by_columns=True)
 
 
 def _finite(array: Array) -> Array:
@@ -239,7 +260,7 @@ def svd(self: Tensor, some: bool = True, compute_uv: bool = True) -> tuple[Tenso
     _matrix("svd", self.array)
     u, s, vh = np.linalg.svd(_finite(decomposed(self.array)), full_matrices=not some)
     kind = self.array.dtype
-    return Tensor(u.astype(kind)), Tensor(s.astype(kind)), Tensor(np.swapaxes(vh.conj(), -1, -2).astype(kind))
+    return Tensor(columns(u.astype(kind))), Tensor(s.astype(kind)), Tensor(transposed(columns(vh.conj().astype(kind))))
 
 
 @operator("aten::linalg_svd")
@@ -248,7 +269,8 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = No
     del driver
     _matrix("linalg.svd", A.array)
     u, s, vh = np.linalg.svd(_finite(decomposed(A.array)), full_matrices=full_matrices)
-    return Tensor(u.astype(A.array.dtype)), Tensor(s.astype(A.array.dtype)), Tensor(vh.astype(A.array.dtype))
+    kind = A.array.dtype
+    return Tensor(columns(u.astype(kind))), Tensor(s.astype(kind)), Tensor(columns(vh.astype(kind)))
 
 
 @operator("aten::linalg_svdvals")
@@ -402,7 +424,7 @@ def triangular_solve(
         triangle = triangle - triangle * np.eye(n) + np.eye(n)
     if transpose:
         triangle = np.swapaxes(triangle, -1, -2)
-    return Tensor(np.linalg.solve(triangle, b).astype(self.array.dtype)), Tensor(given.copy())
+    return Tensor(columns(np.linalg.solve(triangle, b).astype(self.array.dtype))), Tensor(columns(given.copy()))
 
 
 @functional("cholesky_solve")
@@ -412,7 +434,7 @@ def cholesky_solve(self: Tensor, input2: Tensor, upper: bool = False) -> Tensor:
     root = np.triu(decomposed(input2.array)) if upper else np.tril(decomposed(input2.array))
     other = np.swapaxes(root.conj(), -1, -2)
     whole = multiplied(other, root) if upper else multiplied(root, other)
-    return Tensor(np.linalg.solve(whole, exact(self.array)).astype(self.array.dtype))
+    return Tensor(columns(np.linalg.solve(whole, exact(self.array)).astype(self.array.dtype)))
 
 
 @functional("cholesky_inverse")
@@ -421,7 +443,8 @@ def cholesky_inverse(self: Tensor, upper: bool = False) -> Tensor:
     square("cholesky_inverse", self.array)
     root = np.triu(decomposed(self.array)) if upper else np.tril(decomposed(self.array))
     other = np.swapaxes(root.conj(), -1, -2)
-    return Tensor(_each(np.linalg.inv, multiplied(other, root) if upper else multiplied(root, other)).astype(self.array.dtype))
+    found = _each(np.linalg.inv, multiplied(other, root) if upper else multiplied(root, other))
+    return Tensor(columns(found.astype(self.array.dtype)))
 
 
 @functional("linalg_eigvals")

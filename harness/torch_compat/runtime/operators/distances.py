@@ -220,6 +220,8 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: int | None = Non
     a, b = (rounded(one.array, x1.array.dtype) for one in (x1, x2))
     if a.shape[-1] != b.shape[-1]:
         raise fail(f"X1 and X2 must have the same number of columns. X1: {a.shape[-1]} X2: {b.shape[-1]}")
+    if a.size and b.size and x1.array.dtype != x2.array.dtype:  # nothing is looked at where nothing is computed
+        raise fail(f"expected scalar type {words(x1.array.dtype)} but found {words(x2.array.dtype)}")
     many = max(a.shape[-2], b.shape[-2]) > MANY_ROWS
     if float(p) == 2 and compute_mode != AS_PAIRS and (many or compute_mode == AS_PRODUCT):
         return Tensor(_by_product(a, b).astype(x1.array.dtype))

@@ -14,7 +14,7 @@ from torch_compat import arrays
 from torch_compat.errors import Unsupported
 from torch_compat.runtime.operators._common import Array, broadcast, fail, functional, words
 from torch_compat.runtime.operators._products import decomposed, exact, looped
-from torch_compat.runtime.operators.decompositions import floating_matrices, linalg_solve, square
+from torch_compat.runtime.operators.decompositions import columns, floating_matrices, linalg_solve, square, transposed
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
 
@@ -26,16 +26,6 @@ NEAR = 64
 DYADIC = 1 << 10
 """What quotients are multiples of, of whose products no release rounds any, where the numbers are small."""
 SMALL = 1 << 10
-
-
-def transposed(array: Array) -> Array:
-    """Matrices with rows for columns."""
-    return np.swapaxes(array, -1, -2)
-
-
-def columns(array: Array) -> Array:
-    """The same matrices column by column in memory, as LAPACK wants and leaves them."""
-    return transposed(np.ascontiguousarray(transposed(array)))
 
 
 def _rounding(kind: np.dtype[Any]) -> float:

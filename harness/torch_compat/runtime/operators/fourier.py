@@ -156,6 +156,8 @@ def _one(name: str, transform: Any, *, real: bool) -> None:
             if n < 1:
                 raise fail(f"Invalid number of data points ({n}) specified")
             array = _fitted(array, [n], [at], back=real)
+        elif array.ndim and (points := 2 * (array.shape[at] - 1) if real else array.shape[at]) < 1:
+            raise fail(f"Invalid number of data points ({points}) specified")
         value = transform(array, n, at, _scaling(norm))
         return Tensor(np.asarray(value).astype(kinds[0 if real else 1]))
 

@@ -458,6 +458,14 @@ def chain_matmul(matrices: list[Tensor]) -> Tensor:
         raise fail(f"Tensor dimension is {matrices[0].array.ndim}, expected 2 instead.")
     value = exact(matrices[0].array)
     for one in matrices[1:]:
+        if one.array.dtype != matrices[0].array.dtype:
+            raise fail(
+                f"expected m1 and m2 to have the same dtype, but got: {words(matrices[0].array.dtype)} != {words(one.array.dtype)}"
+            )
+        if one.array.shape[0] != value.shape[1]:
+            raise fail(
+                f"mat1 and mat2 shapes cannot be multiplied ({value.shape[0]}x{value.shape[1]} and {one.array.shape[0]}x{one.array.shape[1]})"
+            )
         value = multiplied(value, exact(one.array))
     return Tensor(value.astype(matrices[0].array.dtype))
 
@@ -472,6 +480,8 @@ def kron(self: Tensor, other: Tensor) -> Tensor:
 
 def _cross(self: Tensor, other: Tensor, dim: int | None, *, broadcasts: bool = False) -> Tensor:
     a, b = self.array, other.array
+    if a.dtype != b.dtype:
+        raise fail(f"linalg.cross: expected all tensors to have the same dtype, but found {words(a.dtype)} and {words(b.dtype)}")
     if broadcasts and a.ndim != b.ndim:
         a, b = np.broadcast_arrays(a, b) if broadcast(a, b) else (a, b)
     if dim is None:

@@ -142,6 +142,7 @@ def soft_margin_loss(self: Tensor, target: Tensor, reduction: int = MEAN) -> Ten
     """``log(1 + exp(-y * x))``, each step in the type of the elements."""
     kind, (x, y) = _floats("soft_margin_loss", self, target)
     _no_smaller(self.array, target.array)
+    kind = kind if self.array.dtype.kind in "iub" else self.array.dtype
     value = -y * x
     for step in (np.exp, lambda x: x + 1, np.log):
         value = step(value.astype(kind).astype(FLOAT64))
@@ -207,9 +208,9 @@ def _bce(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, *,
     broadcast(x, y)
     if y.size == x.size:
         y = y.reshape(x.shape)
-    if x.size and ((x < 0) | (x > 1)).any():
+    if not ((x >= 0) & (x <= 1)).all():  # nor is one of them NaN
         raise fail("all elements of input should be between 0 and 1")
-    if ranged and x.size and ((y < 0) | (y > 1)).any():
+    if ranged and x.size and not ((y >= 0) & (y <= 1)).all():
         raise fail("all elements of target should be between 0 and 1")
     w = None if weight is None else weight.array.astype(FLOAT64)
     if w is not None:
@@ -243,6 +244,8 @@ def binary_cross_entropy_with_logits(
     kind, (x, y) = _floats("binary_cross_entropy_with_logits", self, target)
     _no_smaller(target.array, self.array)
     kind = target.array.dtype
+    if kind.kind in "iub":
+        raise fail(f"result type Float can't be cast to the desired output type {words(kind)}")
     soft = np.log1p(np.exp(-np.abs(x))) + np.maximum(-x, 0)  # -log(sigmoid(x))
     if pos_weight is not None:
         _no_smaller(self.array, target.array)
@@ -335,6 +338,8 @@ def _nll(
         raise fail(
             f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: {list(weight.array.shape)}"
         )
+    if weight is not None and weight.array.dtype != x.dtype:
+        raise fail(f"expected scalar type {words(x.dtype)} but found {words(weight.array.dtype)}")
     if not classes:  # and so every target is ignored
         wide, classes = np.zeros((*wide.shape[:-1], 1)), 1
     places = np.where(kept, y, 0).astype(INT64)
@@ -465,7 +470,7 @@ def hinge_embedding_loss(self: Tensor, target: Tensor, margin: float = 1.0, redu
     kind, (x, y) = _floats("hinge_embedding_loss", self, target)
     hinge = margin - x
     value = np.where(y != 1, np.where(hinge < 0, 0.0, hinge), 0.0) + np.where(y != -1, x, 0.0)
-    return _reduce(value, reduction, kind)
+    return _reduce(value, reduction, kind if self.array.dtype.kind in "iub" else self.array.dtype)
 
 
 @operator("aten::margin_ranking_loss")

@@ -42,29 +42,34 @@ def _device(value: Any) -> Device:
     return value
 
 
-@operator("aten::str", of="any")
-def str_(elem: Any) -> str:
-    """str(elem)."""
-    return shown(elem)
+def _in_texts(since: str, *, by_magnitude: bool) -> None:
+    """Values in texts. Since 2.8 other tensors are scaled, and single numbers have all their digits."""
+
+    def str_(elem: Any) -> str:
+        """str(elem)."""
+        return shown(elem, by_magnitude=by_magnitude)
+
+    def format_(self: str, *args: Any) -> str:
+        """Each ``{}`` of a text becomes the next argument."""
+        parts = self.split("{}")
+        if len(parts) - 1 > len(args):
+            raise raised("RuntimeError", "Too few arguments for format string: " + self)
+        made = [parts[0]]
+        for part, arg in zip(parts[1:], args, strict=False):
+            made += [shown(arg, by_magnitude=by_magnitude), part]
+        return joined(made)
+
+    def percent_format(self: str, *args: Any) -> str:
+        """``self % args``, for the few forms that torch knows."""
+        return _percent_format(
+            self, args[0] if len(args) == 1 and args[0].__class__ is tuple else args, by_magnitude=by_magnitude
+        )
+
+    for name, function in (("str", str_), ("format", format_), ("percentFormat", percent_format)):
+        operator(f"aten::{name}", of="any", since=since)(function)
 
 
-@operator("aten::format", of="any")
-def format_(self: str, *args: Any) -> str:
-    """Each ``{}`` of a text becomes the next argument."""
-    parts = self.split("{}")
-    if len(parts) - 1 > len(args):
-        raise raised("RuntimeError", "Too few arguments for format string: " + self)
-    made = [parts[0]]
-    for part, arg in zip(parts[1:], args, strict=False):
-        made += [shown(arg), part]
-    return joined(made)
-
-
-@operator("aten::percentFormat", of="any")
-def percent_format(self: str, *args: Any) -> str:
-    """``self % args``, for the few forms that torch knows."""
-    if len(args) == 1 and args[0].__class__ is tuple:
-        args = args[0]
+def _percent_format(self: str, args: tuple[Any, ...], *, by_magnitude: bool) -> str:
     made, left, used = [], self, 0
     while True:
         before, mark, left = left.partition("%")
@@ -87,7 +92,7 @@ def percent_format(self: str, *args: Any) -> str:
                 raise raised("RuntimeError", f"%{code} requires a number, found a {type(value).__name__}")
             made.append(f"{float(scalar_as(float(value), FLOAT32)):{code}}")  # torch writes a float of 32 bits
         elif code == "s":
-            made.append(shown(value))
+            made.append(shown(value, by_magnitude=by_magnitude))
         elif code == "c":
             if value.__class__ is not str and not (value.__class__ is int and 0 <= value < 256):
                 raise raised("RuntimeError", "%c requires a byte or a text")
@@ -101,6 +106,10 @@ def percent_format(self: str, *args: Any) -> str:
     if used < len(args):
         raise raised("RuntimeError", "Too many arguments for format string")
     return joined(made)
+
+
+_in_texts("1.0.0", by_magnitude=False)
+_in_texts("2.8.0", by_magnitude=True)
 
 
 @operator("prim::Print", of="any")
@@ -428,6 +437,12 @@ def set_grad_enabled(val: bool) -> None:
 def is_grad_enabled() -> bool:
     """Whether results require gradients."""
     return grad.enabled
+
+
+@operator("aten::is_autocast_enabled", "aten::is_autocast_cpu_enabled", of="any")
+def is_autocast_enabled() -> bool:
+    """Whether operators choose their types themselves: nothing outside of a program turns that on here."""
+    return False
 
 
 @operator("aten::is_scripting", of="any")

@@ -12,6 +12,7 @@ from torch_compat.runtime.operators._common import INT64, Array, fail, random, w
 from torch_compat.runtime.operators._products import exact, looped, multiplied, sized
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
+from torch_compat.runtime.values import raised
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 State = tuple[Array, ...]
 Gates = tuple[Array, Array, Array | None, Array | None]
 LSTM = 2  # of the modes of oneDNN
+MATRIX = 2  # dimensions
 
 
 def _sigmoid(x: Array) -> Array:
@@ -128,6 +130,37 @@ def _check(kind: str, x: Array, params: list[Tensor], hidden: list[Array]) -> No
             raise fail(f"hidden state has the type {words(one.dtype)}, the input {words(x.dtype)}")
 
 
+def _check_width(kind: str, hidden: Array, params: list[Tensor]) -> None:
+    """The width of the hidden state of a layer, which releases find out about while they multiply.
+
+    Raises:
+        Unsupported: it is another one than that of an LSTM, whose memory releases from 2.0 on read beyond its end.
+        Raised: it is another one than that of any other layer.
+    """
+    gates, width = params[1].array.shape
+    if hidden.shape[-1] == width:
+        return
+    if kind == "lstm":
+        raise Unsupported("an LSTM reads memory beyond a hidden state of another width", code="operator")
+    raise fail(f"mat1 and mat2 shapes cannot be multiplied ({hidden.shape[-2]}x{hidden.shape[-1]} and {width}x{gates})")
+
+
+def _check_cell(kind: str, x: Array, hidden: list[Array], width: int, *, rows: bool) -> None:
+    """The sizes of what a cell is given.
+
+    Parameters:
+        width: of the hidden state, by the weights.
+        rows: whether the input has as many rows as the hidden state; up to 1.8, one row went with many.
+    """
+    if x.ndim == 1 and (rows or kind in {"gru", "lstm"}):
+        raise raised("IndexError", "Dimension out of range (expected to be in range of [-1, 0], but got 1)")
+    for one in hidden:
+        if one.shape[-1] != width:
+            raise fail(f"hidden has inconsistent hidden_size: got {one.shape[-1]}, expected {width}")
+        if one.ndim == x.ndim and one.shape[:-1] != x.shape[:-1] and (rows or x.shape[0] != 1):
+            raise fail(f"Input batch size {x.shape[0]} doesn't match hidden batch size {one.shape[0]}")
+
+
 def _network(kind: str) -> None:
     _, count = STEPS[kind]
 
@@ -148,6 +181,7 @@ def _network(kind: str) -> None:
             )
         if not len(wide):
             raise fail("Expected sequence length to be larger than 0 in RNN")
+        _check_width(kind, hidden[0], params)
         steps, final = _layers(
             kind, list(wide), [exact(one) for one in hidden], params, has_biases, num_layers, dropout, train, bidirectional
         )
@@ -177,15 +211,29 @@ def _network(kind: str) -> None:
 
     step = STEPS[kind][0]
 
-    def cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Any:  # noqa: A002
+    def cell(
+        input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None, *, rows: bool = False  # noqa: A002
+    ) -> Any:  # fmt: skip
         x = input.array
         hidden = of(hx)
         _check(kind, x, [w_ih], hidden)
+        _check_cell(kind, x, hidden, w_hh.array.shape[1], rows=rows)
         gates = tuple(None if one is None else exact(one.array) for one in (w_ih, w_hh, b_ih, b_hh))
         found = [Tensor(one.astype(x.dtype)) for one in step(exact(x), tuple(exact(one) for one in hidden), gates)]
         return tuple(found) if count == 2 else found[0]
 
-    operator(f"aten::{kind}_cell")(cell)
+    def of_rows(input: Tensor, *rest: Any, **named: Any) -> Any:  # noqa: A002
+        """Since 1.9 the input has as many rows as the hidden state."""
+        return cell(input, *rest, **named, rows=True)
+
+    def of_matrices(input: Tensor, *rest: Any, **named: Any) -> Any:  # noqa: A002
+        """Since 2.15 the input is looked at first, with another error."""
+        if input.array.ndim != MATRIX:
+            raise fail(f"Expected 2D input (batch x feature), but got {input.array.ndim}D input")
+        return cell(input, *rest, **named, rows=True)
+
+    for since, form in (("1.0.0", cell), ("1.9.0", of_rows), ("2.15.0", of_matrices)):
+        operator(f"aten::{kind}_cell", since=since)(form)
 
 
 for _kind in STEPS:

@@ -1,0 +1,175 @@
+"""Tensors as releases write them into texts: a line for each row, then the type and the sizes.
+
+The rules are those of 1.4 to 2.15, measured on drawn tensors: one width, one number of digits and one scale for all numbers of a matrix, by the
+least and the greatest of them. The greatest is looked for among positive numbers and the first one up to 2.7, by magnitude from 2.8 on.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from torch_compat.errors import Unsupported
+from torch_compat.runtime.limits import meter
+from torch_compat.runtime.values import bounded
+from torch_compat.values.dtypes import DTYPES
+
+if TYPE_CHECKING:
+    from torch_compat.runtime.tensor import Tensor
+
+__all__ = ["text_of"]
+
+LINE = 80
+DIGITS = 6
+"""Significant digits of a number; up to 2.7 they are :data:`PLACES` after a matrix that has been written with places."""
+PLACES = 4
+WHOLE = 9
+"""Digits of whole numbers that are written out."""
+APART = 4
+"""Orders of magnitude between the least and the greatest number that are written with places."""
+LARGE = 5
+"""Digits before the point, from which on numbers are scaled."""
+LONG_EXPONENT = 99
+FIXED = (-5, 15)
+"""Exponents between which 2.8 and newer write a number without one."""
+MATRIX = 2
+
+WORDS = {row.name: row.word for row in DTYPES.values() if row.kind != "quantized" and row.word}
+
+
+class NumberForm(NamedTuple):
+    """How all numbers of a matrix are written.
+
+    Attributes:
+        style: the letter of ``printf``.
+        width: of each number.
+        scale: by which each is divided.
+    """
+
+    style: str
+    width: int
+    scale: float
+
+
+def text_of(tensor: Tensor, *, by_magnitude: bool) -> str:
+    """The text of a tensor.
+
+    Parameters:
+        by_magnitude: from 2.8 on: the greatest number is that of the greatest magnitude; numbers that stand alone have all their digits.
+
+    Raises:
+        Unsupported: it is of a dtype of which no text is known.
+        Raised: the text is too long.
+    """
+    name = WORDS.get(tensor.dtype.name)
+    if name is None:
+        raise Unsupported(f"the reference reader cannot convert tensors of {tensor.dtype.name} to strings", code="operator")
+    array = tensor.array
+    bounded(array.size * (LINE // 4))
+    meter.work(array.size * LINE)
+    numbers: Any = array.real.astype("float64")  # releases drop imaginary parts
+    written = _Written(by_magnitude)
+    if array.ndim == 0:
+        body = written.alone(float(numbers)) + "\n"
+    elif not array.size:
+        body = ""
+    elif array.ndim == 1:
+        body = written.column(numbers.tolist())
+    elif array.ndim == MATRIX:
+        body = written.matrix(numbers.tolist(), 0)
+    else:
+        body = written.matrices(numbers)
+    return f"{body}[ CPU{name}Type{{{','.join(map(str, array.shape))}}} ]"
+
+
+class _Written:
+    """What is written of one tensor.
+
+    Attributes:
+        by_magnitude: see :func:`text_of`.
+        digits: of a number without a fixed number of places; up to 2.7 a matrix with places leaves theirs behind.
+    """
+
+    __slots__ = ("by_magnitude", "digits")
+
+    def __init__(self, by_magnitude: bool) -> None:
+        self.by_magnitude = by_magnitude
+        self.digits = DIGITS
+
+    def alone(self, number: float) -> str:
+        """A number that has no others beside it: a tensor without dimensions, or a scale."""
+        if not self.by_magnitude or not math.isfinite(number):
+            return _number(number, f".{self.digits}g")
+        found = repr(number).removesuffix(".0")
+        exponent = math.floor(math.log10(abs(number))) if number else 0
+        if FIXED[0] < exponent <= FIXED[1] and "e" in found:
+            return f"{number:f}"
+        return found
+
+    def form(self, numbers: list[float]) -> NumberForm:
+        """How the numbers of a matrix are written."""
+        finite = [one for one in numbers if math.isfinite(one)]
+        whole = all(one == math.ceil(one) for one in finite)
+        least = greatest = 1.0
+        if finite:
+            least = min(map(abs, finite))
+            greatest = max(map(abs, finite)) if self.by_magnitude else max(abs(finite[0]), *finite)
+        low, high = (math.floor(math.log10(one)) + 1 if one else 1 for one in (least, greatest))
+        if whole:
+            if high > WHOLE:
+                self.digits = PLACES
+                return NumberForm(f".{PLACES}e", 11, 1.0)
+            return NumberForm(f".{DIGITS if self.by_magnitude else self.digits}g", high + 1, 1.0)
+        self.digits = PLACES
+        if high - low > APART:
+            return NumberForm(f".{PLACES}e", 12 if abs(high) > LONG_EXPONENT or abs(low) > LONG_EXPONENT else 11, 1.0)
+        if high > LARGE or high < 0:
+            return NumberForm(f".{PLACES}f", 7, 10.0 ** (high - 1))
+        return NumberForm(f".{PLACES}f", high + 6 if high else 7, 1.0)
+
+    def scaled(self, form: NumberForm) -> str:
+        """The line that says the scale."""
+        return "" if form.scale == 1 else self.alone(form.scale) + " *\n"
+
+    def column(self, numbers: list[float]) -> str:
+        """A tensor of one dimension."""
+        form = self.form(numbers)
+        return self.scaled(form) + "".join(_padded(one, form) + "\n" for one in numbers)
+
+    def matrix(self, rows: list[list[float]], indent: int) -> str:
+        """A matrix, in as many blocks of columns as lines are short. Since 2.8 the first line is not indented."""
+        form = self.form([one for row in rows for one in row])
+        space = " " * indent
+        columns = len(rows[0])
+        fitting = (LINE - indent) // (form.width + 1)
+        made = [] if self.by_magnitude else [space]
+        for first in range(0, columns, fitting):
+            last = min(first + fitting, columns)
+            if fitting < columns:
+                made.append(("\n" if first else "") + f"Columns {first + 1} to {last}{space}")
+            if form.scale != 1:
+                made.append(self.scaled(form) + space)
+            between = space + (" " if form.scale != 1 else "")
+            made.append(between.join(" ".join(_padded(one, form) for one in row[first:last]) + "\n" for row in rows))
+        return "".join(made)
+
+    def matrices(self, numbers: Any) -> str:
+        """A tensor of more dimensions: its matrices, of which the first index changes first."""
+        outer = numbers.shape[:-MATRIX]
+        made = []
+        for reversed_place in itertools.product(*(range(one) for one in reversed(outer))):
+            place = reversed_place[::-1]
+            made.append("(" + "".join(f"{one + 1}," for one in place) + ".,.) = \n" + self.matrix(numbers[place].tolist(), 1))
+        return "\n".join(made)
+
+
+def _padded(number: float, form: NumberForm) -> str:
+    return _number(number / form.scale, form.style).rjust(form.width)
+
+
+def _number(number: float, style: str) -> str:
+    """A number as C++ writes it, where a NaN has a sign."""
+    if math.isnan(number):
+        return "-nan" if math.copysign(1, number) < 0 else "nan"
+    return format(number, style)
