@@ -63,3 +63,11 @@ def test_a_target_that_is_not_a_number_is_refused_since_2_1() -> None:
     assert np.isnan(called("binary_cross_entropy", *given, at="2.0.1").array)
     with pytest.raises(Raised):
         called("binary_cross_entropy", *given, at="2.4.1")
+
+
+@pytest.mark.parametrize("horizon", ["2.4.1", "2.15.0"])
+def test_attention_refuses_keys_of_another_width(horizon: str) -> None:
+    x = np.ones((2, 3, 4), np.float32)
+    assert called("scaled_dot_product_attention", x, x, x, at=horizon).shape == (2, 3, 4)
+    with pytest.raises(Raised):
+        called("scaled_dot_product_attention", x, x[:, :, :2], x, at=horizon)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from torch_compat.runtime.limits import meter
-from torch_compat.runtime.operators._common import FLOAT32, FLOAT64, HALVES, Array
+from torch_compat.runtime.operators._common import FLOAT32, FLOAT64, HALVES, Array, fail
 
 __all__ = ["accumulated", "decomposed", "exact", "looped", "multiplied", "sized", "summed"]
 
@@ -35,8 +35,10 @@ def multiplied(a: Array, b: Array) -> Array:
     """The matrix product, as ``numpy.matmul``.
 
     Raises:
-        Raised: it is more work than a program may do.
+        Raised: it is more work than a program may do, or the sizes do not fit, which no release multiplies.
     """
+    if a.ndim and b.ndim and a.shape[-1] != b.shape[-2 if b.ndim > 1 else 0]:
+        raise fail(f"mat1 and mat2 shapes cannot be multiplied ({list(a.shape)} and {list(b.shape)})")
     if a.ndim and b.ndim and (a.size * b.size > FREE or not a.shape[-1]):
         rows = a.shape[-2] if a.ndim > 1 else 1
         columns = b.shape[-1] if b.ndim > 1 else 1
