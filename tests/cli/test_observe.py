@@ -99,7 +99,7 @@ def test_bits_of_floats_within_the_tolerance_are_reported_and_do_not_fail(comman
     miniature(tree.cache, "1.6.0", at_call=NUDGE)
     ended = command(*READER, *ADD)
     assert ended.status == 0
-    assert ended.out == ("torch-1.6.0: 1 close\n1 as recorded (1 with a remark, see --show)\n")
+    assert ended.out == ("torch-1.6.0: 1 close\n1 as recorded (1 with a note; see --show)\n")
     (row,) = command(*READER, *ADD, "--format", "json").json["cells"]
     assert (row["outcome"], row["recorded"], row["reproduced"]) == ("close", "same", True)
     assert row["remark"] == "add: close now, same when recorded: within the tolerance"

@@ -118,7 +118,7 @@ def test_an_incomplete_release_says_so(run: Run) -> None:
     _, out, _ = run("diff", "2.12.1", "2.13.0")
     assert "? cuda::device_count" in out
     assert "\n- " not in out
-    assert "the operators of 2.13.0 are not completely known: " in out.splitlines()[-1]
+    assert "the operator records of 2.13.0 are incomplete: " in out.splitlines()[-1]
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_the_history_names_changes_of_meaning_whatever_the_form(run: Run) -> Non
         assert any(line.startswith("1.6.0..") and "div-of-integers-refused: refused; into an out=" in line for line in lines), (
             name
         )
-        assert "(announced by file format 4)" in text
+        assert "(marked by file format 4)" in text
     _, other, _ = run("history", "aten::is_nonzero", "--format", "json")
     assert json.loads(other)["changes"] == []
 
@@ -564,7 +564,7 @@ def test_between_two_recorded_releases_waivers_are_exact() -> None:
     assert [problem.split()[0] for problem in problems] == ["idle"]
     status, problems = checked("2.10.0", "2.11.0", *good, became=became | {("known", "prims::uniform"): "waits"})
     assert (status, len(problems)) == (1, 1)
-    assert problems[0].startswith("known covers what counts.lock does not state: prims::uniform became prims::uniform(")
+    assert problems[0].startswith("known covers changes that are not in counts.lock: prims::uniform became prims::uniform(")
 
 
 def test_farther_apart_each_step_needs_a_waiver() -> None:

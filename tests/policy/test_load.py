@@ -113,7 +113,7 @@ def test_a_folder_that_holds_no_policy(write: Write, name: str) -> None:
         ("promises.toml", "[[rule]]", "[rule]", "P/promises.toml:21: rule: must be written [[rule]], once for each"),
         ("promises.toml", "[policy]", "[[policy]]", "P/promises.toml:1: policy: must be one table, written [policy]"),
         ("formats.toml", "[[format]]", "[waiver]\n[[format]]", "P/formats.toml:8: each waiver must be in its own file, waivers/<id>.toml"),
-        ("waivers/known.toml", "[waiver]", "[policy]\n[waiver]", "P/waivers/known.toml:1: a file of waivers/ contains one [waiver] and nothing else; 'policy' belongs in a file of the folder above"),
+        ("waivers/known.toml", "[waiver]", "[policy]\n[waiver]", "P/waivers/known.toml:1: a file of waivers/ contains one [waiver] and nothing else; 'policy' belongs in a file in the parent directory"),
         ("waivers/known.toml", "[waiver]", "[[waiver]]", "P/waivers/known.toml:1: waiver: must be one table, written [waiver]"),
         # between tables
         ("releases.toml", '"1.10.1"', '"1.10.0"', "P/releases.toml:16: release[2].version: release '1.10.0' is already defined at P/releases.toml:8"),
@@ -144,7 +144,7 @@ def test_a_folder_that_holds_no_policy(write: Write, name: str) -> None:
         ("formats.toml", "version = 6", "version = true", "P/formats.toml:10: format[1].version: must be a positive integer, or a name such as 'tar'; found true"),
         ("formats.toml", 'kind = "bytecode"\nversion = 6', 'kind = "container"\nversion = "no name"', "P/formats.toml:10: format[1].version: must be a positive integer, or a name such as 'tar'; found 'no name'"),
         ("formats.toml", "[[format]]", '[[message]]\nid = "w"\nkind = "error"\nsays = [{ type = "E", text = "a", releases = ".." }]\nbecause = "x"\n[[format]]', "P/formats.toml:11: message[0].says: needs at least two strings"),
-        ("formats.toml", "[[format]]", '[[message]]\nid = "w"\nkind = "error"\nsays = [{ type = "E", text = "a", releases = "1.9.0" }, { type = "E", text = "a", releases = "1.10.0.." }]\nbecause = "x"\n[[format]]', "P/formats.toml:11: message[0].says[1].text: 'a' is already listed: one text has one set of releases"),
+        ("formats.toml", "[[format]]", '[[message]]\nid = "w"\nkind = "error"\nsays = [{ type = "E", text = "a", releases = "1.9.0" }, { type = "E", text = "a", releases = "1.10.0.." }]\nbecause = "x"\n[[format]]', "P/formats.toml:11: message[0].says[1].text: 'a' is already listed: each message must have exactly one set of releases"),
         ("formats.toml", "[[format]]", '[[message]]\nid = "w"\nkind = "error"\nsays = [{ type = "E", text = "a", releases = ".." }, { type = "E", text = "b", releases = "7.7.7.." }]\nbecause = "x"\n[[format]]', "P/formats.toml:11: message[0].says[1].releases: release '7.7.7' is not in the calendar"),
         ("formats.toml", "[[format]]", '[[message]]\nid = "w"\nkind = "error"\nsays = [{ type = "E", text = "a", releases = ".." }, { type = "an E", text = "b", releases = ".." }]\nbecause = "x"\n[[format]]', "P/formats.toml:11: message[0].says[1].type: must be a module such as 'numpy.core'; found 'an E'"),
         ("waivers/known.toml", 'id = "known"', 'id = "other"', "P/waivers/known.toml:2: waiver.id: waiver 'other' is in known.toml; the file must have the waiver's name"),

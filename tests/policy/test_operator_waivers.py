@@ -96,7 +96,7 @@ def test_a_waiver_has_no_place_in_another_file(write: Write, files: dict[str, st
 def test_a_waiver_has_another_name_than_any_other(write: Write, files: dict[str, str]) -> None:
     text = TEXT.replace('id = "gone"', 'id = "known"')
     (said,) = mistakes(write(files | {"operator_waivers/known.toml": text}))
-    assert said.endswith("there is a waiver 'known' in waivers/, too; reports identify both by this ID")
+    assert said.endswith("waivers/ already has a waiver 'known'; reports identify waivers by ID")
 
 
 def test_a_waiver_for_a_planned_release_ends(write: Write, files: dict[str, str]) -> None:

@@ -246,7 +246,7 @@ def test_what_comes_next_is_how_many_questions_were_asked(report: Report) -> Non
 
 
 def test_bookkeeping_is_counted_apart(report: Report) -> None:
-    assert "Bookkeeping, which says nothing about releases: 99 pass\n" in shown(report)
+    assert "Internal consistency (not about releases): 99 pass\n" in shown(report)
     full = shown(report, full=True)
     assert "Values, under all load options (an older reader may refuse): 12 pass, 1 fail\n" in full
     assert "Other promises: 2 fail\n" in full

@@ -135,7 +135,7 @@ def test_an_upgrader_mends_a_break(world: World, record: Write) -> None:
     record(*facts, upgraders={"aten::f": [[3, "f_0_2", OLD]]})
     ((verdict, what, text),) = causes(world, BREAKS)
     assert (verdict, what) == ("fail", "type")
-    assert "f_0_2 serves file formats 0 to 2, but 1.1.1 writes this operator with 3" in text
+    assert "f_0_2 covers file formats 0 to 2, but 1.1.1 writes this operator with 3" in text
 
 
 def test_an_upgrader_that_goes_breaks(world: World, record: Write) -> None:

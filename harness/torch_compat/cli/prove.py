@@ -74,7 +74,7 @@ PROOFS = "reports/proofs"
 @click.option(
     "--mutate",
     is_flag=True,
-    help="Instead of a proof, change the body in many ways and report which changes a proof would detect.",
+    help="Instead of proving the upgrader, mutate its body in many ways and report which mutants a proof would detect.",
 )
 @root_option
 @format_option
@@ -176,7 +176,7 @@ def _chosen(name: str | None, everything: bool, place: Root | None) -> list[Stat
         near = difflib.get_close_matches(name, known, 3, 0.4)
         raise UsageError(
             f"there is no upgrader {plain(name)!r}",
-            hint=f"did you mean {', '.join(near)}?" if near else f"there are {', '.join(sorted(known))}",
+            hint=f"did you mean {', '.join(near)}?" if near else f"known upgraders: {', '.join(sorted(known))}",
             code="upgrader",
         )
     return [known[name]]
@@ -283,7 +283,7 @@ def _mutate(chosen: list[StatedUpgrader], seed: str, format_: str) -> int:
         for mutant in one.survivors:
             say(f"  survives:   {plain(mutant.what)}")
     if not scores:
-        say("no upgrader here replaces a call that an older release had: there is nothing to prove")
+        say("none of these upgraders replaces a call that an older release supported, so there is nothing to prove")
     return status
 
 

@@ -453,7 +453,7 @@ def survey_differences(old: Survey, new: Survey) -> list[str]:
     ]
     for name in sorted(old.sections.keys() | new.sections.keys()):
         if name not in new.sections:
-            lines.append(f"{name}: the section is gone")
+            lines.append(f"{name}: the section was removed")
         elif name not in old.sections:
             lines.append(f"{name}: the section is new")
         else:

@@ -191,7 +191,10 @@ def wrong(waiver: OperatorWaiver, applied: Applied, became: Became | None, *, as
     absent = [operator for operator, changes in covered.items() if not changes]
     others = {operator: other for operator in absent if (other := applied.otherwise.get((waiver.id, operator)))}
     if others:
-        said = (f"{name} shows {', '.join(one.change)}, not {', '.join(waiver.operators[name])}" for name, one in others.items())
+        said = (
+            f"{name} changed in {', '.join(one.change)}, not in {', '.join(waiver.operators[name])}"
+            for name, one in others.items()
+        )
         return "another change", f"is for a different change: {_some(said, len(others))}"
     if len(absent) == len(covered):
         return "unused", f"covers nothing: no operator that it lists changed in this way with {waiver.since}"
@@ -204,7 +207,7 @@ def wrong(waiver: OperatorWaiver, applied: Applied, became: Became | None, *, as
         new = [changes[0] for name, changes in covered.items() if became.get((waiver.id, name)) != digest_of(changes)]
         if new:
             said = (f"{one.operator} became {one.new or 'nothing'}" for one in new)
-            return "became something else", f"covers what counts.lock does not state: {_some(said, len(new))}"
+            return "became something else", f"covers changes that are not in counts.lock: {_some(said, len(new))}"
     return "", ""
 
 
@@ -235,9 +238,7 @@ def operator_waiver_releases(entries: list[Entry]) -> Iterator[Problem]:
     names = [name for entry in entries if entry.table == "waiver" and isinstance(name := entry.get("id"), str)]
     for entry in entries:
         if entry.table == "operator_waiver" and entry.get("id") in names:
-            yield entry.problem(
-                f"there is a waiver {found(entry.get('id'))} in waivers/, too; reports identify both by this ID", "id"
-            )
+            yield entry.problem(f"waivers/ already has a waiver {found(entry.get('id'))}; reports identify waivers by ID", "id")
     released, planned = (_versions(entries, planned=planned) for planned in (False, True))
     if not released:
         return  # said once, not for every name

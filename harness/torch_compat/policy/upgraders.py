@@ -58,7 +58,9 @@ def upgrader_names(entries: list[Entry]) -> Iterator[Problem]:
         if isinstance(name, str) and isinstance(operator, str) and isinstance(bump, int):
             wanted = re.sub(r"[.]", "_", operator.rpartition("::")[2]) + f"_{first or 0}_{bump - 1}"
             if name != wanted:
-                yield entry.problem(f"expected {found(wanted)} by its operator and range, found {found(name)}", "id")
+                yield entry.problem(
+                    f"must be {found(wanted)}, derived from the operator and the version range; found {found(name)}", "id"
+                )
             if isinstance(first, int) and first >= bump:
                 yield entry.problem(f"its range ends before it begins: {first} to {bump - 1}", "first")
         change = entry.get("change")

@@ -196,7 +196,7 @@ def _make(
         if not any(site.glob("numpy*")):
             needed.append(f"numpy{release.numpy}")
         if needed:
-            progress("installing what torch needs")
+            progress("installing the dependencies of torch")
             steps.install(needed)
         steps.complete_cuda("stub", site, requirements, target["markers"])
         shutil.rmtree(steps.scratch)

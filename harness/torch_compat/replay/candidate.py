@@ -217,7 +217,9 @@ def examined(asking: Asking, against: Against, earlier: Sequence[BuildTree] = ()
             why = f"{asked.base.name} has no records of the current {part.unasked[0]}"
             not_asked.append((what, why, True, len(part.unasked)))
         if part.unended:
-            why = f"{part.unended[0]} did not finish with {fresh.name} or {asked.base.name} alone: run again on an idle machine"
+            why = (
+                f"{part.unended[0]} timed out in only one of {fresh.name} and {asked.base.name}: run it again on an idle machine"
+            )
             not_asked.append((what, why, True, len(part.unended)))
     if against.wrote is None and build.release.local != Release(asked.base.name.removeprefix(PREFIX)).local != "":
         notes.append(f"{asked.base.name} is recorded, and this build is another variant of torch ({build.variant})")

@@ -329,7 +329,7 @@ class Items:
     ) -> CandidateItem:
         says = {
             "breaks": "breaks a promise (recipes-written): the build must write everything that the release writes",
-            "needs": "needs a deprecation first, or a version that announces it",
+            "needs": "needs a deprecation first, or a version bump",
             "allowed": "is allowed",
         }[policy]
         name = f"{release_folder(self._asked.release.version)}/{witness or group}"

@@ -260,5 +260,5 @@ def leaks(day: DayBefore) -> list[str]:
     if policy.accepted is not None:
         found += [f"waivers.lock accepts {one}" for one in policy.accepted.known.releases if one in gone]
     for history in day.operators:
-        found += [f"{history.path.name} tells of {one}" for one in history.releases if one in gone]
+        found += [f"{history.path.name} mentions {one}" for one in history.releases if one in gone]
     return found

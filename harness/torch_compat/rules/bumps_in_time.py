@@ -64,7 +64,7 @@ def _in_time(policy: Policy, rule: RuleEntry, entry: Format, written: dt.date, *
     if not promised:
         return Judgement(rule.id, Verdict.NO_PROMISE, entry.label)
     days = "1 day" if missing == 1 else f"{missing} days"
-    text = f"{entry.label}: readers learn it on {learned} and writers write it from {written} on, {days} too early"
+    text = f"{entry.label}: readers support it from {learned}, but writers already write it from {written}, {days} too early"
     return Judgement(rule.id, Verdict.FAIL, entry.label, Cause("too early", entry.label, text))
 
 

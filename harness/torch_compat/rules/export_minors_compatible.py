@@ -44,7 +44,7 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
         changes = schemas.changes(old, new)
         subject = f"schema of torch-{new}"
         if before == after and changes:
-            text = f"torch {new} states the schema version of {old}, and has another schema: {changes[0].text}"
+            text = f"torch {new} has the same schema version as {old}, but a different schema: {changes[0].text}"
             cause = Cause("same version", subject, text)
             yield Judgement(rule.id, Verdict.FAIL, subject, cause, reader=new, at=new)
             continue
@@ -52,7 +52,7 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
         if not breaking:
             yield Judgement(rule.id, Verdict.PASS, subject, reader=new)
         for change in breaking:
-            text = f"torch {new} changes the schema under the major number {after[0]}: {change.text}"
+            text = f"torch {new} changes the schema without bumping the major version {after[0]}: {change.text}"
             verdict = asked(evidence)
             cause = Cause("breaks", change.text, text)
             yield Judgement(

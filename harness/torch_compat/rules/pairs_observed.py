@@ -90,7 +90,7 @@ def _pairs(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
                 yield Judgement(rule.id, Verdict.NO_PROMISE, subject, things=later.bit_count())
             left = readers & ~done & there
             if left & unmet:
-                missing[fixture.release, left & unmet, "no observations of this reader"] += 1
+                missing[fixture.release, left & unmet, "no observations by this reader"] += 1
             for reader in places(left & ~unmet):
                 missing[fixture.release, 1 << reader, _why_not(evidence, fixture, options, names[reader])] += 1
     versions = {rank[version]: version for version in policy.corpus.readers}

@@ -75,18 +75,21 @@ def _wrong(evidence: Evidence, recipe: Recipe, release: CalendarRelease, subject
     lacking = ReleaseSet.parse(recipe.lacking).ends if recipe.lacking is not None else frozenset()
     for bound in (recipe.since, recipe.until, *sorted(lacking), *recipe.besides):
         if bound is not None and bound not in calendar:
-            return "bad bound", f"the recipe names {bound}, which is not a release of the calendar"
+            return "bad bound", f"the recipe names {bound}, which is not a release in the calendar"
     writable = release.parsed in recipe.writers
     entry = evidence.corpus.fixtures.get(subject) or evidence.corpus.not_writable.get(subject)
     if entry is None:
         return "not produced", f"the manifest lists neither an archive nor a reason for its absence; {_session(release)}"
     if entry.recipe_sha256 != recipe.sha256:
-        return "recipe changed", "the recipe is not the one that was run"
+        return "recipe changed", "the recipe has changed since it was run"
     if subject in evidence.corpus.fixtures and not writable:
-        return "writable after all", f"was written, though the recipe says since {recipe.since} until {recipe.until or 'today'}"
+        return (
+            "writable after all",
+            f"was written, although the recipe is for releases from {recipe.since} to {recipe.until or 'the newest'}",
+        )
     if subject in evidence.corpus.not_writable and writable:
         reason = evidence.corpus.not_writable[subject].message.splitlines() or [""]
-        return "not writable", f"could not be written, though the recipe says since {recipe.since}: {reason[0]}"
+        return "not writable", f"could not be written, although the recipe is for releases from {recipe.since} on: {reason[0]}"
     return "", ""
 
 

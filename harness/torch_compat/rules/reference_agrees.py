@@ -65,7 +65,7 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
             if now is None:
                 verdict, what, text = Verdict.NOT_CHECKED, "not observed", "the reference reader did not read it"
             elif before is None:
-                verdict, what, text = Verdict.NOT_CHECKED, "no read-back", "no read-back of its own writer is recorded"
+                verdict, what, text = Verdict.NOT_CHECKED, "no read-back", "no read-back by its own writer is recorded"
             else:
                 verdict, what, text = agreement(evidence, fixture, before, now)
             about = alike(text) if what in {Outcome.UNSUPPORTED, Outcome.REFUSED, Outcome.RAISED} else fixture.recipe

@@ -45,12 +45,12 @@ def _judgement(evidence: Evidence, rule: RuleEntry, one: Misstated) -> Judgement
     if one.same:
         return Judgement(rule.id, Verdict.PASS, subject, reader=one.first)
     if not one.before:
-        text = f"{subject}: the policy does not say with which release file format {entry.bump} came, or no older one is recorded"
+        text = f"{subject}: the policy does not say which release introduced file format {entry.bump}, or no older release is recorded"
         return Judgement(
             rule.id, Verdict.NOT_CHECKED, subject, Cause("no release before", entry.operator, text), reader=one.first
         )
     if not one.known:
-        text = f"{subject}: the operators of {one.before}, the last release before, are not known completely"
+        text = f"{subject}: the operator records of {one.before}, the last release before the change, are incomplete"
         return Judgement(rule.id, Verdict.NOT_CHECKED, subject, Cause("not recorded", entry.operator, text), reader=one.first)
     verdict, waiver = judged(evidence, misstated_by(one))
     real = f"had {one.real}" if one.real is not None else "had no such operator"

@@ -93,12 +93,14 @@ def _proof(evidence: Evidence, rule: RuleEntry, one: Upgrader) -> Iterator[Judge
         return
     confirmed = found.confirmed > 0
     for example in found.examples:
-        text = f"{example.said}, by {example.call}, which are {example.shown}: {example.old} before, {example.new} after ({_seal(example)})"
+        text = f"{example.said}, for the call {example.call} with {example.shown}: {example.old} before, {example.new} after ({_seal(example)})"
         yield _said(rule, example.sort, one.id, text, one=one, modelled=not confirmed)
     if not found.examples:
         yield _said(rule, "proof", one.id, "", one=one, modelled=not confirmed)
     if found.calls.get("changed-later"):
-        text = f"{found.calls['changed-later']} calls differ by {', '.join(found.later)}, which came after the upgrader"
+        text = (
+            f"{found.calls['changed-later']} calls differ because of {', '.join(found.later)}, which is later than the upgrader"
+        )
         yield _said(rule, "later change", one.id, text, verdict=Verdict.EXPECTED, one=one)
     if found.calls.get("relaxed"):
         yield Judgement(rule.id, Verdict.NO_PROMISE, f"{one.id}: relaxed", reader=one.since or "")
@@ -129,7 +131,7 @@ def _missing(evidence: Evidence, one: Upgrader, found: RecordedProof | None) -> 
     if not found.checked or found.calls.get("unsupported"):
         return f"the reference reader cannot answer {found.calls.get('unsupported', 0)} of its calls, and no release was run: {command}"
     if one.since is not None and not found.confirmed:
-        return f"no releases answered on both sides: {command}"
+        return f"no call was run by releases on both sides of the change: {command}"
     return ""
 
 
@@ -153,19 +155,23 @@ def _obligations(rule: RuleEntry, one: Upgrader, found: RecordedProof) -> Iterat
         yield _said(rule, "branch", one.id, text, one=one)
     saved = found.of("saved")
     if not saved and one.since is None:
-        text = f"{one.id}: no build with the upgrader was asked to save an upgraded program"
+        text = f"{one.id}: saving an upgraded program was not tested with a build that has the upgrader"
         yield Judgement(rule.id, Verdict.NO_PROMISE, f"{one.id}: saved", Cause("saved", one.id, text))
         return
     if not saved:
-        text = "no release was asked to save an upgraded program"
+        text = "saving an upgraded program was not tested with any release"
         yield _said(rule, "saved", one.id, text, verdict=Verdict.NOT_CHECKED, one=one)
     for each in saved:
         low = f"{each.of} saves an upgraded program with file format version {each.found}, expected {one.bump} or higher"
         text = low if not each.found.isdecimal() or int(each.found) < one.bump else ""
-        broken = f"{each.of} saves an upgraded program that it does not load again: {_line(each.found)}"
+        broken = f"{each.of} saves an upgraded program that it cannot load again: {_line(each.found)}"
         yield _said(rule, "saved", one.id, text if each.found.isdecimal() else broken, one=one)
     for each in found.of("again"):
-        text = f"{each.of} upgrades a program again that it had upgraded and saved: {each.found}" if each.found != "same" else ""
+        text = (
+            f"{each.of} upgrades a program a second time after having upgraded and saved it: {each.found}"
+            if each.found != "same"
+            else ""
+        )
         yield _said(rule, "again", one.id, text, one=one)
 
 
@@ -183,12 +189,12 @@ def _ranges(evidence: Evidence) -> Iterator[tuple[str, str, str]]:
         by_operator.setdefault(one.operator, []).append((one.first, one.bump))
     for operator, ranges in by_operator.items():
         ordered = sorted(ranges)
-        wrong = [] if ordered[0][0] == 0 else [f"no upgrader is for versions 0 to {ordered[0][0] - 1}"]
+        wrong = [] if ordered[0][0] == 0 else [f"no upgrader covers versions 0 to {ordered[0][0] - 1}"]
         for (_, end), (start, _) in pairwise(ordered):
             if start > end:
-                wrong.append(f"no upgrader is for versions {end} to {start - 1}")
+                wrong.append(f"no upgrader covers versions {end} to {start - 1}")
             elif start < end:
-                wrong.append(f"two upgraders are for versions {start} to {end - 1}")
+                wrong.append(f"two upgraders cover versions {start} to {end - 1}")
         yield "ranges", operator, "; ".join(wrong)
 
 
@@ -258,7 +264,7 @@ def _old(evidence: Evidence, rule: RuleEntry, one: Upgrader) -> Iterator[Judgeme
     text = "" if fixtures else f"no fixture of a file format version below {one.bump} contains {one.operator}"
     waiting = [recipe.name for recipe in evidence.corpus.recipes if one.operator in recipe.operators]
     if text and one.since is None and waiting:
-        cause = Cause("fixture", one.id, f"{one.id}: {text} yet, and releases have to run the recipe {waiting[0]}")
+        cause = Cause("fixture", one.id, f"{one.id}: {text} yet; run the recipe {waiting[0]} with the releases first")
         yield Judgement(rule.id, Verdict.NO_PROMISE, f"{one.id}: fixture", cause)
         return
     yield _said(rule, "fixture", one.id, text, one=one)

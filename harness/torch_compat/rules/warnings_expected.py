@@ -248,6 +248,6 @@ def _unsaid(evidence: Evidence, rule: RuleEntry, stated: list[_Known]) -> Iterat
         unused = set() if one.told else one.among - one.of - {"*"}
         silent += [(one.span & one.asked, f"in programs with {operator}") for operator in sorted(unused)]
         for bits, text in silent:
-            cause = Cause("unsaid", one.entry.id, f"none of the stated releases says {one.entry.id}, {text}")
+            cause = Cause("unsaid", one.entry.id, f"none of the listed releases emits the warning {one.entry.id}, {text}")
             *_, newest = evidence.readers.of(bits)
             yield Judgement(rule.id, Verdict.FAIL, one.entry.id, cause, reader=newest.release)

@@ -488,7 +488,7 @@ ENTRIES: Final = (
     entry("native_dropout", "1.11.0..<1.12.0", lambda args, _: len(args) > 2 and (args[2] is False or args[1] in {0, 1}),
            "returns a float mask if nothing or everything is dropped"),
     entry("sym_size", "1.13.0..<2.1.0", lambda args, _: len(args) > 1 and args[1].__class__ is int and not 0 <= args[1] < args[0].array.ndim,
-           "has a dimension that is negative or out of range, and reads memory beside the sizes"),
+           "has a dimension that is negative or out of range, and reads out of bounds of the sizes"),
     entry("hardtanh_?", "1.5.0..<1.8.0", _bounds_crossed, "has a lower bound above the upper bound: which of them applies depends on the position of an element"),
     entry("(clamp|clip)_?", "1.3.0..<1.8.0", _limits_crossed, "has a lower bound above the upper bound: which of them applies depends on the position of an element"),
     entry("fmod_?", "1.5.0..", _quotient_overflows, "divides by a value so small that the quotient overflows, which gives NaN in vectorized code"),
@@ -527,7 +527,7 @@ ENTRIES: Final = (
            "normalizes a single channel in memory order"),
     entry("tensor|as_tensor", "1.6.0..<2.4.0", _truth_of_imaginary_numbers, "treats complex numbers without a real part as false"),
     entry("gather", "2.0.0..<2.1.0", _narrower_expanded_index, "reads rows with the width of an expanded index, but the rows of the tensor are wider"),
-    entry("gather|take_along_dim|scatter_add_?|scatter_reduce_?", "2.0.0..<2.6.0", _seen_as_expanded, "takes an index that is transposed for an expanded one"),
+    entry("gather|take_along_dim|scatter_add_?|scatter_reduce_?", "2.0.0..<2.6.0", _seen_as_expanded, "mistakes a transposed index for an expanded one"),
     entry("index_fill_?", "1.8.0..<1.9.0", _without_dimensions, "adds a dimension to a 0-dim tensor"),
     entry("isin", "1.10.0..<1.11.0", lambda args, _: any(map(_gaps, args[:2])), "reads the memory between the elements of a non-contiguous tensor"),
     entry("scatter_reduce", "1.11.0..<1.12.0", lambda args, _: len(args) > 3 and args[3].__class__ is str, "reduces a tensor by itself, which only 1.11 supports"),
@@ -564,9 +564,9 @@ ENTRIES: Final = (
     entry("matrix_exp", "1.7.0..<1.8.0", _is_complex, "computes the exponential of a complex matrix: 1.7 gets it wrong unless the matrix is small"),
     entry("inverse", "..<1.9.0", _into_other_shape, "copies into out=: up to 1.8 it is not resized"),
     entry("pow", "..<1.6.0", _into_other_dtype, "computes in the dtype of out= up to 1.5"),
-    entry("histogram|histogramdd", "..<2.0.0", _nan, "counts elements that are not a number: up to 1.13 in some bin"),
-    entry("multilabel_margin_loss|multilabel_margin_loss_forward", "..<1.5.0", _unreduced_row, "gives the loss of one sample one dimension up to 1.4"),
-    entry("as_strided_scatter", "..<2.0.0", _apart_in_memory, "writes into a copy of the tensor alone, not of its memory, up to 1.13"),
+    entry("histogram|histogramdd", "..<2.0.0", _nan, "counts NaN elements: up to 1.13, in an arbitrary bin"),
+    entry("multilabel_margin_loss|multilabel_margin_loss_forward", "..<1.5.0", _unreduced_row, "returns a 1-dim loss for a single sample up to 1.4"),
+    entry("as_strided_scatter", "..<2.0.0", _apart_in_memory, "writes into a copy of the tensor but not of its whole storage up to 1.13"),
 )  # fmt: skip
 
 

@@ -93,7 +93,7 @@ def operator_waiver_pins_something_else(tree: Tree, random: Random) -> str:
     path = operator_waiver(tree, random)
     name = name_of(random.choice(named(path)))
     relock(tree.policy, {key_of(path.stem, name): random.choice(["waits", "0123456789abcdef"])})
-    return f"waiver {path.stem} covers what counts.lock does not state: {name} became "
+    return f"waiver {path.stem} covers changes that are not in counts.lock: {name} became "
 
 
 @defect()
@@ -315,7 +315,7 @@ def upgrader_range_with_a_gap(tree: Tree, random: Random) -> str:
         'id = "linspace_0_7"\noperator = "aten::linspace"\nbump = 8',
         'id = "linspace_2_7"\noperator = "aten::linspace"\nfirst = 2\nbump = 8',
     )
-    return "aten::linspace: no upgrader is for versions 0 to 1"
+    return "aten::linspace: no upgrader covers versions 0 to 1"
 
 
 @defect(1, 4, seeds=1)

@@ -196,7 +196,7 @@ class _Between:
         if before is None or after is None:
             if options == "default" and (before is None) != (after is None):
                 lacking = self._since if before is None else self._release
-                self._missing[f"archives that {lacking} was not asked to load"] += 1
+                self._missing[f"archives that were not tested with {lacking}"] += 1
             return
         if not self._changed(before, after):
             return
@@ -267,7 +267,7 @@ class _Between:
             if new is None and recipe in unasked:
                 continue
             if new is None:
-                self._missing[f"recipes that {self._release} was not asked to write"] += 1
+                self._missing[f"recipes that were not run with {self._release}"] += 1
             elif isinstance(old, Fixture) and isinstance(new, NotWritable):
                 message = headline(new.message)
                 found = self._entry(f"unwritable:{alike(message)}", Section.REFUSED)

@@ -34,7 +34,7 @@ __all__ = ["NOTES", "Hand", "noted", "notes_md", "read_hand"]
 
 BREAKS: Final = "Backwards-incompatible changes"
 DEPRECATIONS: Final = "Deprecations"
-IMPROVEMENTS: Final = "Improvements of compatibility"
+IMPROVEMENTS: Final = "Compatibility improvements"
 PROBLEMS: Final = "Known problems"
 NOTES: Final = {
     Section.SILENT: BREAKS,
@@ -91,7 +91,7 @@ def read_hand(data: bytes, where: str) -> Hand:
         if not known:
             raise UsageError(f"item {number} is not a table of two strings, id and text", where=where, hint=hint, code="notes")
         if entry["id"] in items:
-            raise UsageError(f"item {number}: {escaped(entry['id'])} already has a text", where=where, code="notes")
+            raise UsageError(f"item {number}: {escaped(entry['id'])} already has text", where=where, code="notes")
         items[entry["id"]] = entry["text"]
     return Hand(introduction, items)
 
@@ -139,7 +139,7 @@ def _lines(report: ReleaseReport, hand: Hand, step: Callable[[int, int], None] |
         yield f"## {title}"
         if not items and not upgraded:
             yield ""
-            yield "None is recorded."
+            yield "None recorded."
         for item in items:
             if step is not None:
                 step(done, len(report.items))
@@ -150,7 +150,7 @@ def _lines(report: ReleaseReport, hand: Hand, step: Callable[[int, int], None] |
             yield ""
             yield f"### {pair.upgraded} changed operators have an upgrader"
             yield ""
-            yield "Programs saved before keep their meaning, and file formats older releases would misread are refused by them."
+            yield "Programs saved earlier behave as before, and older releases refuse file formats that they would misread."
             yield f"Evidence: `torch-compat operators check --old {pair.older} --new {pair.newer}`"
     yield ""
     yield "## Not checked"
@@ -181,7 +181,7 @@ def _item(report: ReleaseReport, item: ReleaseItem, text: str) -> Iterator[str]:
     if item.findings:
         yield f"- Findings: {in_code(', '.join(item.findings))}"
     if item.shown is not None:
-        yield f"- Show it: {in_code(item.shown.command)}"
+        yield f"- To reproduce: {in_code(item.shown.command)}"
 
 
 def _before_and_after(report: ReleaseReport, item: ReleaseItem) -> Iterator[str]:

@@ -252,5 +252,5 @@ def changes_since(document: Mapping[str, Any], files: Mapping[str, str], folder:
         said.append(f"missing: {NOTES_FILE} of the sign-off")
     elif hashlib.sha256(notes).hexdigest() != document["notes"]:
         said.append(f"changed: {NOTES_FILE} of the sign-off")
-    said += [f"added: {name} to the sign-off" for name in folder if name not in {STATEMENT, NOTES_FILE, SIGNATURE, WITHDRAWN}]
+    said += [f"added to the sign-off: {name}" for name in folder if name not in {STATEMENT, NOTES_FILE, SIGNATURE, WITHDRAWN}]
     return [escaped(one) for one in sorted(said)]

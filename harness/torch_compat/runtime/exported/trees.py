@@ -107,7 +107,7 @@ def _read(found: dict[str, Any], where: str, named: Mapping[str, tuple[str, ...]
             RETURN_TYPES[:-1] if type_ != NAMED_TUPLE else PYTREE if isinstance(context, dict) else name.rpartition(".")[0]
         )
         return Tree(NAMED, name, fields, children, where_from)
-    said = f"has arguments or results in a container {cut(str(type_), 80)!r}, which only the program's own Python can make"
+    said = f"has arguments or results in a custom container {cut(str(type_), 80)!r}, which only the program's own Python code can create"
     raise Unsupported(said, where=where, code="tree")
 
 
