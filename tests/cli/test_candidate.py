@@ -80,7 +80,7 @@ def test_a_build_that_does_the_same_has_nothing_new(candidate: Callable[..., Any
     assert lines[0] == "torch 1.7.0.dev20200901+cpu (release line 1.7), cpu, built 2020-09-01 (according to its version)"
     assert lines[1].startswith("against torch-1.6.0, recorded 2026-07-01")
     assert "observed now: 7 of 7 cells (seed 0), 3 recipes, 0 deprecations, 1 probe, " in lines[2]
-    assert {"New: nothing", "Mended: nothing", "exit status 0: nothing is new"} <= {*lines}
+    assert {"New: nothing", "Fixed: nothing", "exit status 0: nothing is new"} <= {*lines}
     assert len(lines) < 24
     assert tree.everything() == before  # nothing of a build enters the corpus
     assert not list((tree.root / "reports" / "latest").glob("observations*"))

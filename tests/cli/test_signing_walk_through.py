@@ -106,7 +106,7 @@ def test_the_walk_through_ends_with_a_signed_directory(root: Path, capsys: pytes
     assert document["counts"]["fail"] == document["counts"]["not-checked"] == 0
     assert (root / "draft.md").read_text() == (root / SIGNED / "notes.md").read_text()
     assert (root / "page/index.html").is_file()
-    assert (root / "report.md").read_text().startswith("# What begins with torch 2.15.0")
+    assert (root / "report.md").read_text().startswith("# What changed in torch 2.15.0")
     verify = ("signoff", "2.15.0", "--verify", "--signers", "allowed_signers")
     assert len(CHANGES) >= 10
     for what, (name, change, said) in CHANGES.items():

@@ -235,7 +235,7 @@ def test_differences() -> None:
     assert changed(kernels={"complete": True, "why_incomplete": None}) == ["kernels: now complete"]
     assert changed(schemas={"complete": False, "why_incomplete": "Lost."}) == ["schemas: no longer complete: Lost."]
     assert changed(kernels={"why_incomplete": "Other."}) == [
-        "kernels: incomplete for another reason: was 'It crashes.', is 'Other.'"
+        "kernels: incomplete for a different reason: was 'It crashes.', is 'Other.'"
     ]
     assert changed(schemas={"obtained": "Guessed."}) == ["schemas: obtained differently: was 'Asked.', is 'Guessed.'"]
     assert changed(schemas={"entries": [*SCHEMAS[2:], "z"]}) == [

@@ -88,7 +88,7 @@ def test_a_folder_that_holds_no_policy(write: Write, name: str) -> None:
         ("releases.toml", 'install = "whole"\n', "", "P/releases.toml:8: release[1]: key 'install' is missing"),
         ("formats.toml", "[[format]]", '[[release]]\nversion = "1.11.0"\ndate = 2022-03-10\nsource = "x"\ninstall = "whole"\n[[format]]', "P/formats.toml:12: release[0].install: does not apply to a planned release"),
         ("promises.toml", "max_ulp = 4\n", "", "P/promises.toml:26: tolerance[0]: key 'max_ulp' is missing"),
-        ("promises.toml", "max_ulp = 4", 'max_ulp = 4\nfamilies = ["mobile"]', "P/promises.toml:30: tolerance[0].families: applies to other kinds than values only"),
+        ("promises.toml", "max_ulp = 4", 'max_ulp = 4\nfamilies = ["mobile"]', "P/promises.toml:30: tolerance[0].families: applies to kinds other than values only"),
         ("promises.toml", "max_abs = 1e-6", "max_abs = 1e30", "P/promises.toml:30: tolerance[0].max_abs: must be at most 0.01; found 1e+30"),
         ("promises.toml", "max_rel = 1e-4", "max_rel = 0.5", "P/promises.toml:31: tolerance[0].max_rel: must be at most 0.1 for '*'; found 0.5"),
         ("promises.toml", "max_ulp = 4", "max_ulp = 1000000", "P/promises.toml:29: tolerance[0].max_ulp: must be at most 256; found 1000000"),

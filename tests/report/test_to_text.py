@@ -82,7 +82,7 @@ def test_the_reference_reader_is_a_reader_of_its_own(report: Report) -> None:
     assert "Cells of 2 writers and 2 readers and the reference reader with default options" in text
     (row,) = [line.split() for line in text.splitlines() if line.split()[:1] == ["reference"]]
     assert row[:3] == ["reference", "6", "3"]
-    assert "of these, based on the reference reader alone: 3 pass, 3 not-checked" in text
+    assert "of these, based only on the reference reader: 3 pass, 3 not-checked" in text
     lines = section(shown(also, full=True), "torchscript: writers (rows)").splitlines()
     assert [line.split()[-1] for line in lines[-2:]] == ["✓", "-"]
     assert "based on the reference" not in shown(report)

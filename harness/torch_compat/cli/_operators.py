@@ -66,7 +66,7 @@ def _reference_lines(rows: Iterable[dict[str, Any]], width: int) -> Iterator[str
             place = f"{version['file']}:{version['line']}"
             yield f"  {version['since'] + '..':<{width}}  {place}{': ' if version['summary'] else ''}{version['summary'] or ''}"
         for call in row["not_modelled"]:
-            yield f"  {call['spans']:<{width}}  not modelled: {call['reason']}"
+            yield f"  {call['spans']:<{width}}  not modeled: {call['reason']}"
 
 
 def history_lines(document: dict[str, Any]) -> Iterator[str]:

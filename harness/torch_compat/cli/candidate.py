@@ -150,7 +150,9 @@ def candidate(
     folder = into if into is not None else builds_folder()
     notes = [f"removed the environment of {gone}" for gone in expire_wheels(today, keep)]
     if into is None and folder.is_dir():
-        notes += [f"removed the tree of {tree.name}, which is {tree.age(today)} days old" for tree in expire(folder, today, keep)]
+        notes += [
+            f"removed the results of {tree.name}, which are {tree.age(today)} days old" for tree in expire(folder, today, keep)
+        ]
     tree = open_tree(folder, build, today, shard)
     others, said = earlier_trees([folder, *earlier], tree, today, keep)
     with Progress(stderr()) as progress, uncollected():

@@ -69,7 +69,7 @@ PROOFS = "reports/proofs"
 @click.option(
     "--record",
     is_flag=True,
-    help="Record the results of releases in reports/proofs, which `judge` reads, and the results of a build in the tree of that build.",
+    help="Record the results of releases in reports/proofs, which `judge` reads, and the results of a build in the output directory of that build.",
 )
 @click.option(
     "--mutate",
@@ -327,7 +327,7 @@ def _print(proof: Proof) -> None:
     from torch_compat.proving.examples import shown, told  # noqa: PLC0415 - as above
 
     counts = ", ".join(f"{count} {word}" for word, count in sorted(proof.verdicts.items(), key=lambda item: -item[1]))
-    say_wrapped(f"{proof.stated.id}: {proof.verdict}{' (modelled)' if proof.modelled else ''}{f'  ({counts})' if counts else ''}")
+    say_wrapped(f"{proof.stated.id}: {proof.verdict}{' (modeled)' if proof.modelled else ''}{f'  ({counts})' if counts else ''}")
     for note in proof.notes:
         say_wrapped(f"  {plain(note)}")
     if proof.old:

@@ -396,5 +396,5 @@ def compare_probes(base: ObservedReader, later: ObservedReader) -> Compared:
             same += 1
             continue
         names = ", ".join(dict.fromkeys(one[0] for one in checks)) or "its error"
-        moved.append(Moved("new", "probe", f"probe:{name}", name, "", "another answer", names, f"{name}: {names} changed"))
+        moved.append(Moved("new", "probe", f"probe:{name}", name, "", "a different answer", names, f"{name}: {names} changed"))
     return Compared(tuple(moved), same, tuple(unasked))

@@ -304,7 +304,7 @@ def known_operator(operator: str, release: str, recorded: RecordedReleases) -> s
         match = next((text for text in known if canonical(parse(text, recorded=True)) == asked), None)
         if match is None:
             raise UsageError(
-                f"{release} has {name!r} with another schema", hint=f"it has {'; '.join(known)}", code="unknown-operator"
+                f"{release} has {name!r} with a different schema", hint=f"it has {'; '.join(known)}", code="unknown-operator"
             )
         return match
     if len(known) > 1:

@@ -80,7 +80,7 @@ def tolerated(entries: list[Entry]) -> Iterator[Problem]:
                 yield entry.problem(f"key {key!r} is missing")
         for key in ("families",) if of_values else OF_VALUES:
             if key in entry.raw:
-                yield entry.problem(f"applies to {'other kinds than values' if of_values else 'values'} only", key)
+                yield entry.problem(f"applies to {'kinds other than values' if of_values else 'values'} only", key)
 
 
 def relative_bounds(entries: list[Entry]) -> Iterator[Problem]:
@@ -163,7 +163,7 @@ def calendar_order(entries: list[Entry]) -> Iterator[Problem]:
         ordered = sorted(releases, key=lambda release: release[0])
         for (older, older_date, _), (newer, newer_date, entry) in pairwise(ordered):
             if newer_date < older_date:
-                yield entry.problem(f"{newer} is dated {newer_date}, before {older} of {older_date}", "date")
+                yield entry.problem(f"{newer} is dated {newer_date}, before {older} ({older_date})", "date")
 
 
 def files_of_their_own(entries: list[Entry]) -> Iterator[Problem]:
@@ -291,7 +291,7 @@ def planned_ahead(entries: list[Entry]) -> Iterator[Problem]:
             dated.append((version, date, entry))
     for (older, older_date, _), (newer, newer_date, entry) in pairwise(sorted(dated, key=lambda one: one[0])):
         if newer_date <= older_date:
-            yield entry.problem(f"{newer} is planned for {newer_date}, not after {older} of {older_date}", "date")
+            yield entry.problem(f"{newer} is planned for {newer_date}, not after {older} ({older_date})", "date")
 
 
 def deprecation_releases(entries: list[Entry]) -> Iterator[Problem]:
@@ -322,7 +322,7 @@ def deprecation_releases(entries: list[Entry]) -> Iterator[Problem]:
         for at, event in enumerate(_tables_in(entry, "events")):
             nightly, day = event.get("nightly"), dates.get(str(event.get("release")))
             if type(nightly) is dt.date and type(day) is dt.date and nightly > day:
-                message = f"must not be after the release, {event['release']} of {day}; found {nightly}"
+                message = f"must not be after the release, {event['release']} ({day}); found {nightly}"
                 yield entry.problem(message, "events", at, "nightly")
 
 

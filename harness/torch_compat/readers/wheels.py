@@ -169,7 +169,7 @@ def _make(
     machine = os.uname().machine
     if not any(platform == "any" or platform.endswith(machine) for platform in wheel.platforms):
         raise EnvironmentUnavailable(
-            f"is for {', '.join(wheel.platforms)}, and this machine is {machine}", where=str(file), code="no-wheel"
+            f"is for {', '.join(wheel.platforms)}, but this machine is {machine}", where=str(file), code="no-wheel"
         )
     like = calendar.nearest(wheel.release)
     install = "whole" if wheel.release.local.startswith(("cpu", "xpu")) or wheel.platforms == ("any",) else like.install

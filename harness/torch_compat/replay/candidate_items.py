@@ -228,7 +228,7 @@ class Items:
             mends = {
                 "newer-computes": "must return the values that were saved"
                 if stored
-                else "needs an upgrader and a new file format version, or the old behaviour",
+                else "needs an upgrader and a new file format version, or the old behavior",
                 "newer-loads": "must load, or needs a deprecation first",
             }.get(rule, f"see `torch-compat explain {rule}`")
             kinds = {"newer-computes": None if stored else "behaviour", "newer-loads": "removal"}  # nothing else can be announced

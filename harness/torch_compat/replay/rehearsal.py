@@ -132,7 +132,7 @@ def _manifest(name: str, old: Path, new: Path, rounded: Collection[str]) -> Iter
     ours, theirs = ({entry.recipe: entry for entry in read_manifest(path).entries} for path in (old, new))
     for recipe in sorted(ours.keys() | theirs.keys()):
         if recipe not in theirs or recipe not in ours:
-            yield f"{name}: {recipe} {'is missing' if recipe in ours else 'was not there before'}"
+            yield f"{name}: {recipe} {'is missing' if recipe in ours else 'is new'}"
         elif (fields := same_but_for_varying(ours[recipe], theirs[recipe])) and recipe not in rounded:
             yield f"{name}: {recipe} differs in {', '.join(fields)}"
 

@@ -185,9 +185,9 @@ def verify(place: Root, version: str, signers: Path | None) -> Verified:
 def _signature(path: Path, files: dict[str, bytes], signers: Path | None) -> tuple[int, str]:
     """An exit status, and what is to be said of the signature."""
     if SIGNATURE not in files:
-        return (1, "no signature is attached, and signers were given") if signers is not None else (0, "no signature is attached")
+        return (1, "no signature is attached, but signers were given") if signers is not None else (0, "no signature is attached")
     if signers is None:
-        return 4, "a signature is attached and was not verified: give --signers FILE"
+        return 4, "a signature is attached, but was not verified: give --signers FILE"
     tool = shutil.which("ssh-keygen")
     if tool is None:
         raise EnvironmentUnavailable("ssh-keygen is not installed, so the signature cannot be verified", code="no-ssh-keygen")

@@ -265,7 +265,9 @@ def held(found: Sequence[Backtested], hand: BacktestNotes) -> tuple[list[str], l
     odd += [f"{release} {fact} was drawn, but is not labeled" for release, fact in sorted(wanted - said.keys())]
     if len(said) < len(hand.labels):
         odd.append(f"{len(hand.labels) - len(said)} facts are labeled twice")
-    odd += [f"{one.release} {one.fact} has a fate and is no fact" for one in hand.fates if (one.release, one.fact) not in facts]
+    odd += [
+        f"{one.release} {one.fact} has a fate, but is not a fact" for one in hand.fates if (one.release, one.fact) not in facts
+    ]
     broken = []
     noise = [key for key, says in said.items() if key in wanted and says == "noise"]
     asked = len(said.keys() & wanted)
@@ -295,7 +297,7 @@ def backtest_md(found: Sequence[Backtested], hand: BacktestNotes) -> str:
         "observation, survey, recipe, policy entry or line of a lock file that applies from the release or a later one on, or names one. Recipes",
         "are the current ones, even for old releases. Most release lines are represented by their newest patch release.",
         "",
-        "*New* counts facts: items of one recipe or message, of one deprecated thing, or of operators that changed alike are one fact.",
+        "*New* counts facts: items of one recipe or message, of one deprecated feature, or of operators that changed in the same way count as one fact.",
         "*Known today, not reported*: changes that the policy lists for the release, but that no item covers.",
         "",
         *_limits(found, hand, broken, odd, total),

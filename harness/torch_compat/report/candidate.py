@@ -148,7 +148,7 @@ def _lines(report: CandidateReport, *, full: bool) -> Iterator[str]:
         yield f"  and {len(report.new) - len(shown)} more: --full prints them"
     yield f"Fixed: {len(report.mended) or 'nothing'}"
     for one in report.mended if full else report.mended[:SHORT]:
-        yield f"  {one.what}: {one.cause} ({one.witness}, {one.count} in total)"
+        yield f"  {one.what}: {one.cause} ({one.witness}, {one.count} in all)"
     known = sum(report.known.values())
     kinds = ", ".join(f"{count:,} {what}" for what, count in sorted(report.known.items()))
     yield f"Known, continues from {against['name']}: {f'{known:,} ({kinds})' if known else 'nothing'}" + (
@@ -174,7 +174,7 @@ def _count(items: tuple[CandidateItem, ...]) -> str:
 def _item(number: int, one: CandidateItem, torch: str) -> Iterator[str]:
     yield f"  {number}. {one.what}: {one.cause}"
     yield f"     {one.says}" + (f"; allowed from {one.allowed_from}" if one.allowed_from else "")
-    first = "" if one.first is None else "; in no earlier build" if one.first == f"torch-{torch}" else f"; since {one.first}"
+    first = "" if one.first is None else "; not in any earlier build" if one.first == f"torch-{torch}" else f"; since {one.first}"
     yield f"     witness {one.witness}, {one.count} in all{first}"
     if one.reproduce is not None:
         yield f"{COMMAND}{one.reproduce}"

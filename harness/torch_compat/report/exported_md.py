@@ -46,7 +46,7 @@ checks them against what loaders did. `+` added, `-` removed, `~` changed; **bol
 LOADERS: Final = """
 ## How loaders handle unknown fields and values
 
-Archives of {writers}, each with one thing altered, were given to every release that loads the archive unaltered
+Archives written by {writers}, each with one alteration, were loaded with every release that loads the unaltered archive
 (`fixtures/operators/export_witnesses.txt`; `python tools/export_witnesses.py FOLDER` writes them). *Refused*: an error.
 *Announced*: loaded with a warning or message. *Followed*: loaded, with different results. *Kept*: preserved when the program is saved again. *Dropped*: loaded as if it were not
 there, and missing after saving. *Ignored*: loaded as if it were not there; whether saving preserves it could not be determined.

@@ -111,7 +111,7 @@ def print_report(report: Report, console: Console, *, full: bool = False) -> Non
     )
     modelled = _listed(report.modelled)
     if modelled:
-        console.print(Text(f"of these, based on the reference reader alone: {modelled}"))
+        console.print(Text(f"of these, based only on the reference reader: {modelled}"))
     meaning, style = MEANING[report.exit_status]
     console.print(Text(f"exit status {report.exit_status}: {meaning}", style=style))
 

@@ -6,7 +6,7 @@ or raise: both are reported as expected, not as failures.
 
 Why: evidence that cannot be reproduced is not evidence.
 
-Example: a release returns uninitialised memory; two processes return two different values.
+Example: a release returns uninitialized memory; two processes return two different values.
 
 Reference: this project.
 """

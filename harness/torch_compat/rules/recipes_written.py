@@ -3,7 +3,7 @@
 What: for every recipe and every writer of the policy, the manifest has a fixture, or evidence that this release cannot write one (for a
 recipe with a reduced grid of writers: for every writer of that grid); and this agrees with the claims of the recipe (``SINCE``, ``UNTIL``,
 ``EXCEPT``). Recipes that did not run are reported with the nox session
-that runs them, and only counted if there are many. A new recipe, which no release has run, is not checked, and costs nothing else.
+that runs them, and only counted if there are many. A new recipe, which no release has run, is not checked, and has no other effect.
 
 Why: a feature that a release lacks is evidence. A recipe that did not run, or failed for a trivial reason, is a gap that looks
 like such evidence.

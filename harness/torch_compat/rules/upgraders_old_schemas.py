@@ -1,4 +1,4 @@
-"""An upgrader states the schema that the operator really had.
+"""An upgrader declares the schema that the operator really had.
 
 What: the old schema in a release's table of upgraders is the one that the last recorded release before the version bump had. This
 is checked for releases since the policy; two texts are the same schema if PyTorch's own equality says so.
@@ -8,7 +8,7 @@ no program ever made, and misses those that programs made.
 
 Example: the old schema of aten::gelu.out ends in `-> Tensor`; the operator of 1.11.0 ends in `-> Tensor(a!)`.
 
-Reference: torch/csrc/jit/operator_upgraders/README.md: the entry holds the old schema of the operator.
+Reference: torch/csrc/jit/operator_upgraders/README.md: the entry contains the old schema of the operator.
 """
 
 from __future__ import annotations

@@ -1,20 +1,19 @@
-"""Every upgrader gives old programs what the operator gave before its change, and a recorded proof shows it.
+"""Every upgrader preserves the results that old programs had before the change, and a recorded proof shows this.
 
-What: of each upgrader of the policy, the recorded proof is of this very table and of today's tolerances; a release from before the change
-and one with the upgrader answered it; no generated call changes. A change of a sort that is accepted stands in a waiver. Calls that differ by a
-change that came after the upgrader are expected, and calls that raised before are no promise. Beside the results, of each upgrader:
+What: the recorded proof of each upgrader in the policy is for its current table and today's tolerances; releases from both sides of the
+change ran its calls; no generated call gives a different result. An accepted kind of difference is listed in a waiver. Calls that differ
+because of a later change are expected, and calls that raised before were not promised. In addition, for each upgrader:
 
-- the ranges of its operator ascend from 0 without gap or overlap, so that chains compose: each body gives today's operators at once;
-- its body calls operators that the newest recorded release has, compiles in every reader that was asked, and generated calls reach
+- the version ranges of its operator ascend from 0 without gaps or overlaps, so that chains compose: each body uses today's operators;
+- its body calls only operators that the newest recorded release has, and compiles in every tested reader; generated calls reach
   every branch of it;
-- a program that is upgraded and saved states at least the bump, loads again, and is not upgraded again;
-- a fixture from before the bump contains the operator; of a proposed one, a recipe does, which releases run when it is accepted;
-- where it is proposed, its body is more than the old call itself;
-- the release that it names computed the old way, since it does not read the version of the bump; where it names none, no release from
-  before had the operator; where it is proposed, its old schema is the one of the last
-  release that computes the old way.
+- a program that is upgraded and saved declares at least the version of the bump, loads again, and is not upgraded again;
+- a fixture from before the bump contains the operator; for a proposed upgrader, a recipe that releases run once it is accepted;
+- if it is only proposed, its body is more than the old call itself;
+- the release that it names has the old behavior, because it does not read the version of the bump; if it names none, no earlier
+  release has the operator; if it is only proposed, its old schema is that of the last release with the old behavior.
 
-Why: an upgrader that changes what an old program computes does so without a warning, in every program of that age.
+Why: an upgrader that changes the results of an old program does so without a warning, in every program of that age.
 
 Example: `aten::div.out` divides two integer tensors into float64 in double precision up to 1.5.1. Upgraded, it divides in single precision.
 
@@ -235,7 +234,7 @@ def _old(evidence: Evidence, rule: RuleEntry, one: Upgrader) -> Iterator[Judgeme
     if one.old is None:
         bumped = _bumped(evidence, one)
         if schemas is None or bumped not in evidence.rank:
-            text = f"not known which releases came before file format {one.bump}, or there are no records of their operators"
+            text = f"it is not known which releases precede file format {one.bump}, or there are no records of their operators"
             yield _said(rule, "no old release", one.id, text, verdict=Verdict.NOT_CHECKED, one=one)
             return
         having = [
@@ -243,7 +242,7 @@ def _old(evidence: Evidence, rule: RuleEntry, one: Upgrader) -> Iterator[Judgeme
             for release in schemas.releases
             if evidence.rank.get(release, ABSENT) < evidence.rank[bumped] and _of(evidence, one.operator, release)
         ]
-        text = f"states no release with the old behavior, but {having[-1]} has {one.operator}" if having else ""
+        text = f"names no release with the old behavior, but {having[-1]} has {one.operator}" if having else ""
         yield _said(rule, "no old release", one.id, text, one=one)
         return
     bumped = _bumped(evidence, one)

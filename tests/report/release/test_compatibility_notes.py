@@ -43,7 +43,7 @@ def test_an_item_has_its_snippet_with_both_outputs_and_its_evidence() -> None:
         in text
     )
     assert "- Evidence: 2 cells of 2.14.1; explained by a\n" in text
-    assert "- Show it: `torch-compat observe`\n" in text
+    assert "- To reproduce: `torch-compat observe`\n" in text
     assert "## Not checked\n\n- 3 × archives that \\<nobody\\> asked\n" in text
     assert "### 2 changed operators have an upgrader" in text
 

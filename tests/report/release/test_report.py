@@ -64,7 +64,7 @@ def text_of(report: ReleaseReport, *, full: bool) -> str:
 
 def test_named_tensors_are_one_item_of_one_release(of: Callable[..., ReleaseReport]) -> None:
     """Their probe says 2.13.0; their operators say 2.14.1, since the set of 2.13.0 is incomplete."""
-    (item,) = (item for item in of("2.13.0").items if item.title == "Named tensors are gone")
+    (item,) = (item for item in of("2.13.0").items if item.title == "Named tensors were removed")
     assert item.when == "2.13.0"
     assert {part.source for part in item.parts} == {"operators", "deprecations"}
     assert not [item for item in of("2.14.1").items if "amed tensors" in item.title]

@@ -148,7 +148,7 @@ def pair_files(
         readers = by_writer[writer]
         order = [(reader, pairs.place(reader)) for reader in pairs.all_readers if reader in readers]
         parts = [PagePart({reader: place}, (_pair(reader, place, readers[reader], findings, links),)) for reader, place in order]
-        made, found = _spread(f"w{number}", f"Archives of {writer}, by reader", parts)
+        made, found = _spread(f"w{number}", f"Archives written by {writer}, by reader", parts)
         files |= made
         places |= {(writer, reader): address for reader, address in found.items()}
     return files, places
@@ -240,7 +240,7 @@ def _cause(one: Finding, waiver: object | None) -> Element:
     if one.bump:
         rows += _row("announced by", one.bump)
     if one.modelled:
-        rows += _row("rests on", "the reference reader alone")
+        rows += _row("rests on", "only the reference reader")
     if one.smallest:
         rows += _row("witness", tag("code", one.smallest))
     if one.reproduce:

@@ -146,7 +146,7 @@ def _summary(report: Report, places: Places) -> Iterator[Node]:
     yield tag("p", f"As of {report.as_of}: {meaning} (exit status {report.exit_status}). Evidence {report.evidence[:12]}.")
     head = [tag("th", str(verdict), scope="col", class_="n") for verdict in report.counts]
     row = [tag("td", str(count), class_="n", data_verdict=str(verdict)) for verdict, count in report.counts.items()]
-    caption = tag("caption", "Questions that the policy asks, by verdict")
+    caption = tag("caption", "Checks that the policy requires, by verdict")
     table = tag("table", caption, tag("thead", tag("tr", *head)), tag("tbody", tag("tr", *row)), class_="plain", id="verdicts")
     yield scrolled(table, "Verdicts")
     failed = [one for one in report.findings if one.verdict == "fail"]

@@ -41,7 +41,7 @@ SECTIONS: Final = {
     Outcome.RELAXED: Section.ACCEPTED,
 }
 DID: Final = {
-    Outcome.DIFFERENT: "computes other values",
+    Outcome.DIFFERENT: "computes different values",
     Outcome.REFUSED: "refuses to load",
     Outcome.RAISED: "loads, then raises",
     Outcome.CRASHED: "crashes",
@@ -431,7 +431,7 @@ class _Between:
         if first is None:
             return short(cells.message or DID.get(cells.outcome, str(cells.outcome)))
         return short(
-            first.text + (" there, and other elements elsewhere" if first.text in texts and first.place not in theirs else "")
+            first.text + (" there, and different elements elsewhere" if first.text in texts and first.place not in theirs else "")
         )
 
     def _differences_of(self, cells: Cells) -> list[_Told]:

@@ -84,7 +84,7 @@ def read_hand(data: bytes, where: str) -> Hand:
     entries = table.pop("item", [])
     introduction = table.pop("introduction", "")
     if table or not isinstance(entries, list) or not isinstance(introduction, str):
-        found = ", ".join(escaped(key) for key in table) or "an introduction or items of another type"
+        found = ", ".join(escaped(key) for key in table) or "an introduction or items of the wrong type"
         raise UsageError(f"has {found}, expected introduction and item", where=where, hint=hint, code="notes")
     for number, entry in enumerate(entries, 1):
         known = isinstance(entry, dict) and entry.keys() == {"id", "text"} and all(isinstance(one, str) for one in entry.values())
@@ -128,7 +128,7 @@ def _lines(report: ReleaseReport, hand: Hand, step: Callable[[int, int], None] |
     done = 0
     yield f"# Compatibility of torch {report.release}"
     yield ""
-    yield f"Compared with {report.since}, by {report.compared} archives that both releases were asked to load."
+    yield f"Compared with {report.since}, using {report.compared} archives that were tested with both releases."
     if hand.introduction:
         yield ""
         yield hand.introduction.strip()
@@ -174,7 +174,7 @@ def _item(report: ReleaseReport, item: ReleaseItem, text: str) -> Iterator[str]:
     yield ""
     yield from _before_and_after(report, item)
     what = " or ".join(item.advice)
-    yield f"- What to do: {plain(what) if what else 'nothing is recorded'}"
+    yield f"- What to do: {plain(what) if what else 'not recorded'}"
     if item.operators:
         yield f"- Operators: {in_code(', '.join(item.operators))}"
     yield f"- Evidence: {plain('; '.join(filter(None, (counted(report, item), state(item)))))}"

@@ -30,7 +30,7 @@ BREAKING: Final = (Section.SILENT, Section.REFUSED, Section.CRASHED, Section.OPE
 """Sections whose items a person would look for among incompatible changes."""
 MOST: Final = 40
 """Breakages that are listed for each release; reports/releases has all."""
-HINT: Final = "reports/published.toml says at its top which keys it has"
+HINT: Final = "the header of reports/published.toml lists its keys"
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ def _lines(found: Sequence[PublishedComparison], unrecorded: Sequence[Published]
     yield "| release | notes retrieved | statements | confirmed by records | cannot be confirmed | breakages that no statement mentions |"
     yield "|---|---|---:|---:|---:|---:|"
     for one in found:
-        retrieved = "whole" if one.published.whole else "in part: the rest was not compared"
+        retrieved = "whole" if one.published.whole else "partly: the rest was not compared"
         counts = (len(one.published.statements), len(one.shown), len(one.unseen), len(one.unnamed))
         yield f"| [{one.report.release}](releases/{one.report.release}.md) | {retrieved} | {' | '.join(map(str, counts))} |"
     for other in unrecorded:
@@ -208,7 +208,7 @@ def _release(one: PublishedComparison) -> Iterator[str]:
     yield f"[Release notes]({one.published.notes}). {plain(one.published.why)}"
     if one.shown:
         yield ""
-        yield "### Published, and shown by the records"
+        yield "### Published, and confirmed by the records"
         yield ""
         for said, items in one.shown:
             yield f"- {plain(said.title)} ([source]({said.source}))"
@@ -226,7 +226,7 @@ def _release(one: PublishedComparison) -> Iterator[str]:
     yield "### Recorded, but not mentioned in any statement"
     yield ""
     if not one.published.whole:
-        yield "The notes were not retrieved as a whole, so they may name some of these."
+        yield "The notes were not retrieved completely, so they may name some of these."
         yield ""
     for item in one.unnamed[:MOST]:
         yield f"- {plain(item.title)}: {in_code(item.id)}"

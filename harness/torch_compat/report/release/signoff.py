@@ -96,7 +96,7 @@ def blockers(report: Report, found: ReleaseReport) -> list[Blocker]:
         if not one.explained and not any(one.why.startswith(why) for why in known)
     ]
     held += [
-        Blocker("modelled", f"modelled:{verdict}", f"{count} judgements ({verdict}) rest on the reference reader alone")
+        Blocker("modelled", f"modelled:{verdict}", f"{count} judgments ({verdict}) are based only on the reference reader")
         for verdict, count in report.modelled.items()
         if count
     ]

@@ -74,7 +74,7 @@ def read_tree(text: str, where: str, named: Mapping[str, tuple[str, ...]]) -> Tr
         raise Corrupt(
             f"is not a valid tree: {type(error).__name__} {cut(str(error), 200)}", where=where, code="bad-tree"
         ) from error
-    raise Unsupported(f"states a tree of protocol {version!r:.40}, expected {PROTOCOL}", where=where, code="tree")
+    raise Unsupported(f"has a pytree spec of protocol {version!r:.40}, expected {PROTOCOL}", where=where, code="tree")
 
 
 def _read(found: dict[str, Any], where: str, named: Mapping[str, tuple[str, ...]], depth: int) -> Tree:
