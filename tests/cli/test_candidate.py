@@ -230,7 +230,7 @@ def test_a_build_that_bumps_every_archive_breaks_a_promise(
     ended = candidate(build(at_import=BUMPS), "--format", "json")
     (found,) = [one for one in ended.json["new"] if one["what"] == "writes"]
     assert (ended.status, found["policy"], found["rule"], found["count"]) == (1, "breaks", "versions-lowest", 3)
-    assert "state file format 10, but 3 is enough" in found["says"]
+    assert "declare file format 10, but 3 is enough" in found["says"]
     assert found["cause"] == "add: writes file-format 3 to 10"
 
 

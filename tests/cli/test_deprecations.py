@@ -104,7 +104,7 @@ def test_the_verdict_changes_on_the_day_and_not_a_day_before(ask: Ask, root: Pat
         assert found[1].status == 1
     late = [row(ask("deprecations", "--as-of", f"1.{line}.0", "--format", "json"), "late") for line in (4, 5, 6)]
     assert [one["overdue"] for one in late] == [True, True, False]
-    assert "too long since 2021-02-04" in late[2]["breaches"][0]["text"]
+    assert "overdue since 2021-02-04" in late[2]["breaches"][0]["text"]
 
 
 def test_a_release_stands_for_its_day(ask: Ask) -> None:

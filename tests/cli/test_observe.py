@@ -214,7 +214,7 @@ def test_a_sample_is_always_that_of_its_seed(command: Callable[..., Any], tree: 
 def test_what_is_no_share(command: Callable[..., Any], share: str) -> None:
     ended = command(*READER, "--sample", share)
     assert ended.status == 2
-    assert "is not a percentage above 0% and up to 100%" in ended.err
+    assert "must be a percentage greater than 0% and at most 100%" in ended.err
 
 
 @pytest.mark.parametrize(

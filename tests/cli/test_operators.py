@@ -249,7 +249,7 @@ def test_a_break_says_what_to_do_and_drafts_the_waiver(run: Run) -> None:
     assert "do      keep the operator; or write an upgrader" in out
     assert "but     TorchScript code does not name overloads, and aten::g.y(Tensor self) -> Tensor accepts the same calls" in out
     assert out.startswith(
-        "old (2 schemas) to new (2): 2 broken, 0 waived, 0 with an upgrader, 0 unknown\n    broken: 2 backward, forward not asked"
+        "old (2 schemas) to new (2): 2 broken, 0 waived, 0 with an upgrader, 0 unknown\n    broken: 2 backward, forward compatibility not checked"
     )
     assert "    operators: 1 removed, 1 changed, 1 added\n" in out
     draft = out[out.index("[operator_waiver]") :]
@@ -301,7 +301,7 @@ def test_an_upgrader_for_older_formats_does_not_excuse_a_removal(run: Run, opera
         assert "1 broken, 0 waived, 0 with an upgrader" in out
         if operator.startswith(("aten::div", "aten::full")):
             assert (
-                f"serves file formats 0 to {3 if 'div' in operator else 4}, but {writer} writes this operator with"
+                f"covers file formats 0 to {3 if 'div' in operator else 4}, but {writer} writes this operator with"
                 in " ".join(out.split())
             )
 
@@ -394,7 +394,7 @@ def test_a_dump_of_a_python_with_torch(run: Run, tmp_path: Path) -> None:
     (site / "torch.py").write_text("__version__ = '1.2.0'\nclass _C: pass\n")
     status, _, err = run("dump", f"python:{python}")
     assert status == 4
-    assert "torch 1.2.0 has no list of all schemas; 1.3 and newer have" in err
+    assert "torch 1.2.0 has no list of all schemas; torch 1.3 or newer is required" in err
 
 
 def test_forward_is_asked_for(run: Run) -> None:

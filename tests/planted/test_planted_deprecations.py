@@ -254,7 +254,7 @@ def warning_text_left_out(tree: Tree, random: Random) -> str:
 def error_text_misquoted(tree: Tree, random: Random) -> str:
     name = random.choice(["keyword", "function", "default", "mode"])
     tree.edit(tree.deprecation(name), f"{name} is gone", f"{name} has gone")
-    return "the probe raised, but not as a deprecation does"
+    return "the probe raised, but not a deprecation error"
 
 
 @defect(2)
@@ -639,7 +639,7 @@ def control_failed_as_well(tree: Tree, random: Random) -> str:
         return replace(found, alternative=replace(found.alternative, outcome="raised", error=error))
 
     tree.observe(line, "keyword", spoil)
-    return f"keyword in torch-1.{line}.0: the probe raised: RuntimeError: keyword is gone; and the control raised"
+    return f"keyword in torch-1.{line}.0: the probe raised: RuntimeError: keyword is gone, and the control raised"
 
 
 @defect()

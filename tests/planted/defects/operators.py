@@ -257,7 +257,7 @@ def proof_edited(tree: Tree, random: Random) -> str:
 
 @defect(4)
 def proof_confirmed_by_nobody(tree: Tree, random: Random) -> str:
-    return f"{change_proof(tree, random, lambda one: replace(one, confirmed=0))}: no releases answered on both sides"
+    return f"{change_proof(tree, random, lambda one: replace(one, confirmed=0))}: no call was run by releases on both sides of the change"
 
 
 @defect(4)
