@@ -121,7 +121,7 @@ def test_a_folder_that_holds_no_policy(write: Write, name: str) -> None:
         ("promises.toml", 'id = "mmap"', 'id = "default"', "P/promises.toml:15: options[1].id: options 'default' is already defined at P/promises.toml:10"),
         ("formats.toml", "[[format]]", '[[rule]]\nid = "newer-loads"\nasks = "again"\nsource = "x"\n[[format]]', "P/promises.toml:22: rule[0].id: rule 'newer-loads' is already defined at P/formats.toml:8"),
         ("promises.toml", "[[tolerance]]", '[[tolerance]]\ndtype = "float32"\noperators = ["aten::add", "*"]\nmax_ulp = 1\nmax_abs = 0\nmax_rel = 0\nreason = "x"\n[[tolerance]]', "P/promises.toml:35: tolerance[1].operators: '*' for 'float32' already has a tolerance at P/promises.toml:26"),
-        ("releases.toml", "date = 2021-12-15", "date = 2021-10-20", "P/releases.toml:17: release[2].date: 1.10.1 is dated 2021-10-20, before 1.10.0 of 2021-10-21"),
+        ("releases.toml", "date = 2021-12-15", "date = 2021-10-20", "P/releases.toml:17: release[2].date: 1.10.1 is dated 2021-10-20, before 1.10.0 (2021-10-21)"),
         ("releases.toml", 'install = "stubs"', 'install = "stubs"\npython = "3.7"', "P/releases.toml:20: release[2].python: must be one of 'pythons', 3.6, 3.9; found '3.7'"),
         ("promises.toml", 'writers = ["1.9.0"]', 'writers = ["1.9.1"]', "P/promises.toml:7: policy.writers[0]: release '1.9.1' is not in the calendar; did you mean '1.9.0'?"),
         ("promises.toml", 'readers = ["1.9.0", "1.10.0"]', 'readers = ["1.9.0",\n"7.7.7"]', "P/promises.toml:9: policy.readers[1]: release '7.7.7' is not in the calendar"),

@@ -183,7 +183,7 @@ def test_a_waiver_for_another_change_says_which() -> None:
     one = waiver("aten::f", "aten::g", change=("alias-annotation",))
     shown = [*changed("aten::f", change=("alias-annotation",)), *changed("aten::g")]
     applied = apply_waivers([one], shown)
-    said = ("another change", "is for a different change: aten::g shows removed, not alias-annotation")
+    said = ("another change", "is for a different change: aten::g has the change removed, not alias-annotation")
     assert wrong(one, applied, accepted(one, shown)) == said
     assert shown[1] not in applied.by
 

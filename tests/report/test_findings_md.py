@@ -102,7 +102,7 @@ def test_deprecations_have_a_section_of_their_own(shared: Path, tmp_path: Path) 
     section = text.partition("## Deprecations\n")[2].partition("\n## ")[0]
     assert "- 1 × torch.too\\_early was removed in 1.7.0" in section
     assert "no waiver covers it" in section
-    assert "- **It is known** (since 1.4.0)\n  - torch.late: its end was announced for 1.4.0" in section
+    assert "- **It is known** (since 1.4.0)\n  - torch.late: its removal was announced for 1.4.0" in section
     assert "  - Waiver `late-and-known`: so" in section
 
 
@@ -156,4 +156,4 @@ def test_each_release_has_one_section_the_newest_first_and_silent_causes_first(r
     assert releases == ["2.0.0", "1.9.0"]
     newest = text.partition("## torch 2.0.0\n")[2].partition("\n## ")[0]
     assert newest.index("### Values changed") < newest.index("### version 9 is too new")
-    assert re.match(r"\n\d+ causes begin with it, \d+ cells; 1 changes values silently\.", newest)
+    assert re.match(r"\n\d+ causes start with this release, \d+ cells; 1 changes values silently\.", newest)

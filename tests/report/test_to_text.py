@@ -241,7 +241,7 @@ def test_before_everything_stands_what_was_observed_now(report: Report) -> None:
 
 def test_what_comes_next_is_how_many_questions_were_asked(report: Report) -> None:
     title, *rows = [line.split() for line in shown(report).split("\n\n")[1].splitlines()]
-    assert title[:6] == ["Were", "the", "values", "correct?", "13", "questions,"]
+    assert title[:6] == ["Were", "the", "values", "correct?", "13", "checks,"]
     assert rows == [["reader", "asked", "pass", "fail"], ["newer", "8", "7", "1"], ["own", "5", "5", "0"]]
 
 

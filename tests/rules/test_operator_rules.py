@@ -301,7 +301,7 @@ def test_another_change_of_a_named_operator_fails_twice(world: World, record: Wr
     assert [(verdict, what) for verdict, what, _ in causes(world, BREAKS)] == [("fail", "renamed")]
     ((_, what, text),) = causes(world, EXACT)
     assert what == "another change"
-    assert text.endswith("aten::f shows required-argument-added, argument-renamed, not argument-renamed")
+    assert text.endswith("aten::f has the change required-argument-added, argument-renamed, not argument-renamed")
 
 
 def test_another_outcome_of_the_same_change_fails(world: World, record: Write) -> None:

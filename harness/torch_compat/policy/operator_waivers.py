@@ -196,7 +196,7 @@ def wrong(waiver: OperatorWaiver, applied: Applied, became: Became | None, *, as
     others = {operator: other for operator in absent if (other := applied.otherwise.get((waiver.id, operator)))}
     if others:
         said = (
-            f"{name} changed in {', '.join(one.change)}, not in {', '.join(waiver.operators[name])}"
+            f"{name} has the change {', '.join(one.change)}, not {', '.join(waiver.operators[name])}"
             for name, one in others.items()
         )
         return "another change", f"is for a different change: {_some(said, len(others))}"

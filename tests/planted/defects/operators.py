@@ -146,7 +146,7 @@ def covered_operator_removed_for_good(tree: Tree, random: Random) -> tuple[str, 
     tree.edit(path, "aten::_foreach_add_.Scalar(Tensor(a!)[] self, Scalar scalar) -> ()\t1.13.1..\n", "")
     return (
         "schema-breaks-upgraded:removed:aten::_foreach_add_@1.13.1",
-        "waiver op-lists-written-to is for a different change: aten::_foreach_add_.Scalar shows removed, not alias-annotation",
+        "waiver op-lists-written-to is for a different change: aten::_foreach_add_.Scalar has the change removed, not alias-annotation",
     )
 
 

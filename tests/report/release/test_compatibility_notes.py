@@ -60,7 +60,7 @@ def test_what_a_person_wrote_stands_under_its_item() -> None:
     hand = read_hand(b'introduction = "Hello."\n[[item]]\nid = "waiver:a"\ntext = "Pass *integers*."\n', "notes.toml")
     noted(report(ITEM), hand, "notes.toml")
     text = notes_md(report(ITEM), hand)
-    assert "asked to load.\n\nHello.\n" in text
+    assert "tested with both releases.\n\nHello.\n" in text
     assert "since 2.14.0 or 2.14.1.\n\nPass *integers*.\n\n```python" in text
 
 
