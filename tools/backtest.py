@@ -3,7 +3,7 @@
 Makes reports/backtest.md and reports/backtest/drawn.md from recorded observations; needs no torch, and takes one or two minutes of
 processor time. Prints the sections of the releases that are named, and writes nothing, unless told to. --check compares the labels of
 reports/backtest/labels.toml with the facts that are drawn, and with the limits of false alarms. Exit status: 0; 1 a document is not
-current, labels do not fit, or a limit is exceeded; 4 nobody has labelled the facts.
+current, labels do not match, or a limit is exceeded; 4 nobody has labeled the facts.
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ class NoArchive(Unsupported):
     default_code = "no-archive"
 
     def __init__(self, what: str, *, where: str | None = None, hint: str | None = None, code: str | None = None) -> None:
-        super().__init__(f"is {what}, not an archive that PyTorch writes", where=where, hint=hint, code=code)
+        super().__init__(f"is {what}, not a PyTorch archive", where=where, hint=hint, code=code)
         self.what = what
 
 

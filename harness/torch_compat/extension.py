@@ -213,7 +213,7 @@ def _text(name: str, built: str, loaded: str, count: int, faults: Sequence[Fault
         more = f" (and {len(unchecked) - 1} more)" if len(unchecked) > 1 else ""
         return _shown(
             f"{name} was built for {built}, and its compatibility with torch {loaded} could not be checked: {unchecked[0]}{more}. It may "
-            f"work; with {built} it does."
+            f"still work; it is known to work with {built}."
         )
     return None
 

@@ -391,7 +391,7 @@ WORDS: Final = {
     errno.ENOSPC: _FULL,
     errno.EDQUOT: ("the disk quota is exceeded", "free some space"),
     errno.EFBIG: ("the file would be larger than this process may write", "raise the limit (ulimit -f)"),
-    errno.EROFS: ("the file system is read-only", "work on a copy that can be written"),
+    errno.EROFS: ("the file system is read-only", "work on a writable copy"),
     errno.EACCES: ("permission denied", "change the permissions of the directory"),
     errno.EPERM: ("permission denied", "change the permissions of the directory"),
 }

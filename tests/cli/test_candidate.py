@@ -77,10 +77,10 @@ def test_a_build_that_does_the_same_has_nothing_new(candidate: Callable[..., Any
     ended = candidate(build())
     assert ended.status == 0, (ended.out, ended.err)
     lines = ended.out.splitlines()
-    assert lines[0] == "torch 1.7.0.dev20200901+cpu, which is or becomes 1.7; cpu, of 2020-09-01 (by its version)"
+    assert lines[0] == "torch 1.7.0.dev20200901+cpu (release line 1.7), cpu, built 2020-09-01 (according to its version)"
     assert lines[1].startswith("against torch-1.6.0, recorded 2026-07-01")
     assert "observed now: 7 of 7 cells (seed 0), 3 recipes, 0 deprecations, 1 probe, " in lines[2]
-    assert {"New: nothing", "Mended: nothing", "exit status 0: nothing is new"} <= {*lines}
+    assert {"New: nothing", "Fixed: nothing", "exit status 0: nothing is new"} <= {*lines}
     assert len(lines) < 24
     assert tree.everything() == before  # nothing of a build enters the corpus
     assert not list((tree.root / "reports" / "latest").glob("observations*"))
@@ -230,7 +230,7 @@ def test_a_build_that_bumps_every_archive_breaks_a_promise(
     ended = candidate(build(at_import=BUMPS), "--format", "json")
     (found,) = [one for one in ended.json["new"] if one["what"] == "writes"]
     assert (ended.status, found["policy"], found["rule"], found["count"]) == (1, "breaks", "versions-lowest", 3)
-    assert "state file format 10, but 3 is enough" in found["says"]
+    assert "declare file format 10, but 3 is enough" in found["says"]
     assert found["cause"] == "add: writes file-format 3 to 10"
 
 
@@ -305,7 +305,7 @@ def test_a_tree_of_a_build_is_judged_with_the_corpus(
     assert sum(ended.json["counts"].values()) > sum(alone.json["counts"].values())
     assert ended.json["observed_now"] == []  # but on the day of the tree
     assert f"torch-{VERSION}" in {one["reader"] for one in ended.json["sources"]}
-    assert any(note.startswith(f"torch-{VERSION}: its observations of ") for note in ended.json["notes"])
+    assert any(note.startswith(f"torch-{VERSION}: its observations from ") for note in ended.json["notes"])
     assert tree.everything() == before
 
 
@@ -473,7 +473,7 @@ def test_a_nightly_whose_files_are_older_than_its_day_is_refused(
     os.utime(tmp_path / "build" / "readers" / f"torch-{VERSION}" / "site" / "torch" / "__init__.py", (0, 0))
     ended = candidate(name)
     assert ended.status == 2
-    assert "reports the date 2020-09-01, but its files are older, of 1970-01-01" in ended.err
+    assert "reports the date 2020-09-01, but its files are older, dated 1970-01-01" in ended.err
 
 
 def test_a_build_that_changes_while_it_is_used_has_said_nothing(

@@ -70,7 +70,7 @@ def unwaived(root: Path) -> None:
 def test_each_deprecation_and_what_falls_due(ask: Ask) -> None:
     ended = ask("deprecations")
     assert ended.status == 0
-    assert "was removed in 1.7.0 of 2021-12-01, 1 release and 80 days too early" in ended.out
+    assert "was removed in 1.7.0 (2021-12-01), 1 release and 80 days too early" in ended.out
     assert "(waived)" in ended.out
     assert (
         "planned: torch.planned (removal): warned in 1.10.0; may be removed or raise an error from 1.12.0 (2023-04-15, planned)"
@@ -104,7 +104,7 @@ def test_the_verdict_changes_on_the_day_and_not_a_day_before(ask: Ask, root: Pat
         assert found[1].status == 1
     late = [row(ask("deprecations", "--as-of", f"1.{line}.0", "--format", "json"), "late") for line in (4, 5, 6)]
     assert [one["overdue"] for one in late] == [True, True, False]
-    assert "too long since 2021-02-04" in late[2]["breaches"][0]["text"]
+    assert "overdue since 2021-02-04" in late[2]["breaches"][0]["text"]
 
 
 def test_a_release_stands_for_its_day(ask: Ask) -> None:
@@ -204,7 +204,7 @@ def test_a_stricter_profile_is_chosen_by_name(ask: Ask) -> None:
     [
         ("deprecations-timeline", ["rule deprecations-timeline", "what: each event of a deprecation", "example: a function first warns in 1.8.0"]),
         ("keyword", ["deprecation keyword", "what error, release 1.5.0, day 2021-05-15, allowed from 1.5.0 (2021-05-15)", "verdict: kept"]),
-        ("too-early", ["was removed in 1.7.0 of 2021-12-01, 1 release and 80 days too early"]),
+        ("too-early", ["was removed in 1.7.0 (2021-12-01), 1 release and 80 days too early"]),
         ("planned", ["next: may be removed or raise an error from 1.12.0"]),
         ("early-and-known", ["waiver early-and-known", "owner: us", "file: policies/torch/waivers/early-and-known.toml"]),
         ("deprecations-overdue:too-long:late@1.4.0", ["rule deprecations-overdue", "waiver late-and-known"]),

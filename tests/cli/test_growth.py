@@ -166,7 +166,7 @@ def test_a_release_is_one_entry_and_two_sessions(
     assert judged.status == 1
     assert failed == {f"torch-{INVENTED}: 3 of 3 recipes were not run; {PRODUCE}"}
     assert unchecked == {
-        f"torch-{INVENTED}: no observations of this reader; {OBSERVE}",
+        f"torch-{INVENTED}: no observations by this reader; {OBSERVE}",
         f"one in torch-{INVENTED}: not observed; {OBSERVE}",
     }
 
@@ -178,7 +178,7 @@ def test_a_release_is_one_entry_and_two_sessions(
     assert judged.status == 4
     assert failed == set()
     assert unchecked == {
-        f"torch-{INVENTED}: no observations of this reader; {OBSERVE}",
+        f"torch-{INVENTED}: no observations by this reader; {OBSERVE}",
         f"torch-1.5.1: not observed; {OBSERVE}",  # the older ones have to read what it wrote: the same session lets them
         f"torch-1.6.0: not observed; {OBSERVE}",
         f"one in torch-{INVENTED}: not observed; {OBSERVE}",

@@ -519,7 +519,7 @@ def test_a_condition_that_there_is_not_is_wrong_usage(given: str, run: Callable[
 def test_how_many_files_fail_is_told(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
     (tmp_path / "a.pkl").write_bytes(HARMFUL)
     _, _, err = run(tmp_path, SAVED, "--fail-on", "danger")
-    assert "1 of 2 files fail --fail-on danger" in err
+    assert "1 of 2 files match --fail-on danger" in err
 
 
 def test_files_of_models_that_torch_did_not_write_are_named(

@@ -99,7 +99,7 @@ def test_bits_of_floats_within_the_tolerance_are_reported_and_do_not_fail(comman
     miniature(tree.cache, "1.6.0", at_call=NUDGE)
     ended = command(*READER, *ADD)
     assert ended.status == 0
-    assert ended.out == ("torch-1.6.0: 1 close\n1 as recorded (1 with a remark, see --show)\n")
+    assert ended.out == ("torch-1.6.0: 1 close\n1 as recorded (1 with a note; see --show)\n")
     (row,) = command(*READER, *ADD, "--format", "json").json["cells"]
     assert (row["outcome"], row["recorded"], row["reproduced"]) == ("close", "same", True)
     assert row["remark"] == "add: close now, same when recorded: within the tolerance"
@@ -214,7 +214,7 @@ def test_a_sample_is_always_that_of_its_seed(command: Callable[..., Any], tree: 
 def test_what_is_no_share(command: Callable[..., Any], share: str) -> None:
     ended = command(*READER, "--sample", share)
     assert ended.status == 2
-    assert "is not a percentage above 0% and up to 100%" in ended.err
+    assert "must be a percentage greater than 0% and at most 100%" in ended.err
 
 
 @pytest.mark.parametrize(

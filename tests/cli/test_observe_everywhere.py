@@ -66,7 +66,7 @@ def test_every_release_writes_and_reads_and_what_was_there_stays(
     assert builds == []
     assert all((tree.root / f"fixtures/torch-{one}/{recipe}.pt").is_file() for one in ("1.5.1", "1.6.0"))
     assert command("judge").status == 0
-    assert "every release has written and read it" in everywhere(command).out
+    assert "every release has already run it and read its fixtures" in everywhere(command).out
 
 
 def test_what_is_built_for_it_is_removed_release_by_release(command: Callable[..., Any], recipe: str, builds: list[str]) -> None:
@@ -124,7 +124,7 @@ def test_a_large_download_needs_yes(
         (("observe", "--everywhere"), "--everywhere needs --recipe NAME"),
         (("observe", "--recipe", NEW, "--everywhere", "--reader", "torch-1.5.1"), "--everywhere needs --recipe NAME"),
         (("observe", "--recipe", "nothing", "--everywhere"), "there is no recipe 'nothing'"),
-        (("observe", "--reader", "torch-1.5.1", "--recipe", "nothing"), "there is no fixture of a recipe 'nothing'"),
+        (("observe", "--reader", "torch-1.5.1", "--recipe", "nothing"), "no fixture was written by a recipe named 'nothing'"),
         (("observe", "--reader", "torch-1.5.1", "--yes"), "require --everywhere"),
         (("observe",), "Missing option '--reader'"),
     ],

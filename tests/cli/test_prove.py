@@ -39,7 +39,7 @@ def prove(*arguments: str) -> int:
 def test_a_preserved_upgrader_ends_with_0_and_says_that_no_release_has_confirmed_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert prove("gelu_0_9") == 0
     said = capsys.readouterr().out
-    assert said.startswith("gelu_0_9: relaxed (modelled)")
+    assert said.startswith("gelu_0_9: relaxed (modeled)")
     assert "0 calls answered by releases on both sides" in said
 
 
@@ -49,7 +49,7 @@ def test_a_proposed_upgrader_that_is_wrong_ends_with_1_and_a_test_that_shows_it(
     (tmp_path / "mine.toml").write_text(WRONG)
     assert prove(str(tmp_path / "mine.toml"), "--counterexamples", str(tmp_path)) == 1
     said = capsys.readouterr().out
-    assert "foo_0_9: changed (modelled)" in said
+    assert "foo_0_9: changed (modeled)" in said
     assert "before: tensor(" in said
     assert len(said.splitlines()) <= 24
     assert (tmp_path / "foo_0_9_counterexample_1.pt").read_bytes()[:2] == b"PK"

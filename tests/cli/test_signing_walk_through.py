@@ -83,7 +83,7 @@ CHANGES: dict[str, tuple[str, Callable[[Path], None], str]] = {
     "the pins of the fixtures": ("fixtures/FROZEN", appended, "changed: {}"),
     "the signed notes": (f"{SIGNED}/notes.md", appended, "changed: notes.md of the sign-off"),
     "who signed": (f"{SIGNED}/signoff.json", replaced("Your Name", "Nobody"), "changed: signoff.json of the sign-off"),
-    "a file beside the statement": (f"{SIGNED}/more.md", added, "added: more.md to the sign-off"),
+    "a file beside the statement": (f"{SIGNED}/more.md", added, "added to the sign-off: more.md"),
 }
 
 
@@ -106,7 +106,7 @@ def test_the_walk_through_ends_with_a_signed_directory(root: Path, capsys: pytes
     assert document["counts"]["fail"] == document["counts"]["not-checked"] == 0
     assert (root / "draft.md").read_text() == (root / SIGNED / "notes.md").read_text()
     assert (root / "page/index.html").is_file()
-    assert (root / "report.md").read_text().startswith("# What begins with torch 2.15.0")
+    assert (root / "report.md").read_text().startswith("# What changed in torch 2.15.0")
     verify = ("signoff", "2.15.0", "--verify", "--signers", "allowed_signers")
     assert len(CHANGES) >= 10
     for what, (name, change, said) in CHANGES.items():
@@ -123,7 +123,7 @@ def test_the_walk_through_ends_with_a_signed_directory(root: Path, capsys: pytes
             path.write_bytes(kept)
     capsys.readouterr()
     assert run(*verify) == 0
-    assert "0 changes since; the signature is of manager@example.org" in capsys.readouterr().out
+    assert "0 changes since; the signature is by manager@example.org" in capsys.readouterr().out
 
 
 def test_every_block_of_the_document_is_run_or_needs_more_than_a_test_has() -> None:

@@ -220,7 +220,7 @@ def test_a_detached_signature_is_verified(run: Run, root: Path, tmp_path_factory
     ended = run(*VERIFY)
     assert (ended.status, "was not verified: give --signers FILE" in ended.out) == (4, True)
     ended = run(*VERIFY, "--signers", str(keys / "signers"))
-    assert (ended.status, "the signature is of tester@example.org" in ended.out) == (0, True)
+    assert (ended.status, "the signature is by tester@example.org" in ended.out) == (0, True)
     (keys / "others").write_text(f"tester@example.org {(keys / 'key.pub').read_text().replace('AAAAC3', 'AAAAC4')}")
     assert run(*VERIFY, "--signers", str(keys / "others")).status == 1
     change(root / "reports/signoffs/2.13.0/signoff.json", "A Tester", "Another")

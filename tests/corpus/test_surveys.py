@@ -230,12 +230,12 @@ def changed(**changes: Any) -> list[str]:
 def test_differences() -> None:
     kernels = copy.deepcopy(small_survey()["kernels"]["entries"])
     assert changed() == []
-    assert changed(kernels=None) == ["kernels: the section is gone"]
+    assert changed(kernels=None) == ["kernels: the section was removed"]
     assert changed(more=small_survey()["schemas"]) == ["more: the section is new"]
     assert changed(kernels={"complete": True, "why_incomplete": None}) == ["kernels: now complete"]
     assert changed(schemas={"complete": False, "why_incomplete": "Lost."}) == ["schemas: no longer complete: Lost."]
     assert changed(kernels={"why_incomplete": "Other."}) == [
-        "kernels: incomplete for another reason: was 'It crashes.', is 'Other.'"
+        "kernels: incomplete for a different reason: was 'It crashes.', is 'Other.'"
     ]
     assert changed(schemas={"obtained": "Guessed."}) == ["schemas: obtained differently: was 'Asked.', is 'Guessed.'"]
     assert changed(schemas={"entries": [*SCHEMAS[2:], "z"]}) == [

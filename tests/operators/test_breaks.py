@@ -149,7 +149,7 @@ def test_why_an_upgrader_does_not_mend(versions: FactHistory) -> None:
         return only(breaks([schema], [], upgraders=Upgraders(entries, Writer(Written(versions), history, release))))
 
     assert said("2.13.0").reason.endswith(
-        "; the upgrader div_Tensor_0_3 serves file formats 0 to 3, but 2.13.0 writes this operator with 4"
+        "; the upgrader div_Tensor_0_3 covers file formats 0 to 3, but 2.13.0 writes this operator with 4"
     )
     assert said(None).reason.endswith("but 2.15.0 writes this operator with 4")  # the newest that has this schema
     assert said("1.5.1").upgrader == "div_Tensor_0_3"

@@ -61,7 +61,7 @@ def test_an_operator_that_no_longer_decomposes(recorded: RecordedReleases) -> No
     fit = check(manifest, "2.5.1", recorded)
     (fault,) = fit.of("fault")
     assert (fault.operator, fault.cause) == (BACKWARD, "dispatch")
-    assert fault.reason == "needs the backend's own kernel, and there is none; in 2.4.1 it decomposes (implicit)"
+    assert fault.reason == "needs a kernel of its own for the backend, but has none; in 2.4.1 it decomposes (implicit)"
 
 
 # --------------------------------------------------------------------------------------------------------------------- checking

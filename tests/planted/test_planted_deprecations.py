@@ -231,7 +231,9 @@ def kind_changed(tree: Tree, random: Random) -> str:
 @defect()
 def loud_phase_declared_needless(tree: Tree, random: Random) -> str:
     tree.edit(tree.deprecation("behaviour"), "silent = false", "silent = true")
-    return "behaviour/switched@1.8.0: torch.behaviour changed in 1.8.0, and was never made to raise before"
+    return (
+        "behaviour/switched@1.8.0: torch.behaviour changed its behavior in 1.8.0 without ever having been made to raise an error"
+    )
 
 
 @defect()
@@ -252,7 +254,7 @@ def warning_text_left_out(tree: Tree, random: Random) -> str:
 def error_text_misquoted(tree: Tree, random: Random) -> str:
     name = random.choice(["keyword", "function", "default", "mode"])
     tree.edit(tree.deprecation(name), f"{name} is gone", f"{name} has gone")
-    return "the probe raised, but not as a deprecation does"
+    return "the probe raised, but not a deprecation error"
 
 
 @defect(2)
@@ -297,7 +299,7 @@ def file_renamed(tree: Tree, random: Random) -> str:
 def file_deleted(tree: Tree, random: Random) -> str:
     name = random.choice(sorted(EVENTS))
     tree.deprecation(name).unlink()
-    return f"fixtures/deprecations/{name}.py: no deprecation of the policy has this probe"
+    return f"fixtures/deprecations/{name}.py: no deprecation in the policy uses this probe"
 
 
 @defect(2)
@@ -637,7 +639,7 @@ def control_failed_as_well(tree: Tree, random: Random) -> str:
         return replace(found, alternative=replace(found.alternative, outcome="raised", error=error))
 
     tree.observe(line, "keyword", spoil)
-    return f"keyword in torch-1.{line}.0: the probe raised: RuntimeError: keyword is gone; and the control raised"
+    return f"keyword in torch-1.{line}.0: the probe raised: RuntimeError: keyword is gone, and the control raised"
 
 
 @defect()
@@ -696,7 +698,7 @@ def warning_that_python_hides(tree: Tree, random: Random) -> str:
 def warning_said_to_be_hidden(tree: Tree, random: Random) -> str:
     name = random.choice(sorted(WARNING))
     hide(tree, name, f"1.{WARNING[name][0]}.0..")
-    return f"{name}: in 1.{WARNING[name][0]}.0 the file says that its warning is a DeprecationWarning, which Python hides by default, but the warning is shown"
+    return f"{name}: the file says that the warning of 1.{WARNING[name][0]}.0 is a DeprecationWarning, which Python hides by default, but it is shown"
 
 
 @defect()
@@ -752,7 +754,7 @@ def alternative_deprecated_by_no_file(tree: Tree, random: Random) -> str:
 def alternative_said_to_be_in_another_package(tree: Tree, random: Random) -> str:
     name = random.choice(sorted(WARNING))
     tree.edit(tree.deprecation(name), 'alternative = "torch.other"', 'alternative = "it"\nalternative_package = "other"')
-    return f"{name}: in 1.{2 if name == 'mode' else 0}.0 the alternative worked, but it is said to be in other"
+    return f"{name}: in 1.{2 if name == 'mode' else 0}.0 the alternative worked, although the file says that other provides it"
 
 
 @defect(seeds=4)
@@ -841,7 +843,7 @@ def probe_half_done(tree: Tree, random: Random) -> str:
 def probe_of_nothing(tree: Tree, random: Random) -> str:
     path = random.choice(tree.probes)
     shutil.copyfile(path, path.with_stem("stray"))
-    return "fixtures/deprecations/stray.py: no deprecation of the policy has this probe"
+    return "fixtures/deprecations/stray.py: no deprecation in the policy uses this probe"
 
 
 @defect(4)

@@ -102,8 +102,8 @@ def test_two_branches_merge_line_by_line(shared: Path, ours: dict[Key, Value], t
     ("old", "new", "expected"),
     [
         ("behavior known = 2\n", "behavior known = 02\n", "counts.lock:4: must be 'KIND ID = COUNT', such as 'behavior buffers-without-type = 12'; found 'behavior known = 02'"),
-        ("behavior known = 2\n", "behavior known = 0\n", f"counts.lock:4: behavior known must count something; found 0: remove it from the policy, or {PREDICT}"),
-        ("behavior dies = 40\n", "behavior dies = 0\n", f"counts.lock:3: behavior dies must count something; found 0: remove it from the policy, or {PREDICT}"),
+        ("behavior known = 2\n", "behavior known = 0\n", f"counts.lock:4: behavior known must have a count greater than 0: remove it from the policy, or {PREDICT}"),
+        ("behavior dies = 40\n", "behavior dies = 0\n", f"counts.lock:3: behavior dies must have a count greater than 0: remove it from the policy, or {PREDICT}"),
         ("behavior known = 2\n", "behavior known = 1234567890\n", "counts.lock:4: must be 'KIND ID = COUNT'"),
         ("behavior known = 2\n", "behavior known = -2\n", "counts.lock:4: must be 'KIND ID = COUNT'"),
         ("behavior known = 2\n", "behavior known=2\n", "counts.lock:4: must be 'KIND ID = COUNT'"),

@@ -53,7 +53,7 @@ def mistakes(policy: Path) -> list[str]:
         ("pending", 'release = "1.12.0"', 'release = "1.99.0"', "deprecations/pending.toml:10: deprecation.announced.release: release '1.99.0' is not in the calendar, and is not planned; did you mean '1.9.0'?"),
         ("pending", 'what = "warned"', 'what = "withdrawn"', "deprecations/pending.toml:13: deprecation.events[0].what: is withdrawn, but there is no warning or error to withdraw"),
         ("pending", '[[deprecation.events]]\nwhat = "warned"', '[[deprecation.events]]\nwhat = "error"', "deprecations/pending.toml:7: deprecation.warning: has the text of a warning, but no event with a warning"),
-        ("long-ago", '[[deprecation.events]]\nwhat = "removed"', '[[deprecation.docs]]\nrelease = "1.1.0"\nholds = "a"\n[[deprecation.docs]]\nrelease = "1.1.0"\nholds = "b"\n[[deprecation.events]]\nwhat = "removed"', "deprecations/long-ago.toml:19: deprecation.docs[1].release: comes after a statement of 1.1.0, expected the oldest first; found 1.1.0"),
+        ("long-ago", '[[deprecation.events]]\nwhat = "removed"', '[[deprecation.docs]]\nrelease = "1.1.0"\nholds = "a"\n[[deprecation.docs]]\nrelease = "1.1.0"\nholds = "b"\n[[deprecation.events]]\nwhat = "removed"', "deprecations/long-ago.toml:19: deprecation.docs[1].release: statements must be sorted, oldest first: 1.1.0 follows 1.1.0"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_named_with_file_line_and_place(policy: Path, file: str, old: str, new: str, expected: str) -> None:
@@ -83,7 +83,7 @@ def test_a_deprecation_has_a_file_of_its_own(policy: Path) -> None:
     assert any("each deprecation must be in its own file, deprecations/<id>.toml" in one for one in mistakes(policy))
     path = policy / "deprecations" / "mode.toml"
     path.write_text('[[rule]]\nid = "x"\n' + path.read_text(encoding="utf-8"), encoding="utf-8")
-    expected = "deprecations/mode.toml:1: a file of deprecations/ contains one [deprecation] and nothing else; 'rule' belongs in a file of"
+    expected = "deprecations/mode.toml:1: a file of deprecations/ contains one [deprecation] and nothing else; 'rule' belongs in a file in"
     assert any(expected in one for one in mistakes(policy))
 
 

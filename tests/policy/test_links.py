@@ -18,7 +18,7 @@ POLICY = Path(__file__).parents[2] / "policies/torch"
     ("formats.toml", '["export-schema-changed"]', '["gone"]', "there is no waiver 'gone'"),
     ("deprecations/cholesky.toml", '["op-cholesky-qr-removed"]', '["op-cholesky"]', "there is no waiver 'op-cholesky'"),
     ("changes.toml", 'deprecations = ["div-integer"]', 'deprecations = ["cholesky"]', "the deprecation 'cholesky' has no event in '1.6.0'"),
-    ("changes.toml", 'deprecations = ["div-integer"]', 'deprecations = ["nothing"]', "the deprecation 'nothing' is none"),
+    ("changes.toml", 'deprecations = ["div-integer"]', 'deprecations = ["nothing"]', "the deprecation 'nothing' does not exist"),
 ])  # fmt: skip
 def test_a_link_to_nothing_is_a_mistake(file: str, old: str, new: str, said: str, tmp_path: Path) -> None:
     folder = tmp_path / "torch"

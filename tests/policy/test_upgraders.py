@@ -65,8 +65,8 @@ def test_neighbouring_releases_differ_where_it_is_known() -> None:
 @pytest.mark.parametrize(
     ("right", "wrong", "said"),
     [
-        ('id = "gelu_0_9"', 'id = "gelu_0_8"', "expected 'gelu_0_9' by its operator and range"),
-        ("bump = 4", "bump = 5", "by its operator and range"),
+        ('id = "gelu_0_9"', 'id = "gelu_0_8"', "must be 'gelu_0_9', derived from the operator and the version range"),
+        ("bump = 4", "bump = 5", "derived from the operator and the version range"),
         ('change = "gelu-approximate"', 'change = "nothing"', "there is no change 'nothing'"),
         ('old = "1.11.0"', 'old = "1.11.9"', "is not in the calendar"),
     ],

@@ -16,7 +16,7 @@ def test_each_mutant_changes_the_body_and_stands_once() -> None:
         "flipped",
         "never taken",
         "is not asked",
-        "'or' is 'and'",
+        "'or' is replaced by 'and'",
         "'trunc' is 'floor'",
         "left out",
         "swapped",

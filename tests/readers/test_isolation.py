@@ -302,7 +302,7 @@ def test_the_launcher_says_what_is_not_possible(monkeypatch: pytest.MonkeyPatch,
     finally:
         module._probe.cache_clear()
     assert found.as_json() == {"network": False, "home": False}
-    assert "the launcher does not answer" in str(found)
+    assert "the launcher did not respond" in str(found)
 
 
 # ------------------------------------------------------------------------------------------------------- who is left behind

@@ -96,7 +96,7 @@ def test_a_python_that_does_not_run_is_a_reader_error(tmp_path: Path, there: boo
     if there:
         python.write_bytes(b"\x00\x01")
         python.chmod(0o755)
-    with pytest.raises(ReaderError, match="does not start"):
+    with pytest.raises(ReaderError, match="failed to start"):
         start(Environment("1.5.1", tmp_path, python, {}))
 
 

@@ -75,7 +75,7 @@ def test_the_newest_by_a_day_is_the_newest_uploaded_by_then(small: Policy) -> No
 
 
 def test_before_the_first_release_there_is_none(small: Policy) -> None:
-    with pytest.raises(UsageError, match=r"on or before 2018-01-01 \(the first release of the calendar is 1\.9\.0"):
+    with pytest.raises(UsageError, match=r"on or before 2018-01-01 \(the first release in the calendar is 1\.9\.0"):
         small.calendar.newest(on_or_before=dt.date(2018, 1, 1))
     with pytest.raises(UsageError, match="empty"):
         Calendar([]).newest()

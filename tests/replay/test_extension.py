@@ -66,8 +66,8 @@ def test_one_thing_is_loaded(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("reply", "said"),
     [
-        ({"crashed": {"signal": "SIGABRT", "stage": "ask"}}, "in torch 2.4.1 ended the process: SIGABRT"),
-        ({"timed-out": {"timeout_s": 1, "stage": "ask"}}, "in torch 2.4.1 ended the process: timed-out"),
+        ({"crashed": {"signal": "SIGABRT", "stage": "ask"}}, "in torch 2.4.1 crashed the process: SIGABRT"),
+        ({"timed-out": {"timeout_s": 1, "stage": "ask"}}, "in torch 2.4.1 crashed the process: timed-out"),
     ],
 )
 def test_a_process_that_ends(reply: dict[str, Any], said: str, release: type[FakeRelease]) -> None:

@@ -227,7 +227,7 @@ def test_a_recipe_that_crashes_while_writing_records_nothing(tree: Tree) -> None
 def test_a_recipe_that_writes_another_family_than_it_says_records_nothing(tree: Tree) -> None:
     recipe(tree, "double", more="\n\ndef write(made, path):\n    torch.save(1, path)\n")
     before = tree.everything()
-    with pytest.raises(ReaderError, match="says family 'torchscript', but wrote 'torch-save'") as caught:
+    with pytest.raises(ReaderError, match="declares family 'torchscript', but wrote 'torch-save'") as caught:
         run(tree, miniature(tree.cache, "1.5.1"), "double")
     assert caught.value.code == "wrong-family"
     assert tree.everything() == before

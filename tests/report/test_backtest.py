@@ -130,7 +130,7 @@ def test_labels_must_be_of_what_is_drawn() -> None:
 
 def test_without_labels_nothing_is_claimed() -> None:
     text = backtest_md(FOUND, BacktestNotes())
-    assert "False alarms are not known yet" in text
+    assert "The false-alarm rate is not known yet" in text
     assert "are noise" not in text
 
 

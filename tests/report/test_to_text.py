@@ -82,10 +82,10 @@ def test_the_reference_reader_is_a_reader_of_its_own(report: Report) -> None:
     assert "Cells of 2 writers and 2 readers and the reference reader with default options" in text
     (row,) = [line.split() for line in text.splitlines() if line.split()[:1] == ["reference"]]
     assert row[:3] == ["reference", "6", "3"]
-    assert "of these, based on the reference reader alone: 3 pass, 3 not-checked" in text
+    assert "of these, based only on the reference reader: 3 pass, 3 not-checked" in text
     lines = section(shown(also, full=True), "torchscript: writers (rows)").splitlines()
     assert [line.split()[-1] for line in lines[-2:]] == ["✓", "-"]
-    assert "based on the reference" not in shown(report)
+    assert "based only on the reference" not in shown(report)
 
 
 # ------------------------------------------------------------------------------------------------------------- sections
@@ -241,12 +241,12 @@ def test_before_everything_stands_what_was_observed_now(report: Report) -> None:
 
 def test_what_comes_next_is_how_many_questions_were_asked(report: Report) -> None:
     title, *rows = [line.split() for line in shown(report).split("\n\n")[1].splitlines()]
-    assert title[:6] == ["Were", "the", "values", "correct?", "13", "questions,"]
+    assert title[:6] == ["Were", "the", "values", "correct?", "13", "checks,"]
     assert rows == [["reader", "asked", "pass", "fail"], ["newer", "8", "7", "1"], ["own", "5", "5", "0"]]
 
 
 def test_bookkeeping_is_counted_apart(report: Report) -> None:
-    assert "Bookkeeping, which says nothing about releases: 99 pass\n" in shown(report)
+    assert "Internal consistency (not about releases): 99 pass\n" in shown(report)
     full = shown(report, full=True)
     assert "Values, under all load options (an older reader may refuse): 12 pass, 1 fail\n" in full
     assert "Other promises: 2 fail\n" in full

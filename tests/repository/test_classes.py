@@ -47,7 +47,7 @@ def test_a_hole_that_nothing_states_is_found(found: tuple[list[SavedClass], Stat
         )
     more = replace(stated, holes=(*stated.holes, Stated("module", ("torch.nn.Conv2d",), "so")))
     assert unexplained(classes, more) == [
-        "module torch.nn.Conv2d: listed as a hole, but all of its classes are covered; remove it from classes.toml"
+        "module torch.nn.Conv2d: listed as a gap, but all of its classes are covered; remove it from classes.toml"
     ]
 
 

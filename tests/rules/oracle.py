@@ -414,7 +414,7 @@ class _Oracle:
                     if release.date > self.evidence.as_of:
                         yield Said(name, Verdict.NO_PROMISE, "")
                         continue
-                    why = "no observations of this reader"
+                    why = "no observations by this reader"
                     if readers:
                         stale = any((fixture.id, options.id) in reader.cells for reader in readers)
                         why = "observed before the fixture, its golden or the options changed" if stale else "not observed"

@@ -47,7 +47,7 @@ def test_a_fixture_before_its_day_is_a_pass(world: World) -> None:
     assert on(world, DATES["1.0.0"] - DAY).verdicts("versions-have-fixtures") == {"file-format 1": "pass"}
 
 
-@pytest.mark.parametrize(("days", "verdict"), [(-1, "no-promise"), (0, "not-checked: no observations of this reader")])
+@pytest.mark.parametrize(("days", "verdict"), [(-1, "no-promise"), (0, "not-checked: no observations by this reader")])
 def test_a_release_must_have_read_everything_from_its_day_on(world: World, days: int, verdict: str) -> None:
     fixture = world.fixture()
     world.observe(fixture, "1.0.0")

@@ -68,7 +68,9 @@ def test_it_says_how_many_days_are_missing(world: World) -> None:
     bump(world, Milestone(release="1.1.0"), Milestone(release="1.1.1"))
     (found,) = world.judgements(NAME)
     assert found.cause is not None
-    assert found.cause.text.endswith("readers learn it on 2020-06-01 and writers write it from 2020-06-10 on, 5 days too early")
+    assert found.cause.text.endswith(
+        "readers support it from 2020-06-01, but writers already write it from 2020-06-10, 5 days too early"
+    )
 
 
 def test_an_operator_without_an_upgrader_is_named(world: World, tmp_path: Path) -> None:

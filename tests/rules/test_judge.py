@@ -399,7 +399,7 @@ def test_a_rule_may_be_expected_to_select_nothing_and_that_is_noted(world: World
     assert report.exit_status == 0
     assert report.notes == ("newer-loads selects nothing, as expected: no newer reader",)
     world.observe(world.fixture("1.0.0"), "2.0.0")
-    assert world.judge().notes == ("newer-loads selects 1 things, though the policy expects none: remove expect_empty",)
+    assert world.judge().notes == ("newer-loads selects 1 item, although the policy expects none: remove expect_empty",)
 
 
 def test_a_policy_that_expects_nothing_at_all_checks_nothing(world: World) -> None:
@@ -442,7 +442,7 @@ def test_every_verdict_is_counted_and_alike_reasons_are_one_line(world: World) -
     report = world.judge()
     assert list(report.counts) == list(Verdict)
     assert report.counts[Verdict.PASS] == 2
-    why = 'torch-2.0.0: no observations of this reader; run nox -s "observe(torch-2.0.0)" -- --record'
+    why = 'torch-2.0.0: no observations by this reader; run nox -s "observe(torch-2.0.0)" -- --record'
     assert report.not_checked == (("pairs-observed", why, 2),)
 
 

@@ -34,7 +34,7 @@ def test_every_pair_under_every_set_of_options_is_asked_for(world: World) -> Non
 
 def test_a_reader_without_observations(world: World) -> None:
     world.observe(world.fixture(), "1.0.0")
-    unmet = ("torch-2.0.0", "not-checked: no observations of this reader")
+    unmet = ("torch-2.0.0", "not-checked: no observations by this reader")
     assert world.pairs() == {(ADD, "pass"): 1, unmet: 1}
     world.fixture(recipe="div")
     assert world.pairs() == {(ADD, "pass"): 1, unmet: 2, ("torch-1.0.0", "not-checked: not observed"): 1}
@@ -233,7 +233,7 @@ def test_a_fresh_answer_to_a_probe_against_the_recorded_one(now: bool, error: st
     probe = world.probe()
     world.answer(probe, "2.0.0", ("holds", True, ""))
     world.answer(probe, "2.0.0", ("holds", now, ""), error=error, fresh=True)
-    assert world.verdicts("observations-reproduce") == {"options asked again of torch-2.0.0": verdict}
+    assert world.verdicts("observations-reproduce") == {"options, run again in torch-2.0.0": verdict}
 
 
 # ---------------------------------------------------------------------------------------------------------- probes-hold

@@ -161,7 +161,7 @@ def test_every_reader_has_to_observe_it(world: World) -> None:
     world.observe(fixture, "1.0.0")
     assert world.pairs() == {
         ("synthetic/old", "pass"): 1,
-        ("torch-2.0.0", "not-checked: no observations of this reader"): 1,
+        ("torch-2.0.0", "not-checked: no observations by this reader"): 1,
     }
 
 

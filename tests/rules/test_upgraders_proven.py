@@ -154,7 +154,9 @@ def test_what_a_table_states_is_judged(change: dict[str, Any], found: dict[str, 
     assert {name: said for name, said in wrong(ready).items() if said[:10] != "no-promise"} == found
 
 
-@pytest.mark.parametrize(("first", "text"), [(5, "for versions 4 to 4"), (3, "two upgraders are for versions 3 to 3")])
+@pytest.mark.parametrize(
+    ("first", "text"), [(5, "no upgrader covers versions 4 to 4"), (3, "two upgraders cover versions 3 to 3")]
+)
 def test_ranges_have_no_gap_and_no_overlap(first: int, text: str, ready: World) -> None:
     second = upgrader(id="f_4_6", first=first, bump=7, old="1.1.1", since="2.0.0")
     ready.fixture("1.1.0", operators=["aten::f"], versions={"file-format": 6})

@@ -82,7 +82,7 @@ def test_the_reason_names_what_is_needed(world: World) -> None:
     state(world, 3, "aten::gelu", recipe="low")
     state(world, 2, recipe="plain")
     texts = [found.cause.text for found in world.judgements(NAME) if found.cause is not None]
-    where = "torchscript archives of torch 1.1.0 state file format"
+    where = "torchscript archives written by torch 1.1.0 declare file format"
     assert texts == [
         f"{where} 10, but 3 is enough: older readers refuse them unnecessarily",
         f"{where} 3, and aten::gelu needs 10: older readers do not refuse them",

@@ -66,7 +66,7 @@ def test_a_change_is_new_on_its_day(version: str, told: str) -> None:
 
 
 def test_what_no_recipe_reaches_is_said() -> None:
-    told = part("1.7.1").partition("Known today, not named: ")[2].partition("\n")[0]
+    told = part("1.7.1").partition("Known today, not reported: ")[2].partition("\n")[0]
     assert "dimensions-twice" in told
     assert "arithmetic-right-shift" not in told  # the recipe shifts makes one
 

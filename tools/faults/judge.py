@@ -181,7 +181,7 @@ class _Steps:
             return what()
         except HarnessError as error:
             if error.code == "fault":
-                self.failed.append(error.message.removeprefix("the reference reader fails in ")[:80])
+                self.failed.append(error.message.removeprefix("the reference reader failed in ")[:80])
             raise
         except _TimeOut:
             raise _Bad(TIMED_OUT, f"{name}: more than {time.process_time() - began:.0f} s") from None

@@ -88,7 +88,9 @@ class Directory:
                 self._read(start, start + length)
                 if count == len(self.members):
                     return
-                self._add("directory-disagrees", None, f"has {len(self.members)} entries, stated are {count}", start)
+                self._add(
+                    "directory-disagrees", None, f"has {len(self.members)} entries, but the end record states {count}", start
+                )
                 return
         self._find()
 
@@ -220,7 +222,7 @@ class Directory:
             if count and start < stop and raw[start : start + 4] == CENTRAL_SIGNATURE and self._lists_first(start, stop):
                 self._read(start, stop, start + length)
                 if start + length > stop:
-                    said = f"the directory is stated to end at {start + length}, but the next structure starts at {stop}"
+                    said = f"the end record places the end of the directory at {start + length}, but the next structure starts at {stop}"
                     self._add("directory-disagrees", None, said, start)
                 return
         for _, length, start in statements:

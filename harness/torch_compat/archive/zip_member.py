@@ -352,11 +352,11 @@ class Member:
                     said = f"has {self._stored} bytes stored, the directory states {stored}"
                     shared.note("size-disagrees", self.record, said, self._offset)
         if self._offset + self._stored > shared.directory:
-            said = f"is stated to have {self._stored} bytes from offset {self._offset}, but records end at {shared.directory}"
+            said = f"should have {self._stored} bytes at offset {self._offset}, but records end at {shared.directory}"
             self._spoil("cut-off", said, self._offset)
             self._offset = self._end = -1
         elif self.method == STORED and self._stored != self._size:
-            said = f"is stated to have {self._size} bytes, but {self._stored} are stored, without compression"
+            said = f"has a declared size of {self._size} bytes, but {self._stored} are stored, uncompressed"
             self._spoil("size-disagrees", said, self._offset)
 
     def _descriptor_end(self, at: int, stored: int, *, wide: bool) -> int:

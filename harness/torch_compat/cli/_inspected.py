@@ -89,7 +89,7 @@ def _entries(found: Inspected) -> Iterator[tuple[str, Sequence[str]]]:
         yield "format", [facts.name]
         yield "contents", [_kind(*kind_of(facts))]
     elif found.other is not None and found.error is None:
-        yield "format", [f"{found.other}, not an archive that PyTorch writes"]
+        yield "format", [f"{found.other}, not a PyTorch archive"]
     if found.size is not None:
         yield "size", [f"{found.size:,} bytes"]
         yield "sha256", [found.sha256 or "not calculated"]
@@ -161,7 +161,7 @@ def _computed(one: dict[str, Any]) -> str:
     spans = ", ".join(
         span["from"] if span["from"] == span["to"] else f"{span['from']} to {span['to']}" for span in one["computed_by"]
     )
-    return f"{one['operator']} with {one['dtype']}: supported by {spans or 'no release'}, not by others"
+    return f"{one['operator']} with {one['dtype']}: supported {f'only by {spans}' if spans else 'by no release'}"
 
 
 def _danger(name: str, record: str, because: str) -> str:
@@ -245,7 +245,7 @@ def _ways(needs: Needs) -> Iterator[str]:
             yield f"{where}:"
             yield from (f"  {statement}" for statement in statements)
     if not needs.how_to_load:
-        yield "no known call in any release loads it"
+        yield "no release is known to load it"
 
 
 def _changes(found: Inspected) -> Iterator[str]:
@@ -271,7 +271,7 @@ def _changes(found: Inspected) -> Iterator[str]:
     older = len({change.id for change in changes}) - len(by_id)
     if older:
         plural, them = ("s", "them") if older > 1 else ("", "it")
-        yield f"{older} older change{plural}: releases before its writer compute {them} in the old way (--format json)"
+        yield f"{older} older change{plural}: releases older than the change still compute {them} the old way; see --format json"
 
 
 def _module(one: RequiredModule) -> str:

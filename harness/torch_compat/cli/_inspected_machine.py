@@ -25,7 +25,7 @@ RULES: Final = {
     "inspect-error": "Every file can be read in full.",
     "inspect-damage": "No archive is inconsistent.",
     "inspect-danger": "No archive references code that is known to be harmful when called.",
-    "inspect-changes": "No operator of a program gives different results in a newer release than the writer of the archive.",
+    "inspect-changes": "No operator of a program gives different results in a newer release than in the release that wrote the archive.",
     "inspect-release": "The releases named by --fail-on load every archive with default arguments.",
 }
 

@@ -175,11 +175,11 @@ def _print(rendered: Iterator[Rendered], form: str, conditions: Sequence[str] = 
         if form == "json":
             out.write("\n]}\n" if statuses else "]}\n")
     if not statuses:
-        sys.stderr.write("torch-compat: there is no file to inspect\n")
+        sys.stderr.write("torch-compat: no files to inspect\n")
         return 4
     if conditions:
         sys.stderr.write(
-            f"torch-compat: {statuses[1]} of {statuses.total()} files fail --fail-on {' --fail-on '.join(conditions)}\n"
+            f"torch-compat: {statuses[1]} of {statuses.total()} files match --fail-on {' --fail-on '.join(conditions)}\n"
         )
     return exit_status(statuses)
 

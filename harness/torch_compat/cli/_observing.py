@@ -129,7 +129,7 @@ def _print(rows: list[dict[str, Any]], fresh: ObservedReader, show: bool) -> Non
     unknown = sum(row["reproduced"] is None for row in rows) - missing
     remarks = sum(bool(row["remark"]) and row["reproduced"] is True for row in rows)
     text = f"{agree} as recorded"
-    text += f" ({remarks} with a remark, see --show)" if remarks else ""
+    text += f" ({remarks} with a note; see --show)" if remarks else ""
     text += f", {contradict} different from the record" if contradict else ""
     text += f", {missing} not recorded" if missing else ""
     text += f", {unknown} not checked, because the reference reader does not support them" if unknown else ""

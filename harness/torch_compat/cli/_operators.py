@@ -66,7 +66,7 @@ def _reference_lines(rows: Iterable[dict[str, Any]], width: int) -> Iterator[str
             place = f"{version['file']}:{version['line']}"
             yield f"  {version['since'] + '..':<{width}}  {place}{': ' if version['summary'] else ''}{version['summary'] or ''}"
         for call in row["not_modelled"]:
-            yield f"  {call['spans']:<{width}}  not modelled: {call['reason']}"
+            yield f"  {call['spans']:<{width}}  not modeled: {call['reason']}"
 
 
 def history_lines(document: dict[str, Any]) -> Iterator[str]:
@@ -81,9 +81,9 @@ def history_lines(document: dict[str, Any]) -> Iterator[str]:
         for row in document["upgraders"]:
             yield f"  {row['spans']:<{width}}  file format {row['file_format']}: {row['upgrader']}, from {row['old']}"
     if document["changes"]:
-        yield "changes of meaning"
+        yield "semantic changes"
         for row in document["changes"]:
-            announced = f" (announced by file format {row['file_format']})" if row["file_format"] is not None else ""
+            announced = f" (marked by file format {row['file_format']})" if row["file_format"] is not None else ""
             yield f"  {row['since'] + '..':<{width}}  {row['id']}: {row['after']}{announced}"
             yield f"  {'':<{width}}    before: {row['before']}"
     yield from _reference_lines(document.get("reference", ()), width)

@@ -93,7 +93,7 @@ def admit(
     place = find_root(root)
     if not (place.inside("policies/torch").is_dir() and place.fixtures.is_dir()):
         raise NothingSelected(
-            "has no fixtures/ or no policies/torch, so no release can be added", where=str(place.path), code="no-corpus"
+            "is missing fixtures/ or policies/torch, so no release can be added", where=str(place.path), code="no-corpus"
         )
     console = stderr()
     admission = Admission(
@@ -104,7 +104,7 @@ def admit(
     last = STEPS.index(until) if until else len(STEPS) - 1
     steps = [step for at, step in enumerate(STEPS) if at <= last and (not only or step in only)]
     if not steps:
-        raise UsageError(f"no step of --only runs before the end of {until}")
+        raise UsageError(f"--until {until} excludes every step that --only selects")
     environments = _environments(admission, steps) if dry_run else None
     ended = _told(admission, steps) if dry_run else _done(admission, steps, console)
     changed = [] if dry_run else admission.changed()

@@ -57,7 +57,7 @@ def _shard_of(_context: click.Context, _parameter: click.Parameter, value: str |
     "--shard",
     metavar="K/N",
     callback=_shard_of,
-    help="Only part K of N of the recipes and their fixtures. `torch-compat judge --with` judges the trees of all parts together.",
+    help="Only part K of N of the recipes and their fixtures. `torch-compat judge --with` judges the output directories of all parts together.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the sample.")
 @click.option(
@@ -110,7 +110,7 @@ def candidate(
     its operators, and uses deprecated features. The report lists what is new, fixed, already known, and not checked. Nothing is added to
     the corpus.
 
-    A build can execute code from archives. It runs without access to the network, your environment variables and your files.
+    A build can execute code from archives. It runs without access to the network, your environment variables, or your files.
 
     Exit status: 0 nothing new breaks a promise; 1 something new breaks a promise; 2 the build cannot be used; 4 a required check was not run.
     """
@@ -150,7 +150,9 @@ def candidate(
     folder = into if into is not None else builds_folder()
     notes = [f"removed the environment of {gone}" for gone in expire_wheels(today, keep)]
     if into is None and folder.is_dir():
-        notes += [f"removed the tree of {tree.name}, which is {tree.age(today)} days old" for tree in expire(folder, today, keep)]
+        notes += [
+            f"removed the results of {tree.name}, which are {tree.age(today)} days old" for tree in expire(folder, today, keep)
+        ]
     tree = open_tree(folder, build, today, shard)
     others, said = earlier_trees([folder, *earlier], tree, today, keep)
     with Progress(stderr()) as progress, uncollected():

@@ -44,7 +44,7 @@ _NEXT = re.compile(r"(\d{1,6})(?:-days)?")
 @click.option(
     "--states", is_flag=True, help="Print one line per deprecation instead, with one character per release (text format only)."
 )
-@click.option("--full", is_flag=True, help="Print every event, and deviations from timelines that PyTorch did not promise.")
+@click.option("--full", is_flag=True, help="Print every event, and deviations that break no promise.")
 @format_option
 def deprecations(
     names: tuple[str, ...],
@@ -126,7 +126,7 @@ def _chosen(rows: tuple[TimelineRow, ...], names: tuple[str, ...]) -> tuple[Time
     for name in names:
         if name not in known:
             nearest = get_close_matches(name, known, n=3, cutoff=0.4)
-            hint = f"nearest: {', '.join(nearest)}" if nearest else "torch-compat deprecations lists all"
+            hint = f"nearest: {', '.join(nearest)}" if nearest else "torch-compat deprecations lists them all"
             raise UsageError(f"there is no deprecation {name!r}", hint=hint, code="unknown-id")
     return tuple(known[name] for name in dict.fromkeys(names))
 

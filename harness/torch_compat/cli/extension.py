@@ -89,8 +89,8 @@ def record(
 ) -> int:
     """Write the manifest of an extension.
 
-    The operators come from a list, from loading the extension in a release, or from both; a list can then add the operators that the
-    extension calls.
+    The operators come from a list, from loading the extension in a release, or from both. With both, the list can also name operators
+    that the extension only calls.
 
     Loading executes the extension's code. It has no network access, and no access to your files, except those in the library's
     directory and in each --path directory. If this machine cannot isolate it, a warning is printed on standard error, and the code runs anyway.

@@ -29,7 +29,7 @@ __all__ = ["inspect"]
     multiple=True,
     metavar="CONDITION",
     help="Exit with status 1 if a file matches this condition: danger (it references harmful code), damage, changes (an operator "
-    "that it uses gives different results in a newer release than the writer), or release:X (torch X does not load it with default arguments). Can be repeated.",
+    "that it uses gives different results in a newer release than in the release that wrote the file), or release:X (torch X does not load it with default arguments). Can be repeated.",
 )
 @click.option(
     "--quick",

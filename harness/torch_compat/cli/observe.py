@@ -47,7 +47,7 @@ def _share(_context: click.Context, _parameter: click.Parameter, value: str | No
     except ValueError:
         share = 0.0
     if not value.endswith("%") or not 0 < share <= 1:
-        raise click.BadParameter(f"{value!r} is not a percentage above 0% and up to 100%, such as 10%")
+        raise click.BadParameter(f"{value!r} must be a percentage greater than 0% and at most 100%, such as 10%")
     return share
 
 
@@ -95,7 +95,9 @@ def _share(_context: click.Context, _parameter: click.Parameter, value: str | No
     help="Run only the probes of deprecated features (fixtures/deprecations); with --record, update only their records.",
 )
 @click.option("--show", is_flag=True, help="Print each observation with its first differences.")
-@click.option("--recorded", is_flag=True, help="Do not observe; show the recorded observations. Needs no release.")
+@click.option(
+    "--recorded", is_flag=True, help="Do not run any release; show the recorded observations. No release has to be built."
+)
 @trust_option
 @root_option
 @format_option
@@ -124,7 +126,7 @@ def observe(
 
     Results of the reference reader are compared with the results that the writer recorded when it loaded its own fixture.
 
-    A release can execute code from archives, and it runs probes. It runs without access to the network, your environment variables and
+    A release can execute code from archives, and probes run inside it. It runs without access to the network, your environment variables, or
     your files. If this machine cannot isolate it, it loads only fixtures that are pinned in FROZEN. If the run needs any other fixture,
     it observes nothing and exits with status 4, unless you pass --trust.
 
@@ -200,7 +202,7 @@ def observe(
     if recipe is not None:
         chosen = [fixture for fixture in chosen if fixture.recipe == recipe]
         if not chosen:
-            raise UsageError(f"there is no fixture of a recipe {recipe!r}", code="unknown-recipe")
+            raise UsageError(f"no fixture was written by a recipe named {recipe!r}", code="unknown-recipe")
     if recorded:
         before = (recorded_reader(evidence, release, chosen, options) for release in releases)
         return exit_status([print_all(evidence, reader, show=True, format_=format_) for reader in before])
@@ -246,7 +248,7 @@ def _everywhere(place: Root, recipe: str, *, yes: bool, commands: bool, trust: b
     )  # fmt: skip
     jobs = work.jobs()
     if not jobs:
-        stdout().print(f"{recipe}: every release has written and read it", markup=False)
+        stdout().print(f"{recipe}: every release has already run it and read its fixtures", markup=False)
         return 0
     if commands:
         for job in jobs:

@@ -83,7 +83,7 @@ def diff(old: str, new: str, *, breaks: bool, format_: str) -> int:
     broken = sum(not _works(one) for one in found if one.kind != "unknown")
     say_wrapped(f"torch {first} to {last}: {', '.join(counts)}; {broken} not compatible (backward or forward)")
     for release, why in incomplete:
-        say_wrapped(f"the operators of {release} are not completely known: {why}")
+        say_wrapped(f"the operator records of {release} are incomplete: {why}")
     return 0
 
 
@@ -98,7 +98,7 @@ def _works(change: Any) -> bool:
 def history_(operator: str, *, reference: bool, format_: str) -> int:
     """Show every schema of OPERATOR, and the releases that have it.
 
-    Also shows its upgraders, changes of meaning, kernels and tags. Without an overload name, all overloads are shown.
+    Also shows its upgraders, semantic changes, kernels and tags. Without an overload name, all overloads are shown.
     """
     from torch_compat.cli._operators import history_lines  # noqa: PLC0415 - as late as it is needed
     from torch_compat.operators.recorded_history import history_of  # noqa: PLC0415
@@ -126,7 +126,12 @@ def history_(operator: str, *, reference: bool, format_: str) -> int:
     metavar="SCHEMA",
     help="Old schema that has an upgrader in NEW. Can be repeated.",
 )
-@click.option("--as-of", type=click.DateTime(["%Y-%m-%d"]), metavar="DATE", help="Date for waivers that expire. Default: today.")
+@click.option(
+    "--as-of",
+    type=click.DateTime(["%Y-%m-%d"]),
+    metavar="DATE",
+    help="Date as of which expired waivers are ignored. Default: today.",
+)
 @click.option("--no-waivers", is_flag=True, help="Ignore waivers and show every break.")
 @click.option(
     "--root",
@@ -148,8 +153,8 @@ def check(
     """Check whether programs saved with OLD operators work with NEW.
 
     OLD and NEW are recorded releases, or files written by 'operators dump' or by PyTorch's dump_all_function_schemas.py, so that a
-    nightly build can be checked. A file lists the operators that `import torch` alone registers. Operators that
-    other imports register are skipped if the file has no operators from that import. Breaks that are listed in policies/torch/operator_waivers are waived.
+    nightly build can be checked. A file lists only the operators that `import torch` registers. Operators that
+    another import registers are skipped if the file contains no operator from that import. Breaks that are listed in policies/torch/operator_waivers are waived.
     """
     from torch_compat.judging.operator_check import check_operators, read_set  # noqa: PLC0415 - as late as it is needed
     from torch_compat.report.operator_check import check_document, check_lines  # noqa: PLC0415

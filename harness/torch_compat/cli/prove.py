@@ -69,12 +69,12 @@ PROOFS = "reports/proofs"
 @click.option(
     "--record",
     is_flag=True,
-    help="Record the results of releases in reports/proofs, which `judge` reads, and the results of a build in the tree of that build.",
+    help="Record the results of releases in reports/proofs, which `judge` reads, and the results of a build in the output directory of that build.",
 )
 @click.option(
     "--mutate",
     is_flag=True,
-    help="Instead of a proof, change the body in many ways and report which changes a proof would detect.",
+    help="Instead of proving the upgrader, mutate its body in many ways and report which mutants a proof would detect.",
 )
 @root_option
 @format_option
@@ -176,7 +176,7 @@ def _chosen(name: str | None, everything: bool, place: Root | None) -> list[Stat
         near = difflib.get_close_matches(name, known, 3, 0.4)
         raise UsageError(
             f"there is no upgrader {plain(name)!r}",
-            hint=f"did you mean {', '.join(near)}?" if near else f"there are {', '.join(sorted(known))}",
+            hint=f"did you mean {', '.join(near)}?" if near else f"known upgraders: {', '.join(sorted(known))}",
             code="upgrader",
         )
     return [known[name]]
@@ -283,7 +283,7 @@ def _mutate(chosen: list[StatedUpgrader], seed: str, format_: str) -> int:
         for mutant in one.survivors:
             say(f"  survives:   {plain(mutant.what)}")
     if not scores:
-        say("no upgrader here replaces a call that an older release had: there is nothing to prove")
+        say("none of these upgraders replaces a call that an older release supported, so there is nothing to prove")
     return status
 
 
@@ -327,7 +327,7 @@ def _print(proof: Proof) -> None:
     from torch_compat.proving.examples import shown, told  # noqa: PLC0415 - as above
 
     counts = ", ".join(f"{count} {word}" for word, count in sorted(proof.verdicts.items(), key=lambda item: -item[1]))
-    say_wrapped(f"{proof.stated.id}: {proof.verdict}{' (modelled)' if proof.modelled else ''}{f'  ({counts})' if counts else ''}")
+    say_wrapped(f"{proof.stated.id}: {proof.verdict}{' (modeled)' if proof.modelled else ''}{f'  ({counts})' if counts else ''}")
     for note in proof.notes:
         say_wrapped(f"  {plain(note)}")
     if proof.old:

@@ -35,7 +35,7 @@ SCHEMA_VERSION = 1
 
 @click.group(cls=WithCommands)
 def readers() -> None:
-    """List, build and remove environments of real torch releases; look for new releases.
+    """List, build and remove environments for real torch releases; check for new releases.
 
     Environments are stored in $TORCH_COMPAT_CACHE, or in your cache directory if it is not set.
     """
@@ -102,7 +102,7 @@ def build(context: click.Context, releases: tuple[str, ...], cuda: Cuda, root: P
 @format_option
 @click.pass_context
 def remove(context: click.Context, releases: tuple[str, ...], root: Path | None, format_: str) -> None:
-    """Remove environments of releases."""
+    """Remove the environments of the given releases."""
     calendar = find_policy(root).calendar
     wanted = [_known(calendar.resolve, name) for name in releases]
     environments = Environments()

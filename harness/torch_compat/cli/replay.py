@@ -55,9 +55,9 @@ ANY = "any"
     "required",
     multiple=True,
     metavar="torch-X.Y.Z|python:PATH|any",
-    help="Exit with status 4 unless this run observed this release or build (`any`: at least one release or build). Can be repeated.",
+    help="Exit with status 4 unless this run loaded fixtures with this release or build (`any`: at least one release or build). Can be repeated.",
 )
-@click.option("--recorded", is_flag=True, help="Do not observe; judge only the recorded observations.")
+@click.option("--recorded", is_flag=True, help="Do not run anything; judge only the recorded observations.")
 @click.option("--again", is_flag=True, help="Observe everything again, even if the last run already observed it.")
 @trust_option
 @root_option
@@ -84,7 +84,7 @@ def replay(
     By default, the readers are the reference reader and every release in the policy that has an environment on this machine.
     For the other releases, the recorded observations are used. The report is also written to reports/latest/report.json.
 
-    A release can execute code from archives, and it runs probes. It runs without access to the network, your environment variables and
+    A release can execute code from archives, and probes run inside it. It runs without access to the network, your environment variables, or
     your files. If this machine cannot isolate it, it loads only fixtures that are pinned in FROZEN. If the run needs any other fixture,
     it reports nothing and exits with status 4, unless you pass --trust. The reference reader runs programs in its own interpreter and
     executes no Python code from archives.

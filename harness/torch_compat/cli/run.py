@@ -60,12 +60,12 @@ def run(
     """Load a TorchScript, mobile or exported program and call one of its methods.
 
     The reference reader runs the program with NumPy, in a separate process. It does not need torch, and executes or imports no Python code
-    from the archive. An exported program (.pt2) has a forward method; __call__ also checks the inputs first, as when you call a module.
+    from the archive. An exported program (.pt2) has a forward method; __call__ also checks the inputs first, like calling a module in Python.
 
     Arguments are a JSON list: null, booleans, integers, strings and lists are passed as is, a number with a decimal point or
     an exponent is a float, and {"tensor": {"dtype": "int64", "shape": [2], "data": [7, -7]}} is a tensor.
 
-    A real release can execute code from the archive. It runs without access to the network, your environment variables and your
+    A real release can execute code from the archive. It runs without access to the network, your environment variables, or your
     files. If this machine cannot isolate it, it loads only fixtures of the frozen corpus of the current tree; any other archive is
     refused with the code `untrusted`, unless you pass --trust.
 

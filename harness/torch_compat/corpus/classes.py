@@ -142,6 +142,6 @@ def unexplained(classes: Iterable[SavedClass], stated: StatedClasses) -> list[st
             part = Stated(hole.group, (pattern,), hole.because)
             if not any(part.speaks_of(one.group, one.name) for one in left):
                 wrong.append(
-                    f"{hole.group} {pattern}: listed as a hole, but all of its classes are covered; remove it from {CLASSES}"
+                    f"{hole.group} {pattern}: listed as a gap, but all of its classes are covered; remove it from {CLASSES}"
                 )
     return wrong

@@ -109,12 +109,12 @@ def read_lines(path: Path, kind: str) -> tuple[dict[str, Any], list[tuple[int, d
 def _finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        raise ValueError(f'{text[:40]} is not a finite number; values write {{"float": "inf"}}')
+        raise ValueError(f'{text[:40]} is not finite; non-finite numbers must be written as {{"float": "inf"}}')
     return number
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f'{name} is not a JSON number; values write {{"float": "nan"}}')
+    raise ValueError(f'{name} is not a JSON number; it must be written as {{"float": "nan"}}')
 
 
 DECODER = json.JSONDecoder(parse_float=_finite, parse_constant=_no_constant)

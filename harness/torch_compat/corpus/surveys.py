@@ -453,7 +453,7 @@ def survey_differences(old: Survey, new: Survey) -> list[str]:
     ]
     for name in sorted(old.sections.keys() | new.sections.keys()):
         if name not in new.sections:
-            lines.append(f"{name}: the section is gone")
+            lines.append(f"{name}: the section was removed")
         elif name not in old.sections:
             lines.append(f"{name}: the section is new")
         else:
@@ -467,7 +467,7 @@ def _section_differences(old: SurveySection, new: SurveySection) -> Iterator[str
     if old.complete != new.complete:
         yield "now complete" if new.complete else f"no longer complete: {new.why_incomplete}"
     elif old.why_incomplete != new.why_incomplete:
-        yield f"incomplete for another reason: was {old.why_incomplete!r}, is {new.why_incomplete!r}"
+        yield f"incomplete for a different reason: was {old.why_incomplete!r}, is {new.why_incomplete!r}"
     before, after = _compared(old.entries), _compared(new.entries)
     for what, keys in (
         ("gone", before.keys() - after.keys()),

@@ -111,11 +111,11 @@ class _Buffer:
         self.allowance.spend(TABLE)
         data = self.data
         if not 4 <= position <= len(data) - 4:
-            raise Corrupt(f"a table is stated to be at {position}, outside the file", where=self.where, code="bad-offset")
+            raise Corrupt(f"the offset of a table, {position}, is outside the file", where=self.where, code="bad-offset")
         fields = position - int.from_bytes(data[position : position + 4], "little", signed=True)
         length = int.from_bytes(data[fields : fields + 2], "little") if fields >= 0 else 0
         if length < 4 or length % 2 or fields + length > len(data):
-            said = f"the fields of the table at {position} are stated to be {length} bytes at {fields}"
+            said = f"the fields of the table at {position} claim {length} bytes at {fields}"
             raise Corrupt(said, where=self.where, code="bad-table")
         return self.table(data, position)
 

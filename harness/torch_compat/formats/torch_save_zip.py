@@ -102,7 +102,7 @@ def _producer(archive: ZipArchive, names: frozenset[str]) -> Producer:
         return Producer(first="1.4", last="1.4", because=("records in tensors/",))
     if "version" not in names:
         return Producer(
-            first="1.4", last="2.0", because=("no record version, whose position would say more", "no record byteorder")
+            first="1.4", last="2.0", because=("no record version, whose position would narrow this down", "no record byteorder")
         )
     if archive.names[0] == "version":
         return Producer(first="1.4", last="1.5", because=("record version comes first",))

@@ -184,7 +184,7 @@ def _cell(
         for category, text in sorted(reworded):
             which = f"gives a reworded warning: {category}: {text}"
             yield Moved(
-                "reworded", "warns", f"warns:words:{category}", fixture.id, options.id, "warns", "warns in other words", which
+                "reworded", "warns", f"warns:words:{category}", fixture.id, options.id, "warns", "the warning is reworded", which
             )
         if reworded:
             new, gone = new - reworded, frozenset(one for one in gone if not any(_alike(one, other) for other in reworded))
@@ -396,7 +396,5 @@ def compare_probes(base: ObservedReader, later: ObservedReader) -> Compared:
             same += 1
             continue
         names = ", ".join(dict.fromkeys(one[0] for one in checks)) or "its error"
-        moved.append(
-            Moved("new", "probe", f"probe:{name}", name, "", "another answer", names, f"{name}: {names} is not as before")
-        )
+        moved.append(Moved("new", "probe", f"probe:{name}", name, "", "a different answer", names, f"{name}: {names} changed"))
     return Compared(tuple(moved), same, tuple(unasked))

@@ -455,7 +455,9 @@ def _asked(
         elif not found:
             empty.append((entry.id, "the rule selects nothing", 1))
         elif entry.expect_empty:
-            notes.append(f"{entry.id} selects {found} things, though the policy expects none: remove expect_empty")
+            notes.append(
+                f"{entry.id} selects {found} {'item' if found == 1 else 'items'}, although the policy expects none: remove expect_empty"
+            )
     return tally, notes, empty
 
 

@@ -256,7 +256,7 @@ def check_operators(
     aside = {**_not_imported(old, new, imported), **_not_imported(new, old, imported)}
     found = breaks(old.schemas, new.schemas, incomplete=new.incomplete, upgraders=mended)
     if old.release is not None and new.release is not None:
-        text = "the upgrader {} of file format {} is gone"
+        text = "the upgrader {} for file format {} was removed"
         found += [
             Break(one.operator, "backward", one.old, None, DROPPED, text.format(one.upgrader, one.bump))
             for one in dropped_upgraders(versions, old.release, new.release)

@@ -162,10 +162,10 @@ def derive(deprecation: Deprecation, observed: Observed, *, exists: bool) -> See
     if deprecation.error is not None:
         if re.search(deprecation.error, f"{use.error['type']}: {use.error['message']}"):
             return Seen(State.ERROR)
-        return Seen(State.CANNOT_TELL, f"the probe raised, but not as a deprecation does{_error(use)}")
+        return Seen(State.CANNOT_TELL, f"the probe raised, but not a deprecation error{_error(use)}")
     if control.outcome == "worked":
         return Seen(State.ERROR)
-    return Seen(State.CANNOT_TELL, f"the probe raised{_error(use)}; and the control {control.outcome}{_error(control)}")
+    return Seen(State.CANNOT_TELL, f"the probe raised{_error(use)}, and the control {control.outcome}{_error(control)}")
 
 
 def _warned(deprecation: Deprecation, use: Used) -> bool:
@@ -249,7 +249,7 @@ def _hidden(deprecation: Deprecation, release: str, observed: Observed, found: S
         return ""
     if category:
         return f"in {release} it warns with a {category}, which Python hides by default" + (f", not a {said}" if said else "")
-    return f"in {release} the file says that its warning is a {said}, which Python hides by default, but the warning is shown"
+    return f"the file says that the warning of {release} is a {said}, which Python hides by default, but it is shown"
 
 
 def _of_alternative(evidence: Evidence, deprecation: Deprecation) -> DeprecationHistory | None:
@@ -275,7 +275,7 @@ def _alternative(evidence: Evidence, history: DeprecationHistory, release: str, 
     if deprecation.alternative_package is not None:
         if use.outcome == "lacks":
             return ""
-        return f"in {release} the alternative {use.outcome}, but it is said to be in {deprecation.alternative_package}"
+        return f"in {release} the alternative {use.outcome}, although the file says that {deprecation.alternative_package} provides it"
     if not _there(history, release):
         return (
             f"in {release} the alternative is already available, but the file says that it was added in {since}"

@@ -414,7 +414,7 @@ def _ends(what: str, stated: ReleaseSet, found: set[str], every: Iterable[str], 
             ends += inside[:1]
         ends += inside[-1:] if interval.last is not None else could[-1:]
         if not inside:
-            yield f"is for cells {what} {interval}, and the corpus has no such release"
+            yield f"is for cells {what} {interval}, but the corpus has no release in this range"
         for one in dict.fromkeys(ends):
             if one not in found:
                 yield f"is for cells {what} {interval}, but none is {what} {one}"

@@ -203,7 +203,7 @@ def not_looked_at(facts: Facts) -> dict[str, str]:
     if not any(map(has_whole_constant, program.values())) or not too_large(program.values()):
         return {}
     size = sum(map(len, program.values()))
-    return {"whole floats": f"the source has {size} characters: not checked for ints that were written for floats"}
+    return {"whole floats": f"the source has {size} characters: not checked for ints written in place of floats"}
 
 
 def _of_source(text: str, words: frozenset[tuple[str, str]]) -> tuple[tuple[str, ...], frozenset[CallShape]]:

@@ -390,7 +390,7 @@ class Judge:
         have = beside.names.module_bits(_upper(module)) if name is None else beside.names.having_bits(_upper(module), name)
         recorded = ", ".join(beside.names.releases)
         if have:
-            return f"of {beside.what} {recorded}, only {beside.versions(have)} has it"
+            return f"only {beside.versions(have)} has it, of {beside.what} {recorded}"
         if beside.what == "Python" and not beside.names.module_bits(module.partition(".")[0]):
             return "it is neither in torch nor in Python, so no release provides it"
         return f"none of {beside.what} {recorded} has it"

@@ -262,7 +262,7 @@ def _upgraded(text: str, upgraders: Upgraders) -> tuple[str | None, str]:
     if not left:
         return last.upgrader, ""
     beside = "" if left[0] == own else ", in programs with other operators that need it"
-    serves = f"the upgrader {last.upgrader} serves file formats {last.first} to {last.bump - 1}"
+    serves = f"the upgrader {last.upgrader} covers file formats {last.first} to {last.bump - 1}"
     return None, f"; {serves}, but {writer.of(text)} writes this operator with {left[0]}{beside}"
 
 

@@ -181,7 +181,7 @@ def _forward_pair(new: Argument, old: Argument) -> None:
         return
     _pair(new, old)
     if not subtype(new.type.fake, old.type.fake):
-        raise _No("type", f"{old.name!r} takes {new.type} instead of {old.type}, which is more than before", old.name)
+        raise _No("type", f"{old.name!r} takes {new.type} instead of {old.type}, a wider type", old.name)
     if new.default is not None and old.default is None:
         raise _No("default-added", f"{old.name!r} now has a default", old.name)
 
@@ -223,7 +223,7 @@ def _returned(new: Argument, old: Argument, what: str) -> None:
 
 def _takes(new: SchemaType, old: SchemaType, name: str) -> None:
     if not subtype(old.fake, new.fake):
-        raise _No("type", f"{name!r} takes {new} instead of {old}, which is less than before, or different", name)
+        raise _No("type", f"{name!r} takes {new} instead of {old}, a narrower or incompatible type", name)
 
 
 def _first_out(arguments: Sequence[Argument]) -> int:

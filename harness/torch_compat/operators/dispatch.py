@@ -240,7 +240,7 @@ class Dispatches:
         has = any(text.partition("(")[0] == operator for text in self.schemas.schemas(operator, release))
         why = self.why_unknown(release)
         if crashed is not None:
-            why = f"asking the dispatcher for this operator ended the process: {crashed[len(_CRASHED) :]}"
+            why = f"querying the dispatcher for this operator crashed the process: {crashed[len(_CRASHED) :]}"
         elif not has and self.schemas.complete(release):
             return self._made(operator, release, ABSENT, frozenset(), None, (), None)
         elif why is None and self.kernels.values(operator, release):

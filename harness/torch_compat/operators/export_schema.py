@@ -115,7 +115,7 @@ _SAID: Final = {
     Alteration.MAJOR_OLDER: "the previous major schema version",
     Alteration.OPSET_NEWER: "the next operator set version",
     Alteration.OPSET_OLDER: "the operator set version 1",
-    Alteration.OPSET_OTHER: "a version of an unknown operator set beside aten",
+    Alteration.OPSET_OTHER: "a version of an unknown operator set besides aten",
     Alteration.OPSET_NONE: "no operator set version",
     Alteration.GUARDS: "a guard in guards_code, a field that was added in 8.14",
     Alteration.NODE_NAME: "the name of a node, a field that was added in 8.17",

@@ -67,7 +67,7 @@ WHOLE: Final = (
     "names, defaults, aliases or symbolic integers differ: a kernel that is registered with its whole schema, or that takes SymInt "
     "if the operator takes int, is refused"
 )
-_LISTED: Final = "From a list of operators; their schemas are those recorded of the release."
+_LISTED: Final = "From a list of operators, with the schemas recorded for the release."
 _ASKED: Final = "Loaded in this torch, whose dispatcher was dumped before and after."
 
 
@@ -169,7 +169,7 @@ def _entry(
     known = recorded.of(entry.operator, release)
     if entry.use == "defines":
         if known:
-            yield finding(FAULT, "taken", f"this release defines an operator of this name itself: {known[0]}")
+            yield finding(FAULT, "taken", f"this release already defines an operator with this name: {known[0]}")
         return
     if not known:
         missing = recorded.schemas.why_incomplete(release)
@@ -235,7 +235,7 @@ def _decomposes(
                 else None
             )
             before = f"; in {manifest.built_against} it {was.shown()}" if was is not None and was.kind == DECOMPOSES else ""
-            yield FAULT, "dispatch", f"{via}needs the backend's own kernel, and there is none{before}"
+            yield FAULT, "dispatch", f"{via}needs a kernel of its own for the backend, but has none{before}"
         elif step.kind == UNKNOWN:
             yield NOT_KNOWN, "dispatch", f"{via}may or may not decompose: {step.why}"
 
@@ -304,7 +304,7 @@ def known_operator(operator: str, release: str, recorded: RecordedReleases) -> s
         match = next((text for text in known if canonical(parse(text, recorded=True)) == asked), None)
         if match is None:
             raise UsageError(
-                f"{release} has {name!r} with another schema", hint=f"it has {'; '.join(known)}", code="unknown-operator"
+                f"{release} has {name!r} with a different schema", hint=f"it has {'; '.join(known)}", code="unknown-operator"
             )
         return match
     if len(known) > 1:

@@ -53,7 +53,7 @@ class UnpicklingBudget:
         """
         self.copied -= count
         if self.copied < 0:
-            raise Unsafe("copies the same values too many times, above the limit", code="too-large")
+            raise Unsafe("copies the same values more often than the limit allows", code="too-large")
 
     def keys(self, found: Collection[Any]) -> None:
         """Make sure that all of these can be hashed, at a cost in proportion to the pickle.
@@ -68,7 +68,7 @@ class UnpicklingBudget:
             if key.__class__ not in SAFE_KEYS and self._weak(key):
                 self.weak_keys -= 1
                 if self.weak_keys < 0:
-                    said = "has too many keys whose hash can be chosen (large numbers, tuples of them)"
+                    said = "has too many keys with attacker-controlled hashes (large numbers, or tuples of them)"
                     raise Unsafe(said, code="too-large")
 
     def _weak(self, key: Any) -> bool:

@@ -17,8 +17,8 @@ __all__ = ["OUTSIDE", "dangerous", "dangerous_operator"]
 CODE = "executes code"
 SYSTEM = "runs commands, or changes files or the environment"
 FILES = "opens, changes or removes files"
-NETWORK = "reaches the network"
-IMPORTS = "imports modules, or reaches any attribute of them"
+NETWORK = "accesses the network"
+IMPORTS = "imports modules, or accesses any attribute of them"
 PICKLES = "unpickles its argument"
 
 # Whole modules, with everything below them.

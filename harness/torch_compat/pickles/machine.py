@@ -315,7 +315,7 @@ def _run(
                         if end - i < NAME and base + end < total:
                             data, base, i, end, stop = _longer(view, base, at, min(NAME, total - base - at), total)
                             continue
-                        raise _cut_off("has a global whose name does not end")
+                        raise _cut_off("has an unterminated global name")
                     raw = data[i:j]
                     found = known.get(raw)
                     stack.append(notes.named(raw) if found is None else found)
@@ -545,7 +545,7 @@ def _run(
                     j = data.find(b"\n", j + 1)
                 if j < 0:
                     if base + end == total:
-                        raise _cut_off("has a line that does not end")
+                        raise _cut_off("has an unterminated line")
                     data, base, i, end, stop = _longer(view, base, at, min(2 * (end - at), total - base - at), total)
                     continue
                 line = data[i:j]

@@ -380,7 +380,7 @@ def _global(
     module, name = _looked_up(named, protocol, rules)
     path = f"{module}.{name}"
     if module in rules.blocked:
-        return Refusal("blocked-module", path, f"names {path}; the module {module} is blocked, whatever is added")
+        return Refusal("blocked-module", path, f"names {path}; the module {module} is blocked, and cannot be allowlisted")
     if path in rules.globals or path in safe:
         return None
     if subclasses is not None and harmless_subclass(module, name):

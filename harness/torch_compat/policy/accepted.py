@@ -253,7 +253,7 @@ def read_accepted(folder: Path) -> Accepted | None:
             )
             continue
         if line <= before:
-            problems.append(Problem(file, number, "", f"does not come after the line before it: {ACCEPT}"))
+            problems.append(Problem(file, number, "", f"is out of order: {ACCEPT}"))
         before = line
         if isinstance(one, Block):
             blocks.append(one)

@@ -28,23 +28,27 @@ Signs = Several[Annotated[str, Field(pattern=SIGN)]]
 
 
 class BehaviorEntry(Table):
-    """What some releases do where a condition holds of an archive, or of what is being done with it."""
+    """What some releases do if an archive, or what is done with it, meets a condition."""
 
     id: Annotated[str, Field(pattern=NAMED)]
-    """Its name; of a vulnerability the number under which it was published."""
+    """Its name; for a vulnerability, the number under which it was published."""
     all: Signs | None = None
-    """The signs that there must be, all of them; the rarest last. Either this or `any`, or both; neither where the outcome is `offers`."""
+    """Signs that must all be present, rarest last. Either this or `any`, or both; neither if the outcome is `offers`."""
     any: Signs | None = None
-    """The signs of which there must be one at least."""
+    """Signs of which at least one must be present."""
     none: Signs | None = None
-    """The signs of which there must be none."""
+    """Signs that must not be present."""
     readers: Releases | None = None
-    """The releases that do so; 'none' where none does. All outcomes but `writes` have it, or, of `loads`, `python`."""
+    """The releases that do this; 'none' if no release does. Required for all outcomes except `writes`; for `loads`, either this
+    or `python`.
+    """
     python: Annotated[str, Field(pattern=PYTHON)] | None = None
-    """The oldest Python that loads it: a release does if it has a wheel for that one or a newer one. Instead of `readers`."""
+    """The oldest Python that loads it: a release loads it if it has a wheel for this Python or a newer one. Replaces `readers`.
+    """
     writers: Releases | None = None
-    """The releases that wrote the archives. Of `loads`: all of whose archives of the family have the signs, so that an older reader that takes
-    none of them is explained by this. Of `refused`: absent where no release wrote them."""
+    """The releases that wrote the archives. For `loads`: releases whose archives of the family all have the signs, so that this
+    explains an older reader that loads none of them. For `refused`: absent if no release wrote them.
+    """
     outcome: Literal[
         "loads",
         "refused",
@@ -60,35 +64,37 @@ class BehaviorEntry(Table):
         "exploited",
         "writes",
     ]
-    """What these releases do. loads: they take it, and no others do. refused: they do not take it under `weights_only=True`. crashed,
-    timed-out, unstable, raised, value: against their own rules, they die, do not end, come to no one end; they raise where they should
-    not; they give, or leave, other values. offers: they have it. unlisted: whether they have what their recorded operators lack cannot be known. converts: they take an argument of a type for one of another.
-    unpickles: with
-    `weights_only=True`, they take what `takes` says. exploited: they are vulnerable to a crafted file. writes: programs that they wrote hold `operators`."""
+    """What these releases do. loads: only these releases load it. refused: they refuse it under `weights_only=True`. crashed,
+    timed-out, unstable, raised, value: against their own rules, they crash, do not finish, or have varying outcomes; they
+    raise where they should not; they return or leave different values. offers: they have it. unlisted: it is unknown whether
+    they have what their recorded operators lack. converts: they convert an argument of one type to another. unpickles: with
+    `weights_only=True`, they accept what `takes` lists. exploited: they are vulnerable to a crafted file. writes: programs
+    that they wrote contain `operators`.
+    """
     departs: bool = False
-    """Whether who loads it follows from no rule of the releases either. Only of `loads`."""
+    """Whether no rule determines which releases load it. Only for `loads`."""
     stage: Literal["load", "call"] = "load"
-    """Whether while they load the program or while they run it."""
+    """When it happens: while the program is loaded, or while it runs."""
     signal: Literal["SIGABRT", "SIGFPE", "SIGSEGV"] | None = None
-    """What they die of, or may die of where they come to no one end."""
+    """The signal that ends the process, or that can end it if the outcome varies."""
     says: Text | None = None
-    """What the error of the releases that do not load it holds, word for word. Given with `writers`, and only then."""
+    """Text that the error of the releases that do not load it contains, verbatim. Only together with `writers`."""
     operator: Annotated[str, Field(pattern=SCHEMA)] | None = None
-    """The schema of an operator that they have, though their own lists of operators leave it out."""
+    """The schema of an operator that these releases have, although their own lists of operators omit it."""
     operators: Several[Annotated[str, Field(pattern=QUALIFIED)]] | None = None
-    """The operators, with their overloads, that change with a file format version, and that the recipe does not declare."""
+    """The operators, with overloads, that change with a file format version and that the recipe does not declare."""
     taken_as: Several[Text] | None = None
-    """The types for which an argument is taken."""
+    """The types that the argument is converted to."""
     takes: WeightsOnly | None = None
-    """What the restricted unpickler takes."""
+    """What the restricted unpickler accepts."""
     call: Text | None = None
     """The call that is affected."""
     safe: Text | None = None
-    """What is safe instead."""
+    """The safe alternative."""
     because: Text
-    """Why, as people are told it; of a vulnerability, what a crafted file does."""
+    """The explanation that users see; for a vulnerability, what a crafted file does."""
     evidence: Text | None = None
-    """What was run to see it; of a vulnerability, where it was published. It may be left out where recorded archives show it."""
+    """What was run to observe it; for a vulnerability, where it was published. Optional if recorded archives show it."""
 
     @property
     def when(self) -> Condition:

@@ -80,7 +80,7 @@ def tolerated(entries: list[Entry]) -> Iterator[Problem]:
                 yield entry.problem(f"key {key!r} is missing")
         for key in ("families",) if of_values else OF_VALUES:
             if key in entry.raw:
-                yield entry.problem(f"applies to {'other kinds than values' if of_values else 'values'} only", key)
+                yield entry.problem(f"applies to {'kinds other than values' if of_values else 'values'} only", key)
 
 
 def relative_bounds(entries: list[Entry]) -> Iterator[Problem]:
@@ -163,7 +163,7 @@ def calendar_order(entries: list[Entry]) -> Iterator[Problem]:
         ordered = sorted(releases, key=lambda release: release[0])
         for (older, older_date, _), (newer, newer_date, entry) in pairwise(ordered):
             if newer_date < older_date:
-                yield entry.problem(f"{newer} is dated {newer_date}, before {older} of {older_date}", "date")
+                yield entry.problem(f"{newer} is dated {newer_date}, before {older} ({older_date})", "date")
 
 
 def files_of_their_own(entries: list[Entry]) -> Iterator[Problem]:
@@ -219,11 +219,11 @@ def messages_said(entries: list[Entry]) -> Iterator[Problem]:
         if len(often) > 1:
             yield entry.problem(f"has both {found(often[0])} and {found(often[1])}; only one can be true", often[1])
         if "operators" in entry.raw and entry.get("during") != "running":
-            yield entry.problem("'operators' applies only to texts while 'running'", "operators")
+            yield entry.problem("'operators' applies only to messages with during = 'running'", "operators")
         texts = [(one.get("type"), one.get("text")) for one in phrases]
         for at, phrase in enumerate(phrases):
             if entry.get("kind") == "error" and texts[at] in texts[:at]:
-                message = f"{found(texts[at][1])} is already listed: one text has one set of releases"
+                message = f"{found(texts[at][1])} is already listed: each message must have exactly one set of releases"
                 yield entry.problem(message, "says", at, "text")
             for name in _ends(phrase.get("releases")):
                 if known and name not in known:
@@ -291,7 +291,7 @@ def planned_ahead(entries: list[Entry]) -> Iterator[Problem]:
             dated.append((version, date, entry))
     for (older, older_date, _), (newer, newer_date, entry) in pairwise(sorted(dated, key=lambda one: one[0])):
         if newer_date <= older_date:
-            yield entry.problem(f"{newer} is planned for {newer_date}, not after {older} of {older_date}", "date")
+            yield entry.problem(f"{newer} is planned for {newer_date}, not after {older} ({older_date})", "date")
 
 
 def deprecation_releases(entries: list[Entry]) -> Iterator[Problem]:
@@ -322,7 +322,7 @@ def deprecation_releases(entries: list[Entry]) -> Iterator[Problem]:
         for at, event in enumerate(_tables_in(entry, "events")):
             nightly, day = event.get("nightly"), dates.get(str(event.get("release")))
             if type(nightly) is dt.date and type(day) is dt.date and nightly > day:
-                message = f"must not be after the release, {event['release']} of {day}; found {nightly}"
+                message = f"must not be after the release, {event['release']} ({day}); found {nightly}"
                 yield entry.problem(message, "events", at, "nightly")
 
 
@@ -340,9 +340,7 @@ def deprecation_events(entries: list[Entry]) -> Iterator[Problem]:
         for at, event in enumerate(events):
             what, version = event.get("what"), stated(event.get("release"))
             if version and newest and version < newest:
-                yield entry.problem(
-                    f"comes after an event of {newest}, expected the oldest first; found {version}", "events", at, "release"
-                )
+                yield entry.problem(f"events must be sorted, oldest first: {version} follows {newest}", "events", at, "release")
             newest = version or newest
             if allowed is not None and isinstance(what, str) and what in _WHATS and what not in allowed:
                 which = _kind(entry.get("kind"), bool(entry.get("silent")))
@@ -350,7 +348,7 @@ def deprecation_events(entries: list[Entry]) -> Iterator[Problem]:
                     f"{which} has no event {found(what)}; known: {', '.join(sorted(allowed))}", "events", at, "what"
                 )
             if what in active:
-                yield entry.problem(f"is {found(what)} already: it must be withdrawn or restored before", "events", at, "what")
+                yield entry.problem(f"is already {found(what)}: it must first be withdrawn or restored", "events", at, "what")
             if what == "withdrawn" and not active & {"warned", "error"}:
                 yield entry.problem("is withdrawn, but there is no warning or error to withdraw", "events", at, "what")
             active = active & {"alternative"} if what in {"withdrawn", "restored"} else active
@@ -369,9 +367,7 @@ def deprecation_statements(entries: list[Entry]) -> Iterator[Problem]:
         for at, statement in enumerate(_tables_in(entry, "docs")):
             version = stated(statement.get("release"))
             if version and newest and version <= newest:
-                yield entry.problem(
-                    f"comes after a statement of {newest}, expected the oldest first; found {version}", "docs", at, "release"
-                )
+                yield entry.problem(f"statements must be sorted, oldest first: {version} follows {newest}", "docs", at, "release")
             newest = version or newest
             if ("holds" in statement) is ("absent" in statement):
                 yield entry.problem("needs either 'holds' or 'absent', and not both", "docs", at)
@@ -388,7 +384,7 @@ def deprecation_alternatives(entries: list[Entry]) -> Iterator[Problem]:
                 f"there is no other deprecation {found(name)}{suggestion(name, others)}", "alternative_deprecation"
             )
         if name is not None and "alternative_package" in entry.raw:
-            yield entry.problem("names another package, which a deprecation of torch cannot do", "alternative_package")
+            yield entry.problem("names another package; a deprecation in torch cannot", "alternative_package")
 
 
 def linked_waivers(entries: list[Entry]) -> Iterator[Problem]:
@@ -424,7 +420,7 @@ def linked_deprecations(entries: list[Entry]) -> Iterator[Problem]:
                 what = (
                     f"has no event in {found(entry.get('since'))}"
                     if name in events
-                    else f"is none{suggestion(name, list(events))}"
+                    else f"does not exist{suggestion(name, list(events))}"
                 )
                 yield entry.problem(f"the deprecation {found(name)} {what}", "deprecations", at)
 

@@ -224,7 +224,7 @@ def check_lock(lock: Lock, wanted: Collection[Key]) -> Iterator[Problem]:
             yield Problem(lock.file, line, "", f"the policy has no {key[0]} {found(key[1])}{suggestion(key[1], known)}: {ACCEPT}")
         elif count == 0:
             yield Problem(
-                lock.file, line, "", f"{name} must count something; found 0: remove it from the policy, or {_command(key[0])}"
+                lock.file, line, "", f"{name} must have a count greater than 0: remove it from the policy, or {_command(key[0])}"
             )
     if lock.problems:
         return  # what cannot be read may be what is missing

@@ -62,115 +62,119 @@ Pattern: TypeAlias = Annotated[str, Field(min_length=1), AfterValidator(_pattern
 
 
 class Event(Table):
-    """Something that happened to the deprecated thing, in the first release that has it so."""
+    """Something that happened to the deprecated feature, in the first release with this behavior."""
 
     what: What
-    """alternative: there is something else to use; warned: using it warns; withdrawn: it no longer warns and works as of old;
-    error: using it raises; removed: it is gone; switched: it behaves in the new way; restored: it is back (a mode with its new
-    meaning, anything else as of old)."""
+    """alternative: an alternative exists; warned: using it warns; withdrawn: it no longer warns, and works as before; error:
+    using it raises; removed: it no longer exists; switched: it has the new behavior; restored: it exists again (a mode with
+    its new meaning, anything else as before).
+    """
     release: ReleaseName
-    """The first release that has it so; one of the calendar, or a planned one."""
+    """The first release with this behavior: a release in the calendar, or a planned one."""
     nightly: dt.date | None = None
-    """The first nightly that had it so; only where a dated source says it."""
+    """The first nightly with this behavior; only if a dated source names it."""
     source: Text | None = None
-    """Where that is said."""
+    """The source of this statement."""
 
 
 class Statement(Table):
-    """What the documentation of the thing says from a release on, until the next statement."""
+    """What the documentation of the feature says from a release on, until the next statement."""
 
     model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": ["holds"]}, {"required": ["absent"]}]})
 
     release: ReleaseName
     """The first release whose documentation says so."""
     holds: Text | None = None
-    """Words of its docstring that tell of the deprecation. Either this or `absent`."""
+    """Words in the docstring that mention the deprecation. Either this or `absent`."""
     absent: Literal[True] | None = None
-    """It says nothing of the deprecation (any more). Either this or `holds`."""
+    """The documentation does not mention the deprecation (any more). Either this or `holds`."""
     announces: Several[Text] | None = None
-    """What else it announces for a release to come, in its own words, where `holds` does not hold it."""
+    """What else it announces for a future release, verbatim, if `holds` does not contain it."""
 
 
 class Announcement(Table):
-    """For which release the end of the thing was announced."""
+    """The release for which removal was announced."""
 
     release: ReleaseName
-    """The release that was named."""
+    """The announced release."""
     text: Text
-    """The words that name it."""
+    """The words that announce it."""
 
 
 class Unclear(Table):
-    """Releases of which the probe cannot tell."""
+    """Releases for which the probe cannot determine the state."""
 
     readers: NamedReleases
-    """The releases, both ends of each span named: no release that comes later is ever one of them."""
+    """The releases, with both ends of each range: later releases are never included."""
     why: Text
-    """Why it cannot."""
+    """Why the state cannot be determined."""
 
 
 class Hidden(Table):
-    """Releases whose warning Python hides, unless it is asked to show it."""
+    """Releases whose warning Python hides by default."""
 
     readers: Releases
-    """The releases, as far as they warn."""
+    """The releases, of those that warn."""
     category: Literal["DeprecationWarning", "PendingDeprecationWarning"]
-    """The category in which they warn."""
+    """The category of the warning."""
 
 
 class Deprecation(Table):
-    """One thing that users are asked to stop using, and its history."""
+    """A deprecated feature and its history."""
 
     id: Identifier
-    """Its name, also that of its file."""
+    """Its name, which is also the name of its file."""
     subject: Annotated[str, Field(pattern=ONE_LINE)]
-    """What is deprecated, as its users call it: 'torch.symeig', 'integer torch.div'."""
+    """The deprecated feature, as users call it: 'torch.symeig', 'integer torch.div'."""
     kind: Kind
     """mode-change, keyword-only, removal, default-change, behaviour-change or rename: selects the timeline."""
     silent: bool = False
-    """Whether the last step changes results without an error; a phase that raises must then come between."""
+    """Whether the last step changes results without an error; then a phase in which it raises must come first."""
     alternative: Text
     """What to use instead."""
     alternative_deprecation: Identifier | None = None
-    """The deprecation of the alternative itself, where it was deprecated later. What the alternative does is held to that file."""
+    """The deprecation of the alternative itself, if it was deprecated later. The behavior of the alternative is then checked
+    against that file.
+    """
     alternative_package: Text | None = None
-    """The package that has the alternative, where that is not torch: then no release of torch can be asked."""
+    """The package that provides the alternative, if it is not torch: then no torch release can be tested for it."""
     warning: Pattern | None = None
-    """A regular expression that finds the warning's text; needed where an event is `warned`."""
+    """A regular expression that matches the text of the warning; required if an event is `warned`."""
     error: Pattern | None = None
-    """A regular expression that finds the error of `error` and `removed`, as `Type: message`; without it any error counts, in a
-    release where the alternative works."""
+    """A regular expression that matches the error of `error` and `removed`, as `Type: message`; without it, any error counts in a
+    release in which the alternative works.
+    """
     probe: Annotated[str, Field(pattern=NAME)]
     """The probe that uses it: fixtures/deprecations/<probe>.py."""
     waivers: Annotated[tuple[Identifier, ...], Field(strict=False)] = ()
-    """Waivers, of archives or of operators, whose cause is the end of this very thing: a report tells them as one item."""
+    """Waivers, for archives or operators, caused by the removal of this feature: reports combine them into one item."""
     source: Text | None = None
     """Where the deprecation was decided or announced."""
     announced: Announcement | None = None
-    """For which release its end was announced, where a release was named. What is still there then is late."""
+    """The release for which its removal was announced, if any. A feature that still exists in that release is overdue."""
     unclear: Annotated[tuple[Unclear, ...], Field(strict=False)] = ()
-    """Releases of which the probe cannot tell, and why."""
+    """Releases for which the probe cannot determine the state, and why."""
     hidden: Annotated[tuple[Hidden, ...], Field(strict=False)] = ()
-    """Releases whose warning Python hides by default, and its category; without any everybody sees it."""
+    """Releases whose warning Python hides by default, and its category; if there are none, everybody sees the warning."""
     events: Annotated[tuple[Event, ...], Field(strict=False, min_length=1)]
     """What happened, oldest first."""
     docs: Annotated[tuple[Statement, ...], Field(strict=False)] = ()
-    """What the documentation says, oldest first; without any it never speaks of the deprecation."""
+    """What the documentation says, oldest first; if empty, the documentation never mentions the deprecation."""
 
 
 class Step(Table):
     """One step of a timeline, and what must precede it."""
 
     what: Several[What]
-    """The events that are this step; the first of them in time is the one that counts."""
+    """The events that count as this step; the earliest one counts."""
     after: What | None = None
-    """An event of the step that must precede it; absent where nothing must."""
+    """An event of the step that must precede it; absent if there is none."""
     releases: NonNegativeInt = 0
     """How many releases (minor lines) that step must have been in before: 2 allows 1.10 at the earliest after 1.8."""
     days: NonNegativeInt = 0
-    """How many days must lie between; of releases the days of their uploads, of nightlies their own."""
+    """How many days must pass in between, counted between upload days of releases, or between nightlies."""
     documented: bool = False
-    """Whether the documentation must speak of it in the release that takes the step."""
+    """Whether the documentation must mention it in the release that takes the step."""
 
 
 class Timeline(Table):
@@ -198,24 +202,24 @@ class Timeline(Table):
 
 
 class Profile(Table):
-    """Another reading of the same promises: what is given here replaces what the policy says."""
+    """Another interpretation of the promises: the values here replace those of the policy."""
 
     id: Annotated[str, Field(pattern=IDENTIFIER)]
     """Its name, for --profile."""
     asks: Text
-    """What it asks for, in one sentence."""
+    """What it requires, in one sentence."""
     in_force_from: dt.date | None = None
-    """The day from which everything is held to it."""
+    """The day from which everything must comply with it."""
     forward_window_days: NonNegativeInt | None = None
     """A reader that is at most this many days OLDER than the writer must still load and run what it wrote."""
     releases: NonNegativeInt | None = None
-    """How many releases every waiting step of every timeline waits at least."""
+    """The minimum number of releases that every step with a waiting period waits."""
     days: NonNegativeInt | None = None
-    """How many days it waits at least."""
+    """The minimum number of days that it waits."""
     documented: bool | None = None
     """Whether every step must be documented."""
     exported: bool | None = None
-    """Whether exported programs are held to what their users would want: PyTorch says that their schema may change without a guarantee."""
+    """Whether exported programs must be compatible: PyTorch itself gives no guarantee for their schema."""
 
     def applied(self, timeline: Timeline) -> Timeline:
         """The timeline with the windows of this profile."""

@@ -15,12 +15,12 @@ NAMESPACE = r"^[A-Za-z_][A-Za-z0-9_]*$"
 
 
 class RenamedModule(Table):
-    """A module that newer versions of a package have under another name."""
+    """A module that was renamed in newer versions of a package."""
 
     module: Annotated[str, Field(pattern=MODULE)]
-    """The name that pickles have; modules below it are meant, too."""
+    """The name in pickles; submodules are included."""
     to: Annotated[str, Field(pattern=MODULE)]
-    """The name that newer versions have."""
+    """The name in newer versions."""
     since: Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)*$")]
     """The version of the package since which the new name exists."""
     old_loads: bool
@@ -30,33 +30,35 @@ class RenamedModule(Table):
 
 
 class VersionBeside(Table):
-    """The version of a package that is expected beside some releases, and may be named by pickles."""
+    """The version of a package that is expected with some releases, and whose names pickles may contain."""
 
     version: Annotated[str, Field(pattern=PACKAGE_VERSION)]
     """The version; what it has is recorded in fixtures/beside."""
     readers: Releases
-    """The releases beside which it stands."""
+    """The releases that it is expected with."""
     because: Text
-    """Why this one."""
+    """Why this version."""
 
 
 class Package(Table):
-    """A package beside torch: which modules and operators it provides, and what changed in it. `Python` is Python's own library."""
+    """A package other than torch: the modules and operators that it provides, and what changed in it. `Python` is the standard
+    library.
+    """
 
     model_config = ConfigDict(json_schema_extra={"anyOf": [{"required": ["modules"]}, {"required": ["renamed"]}]})
 
     package: Annotated[str, Field(pattern=DISTRIBUTION)]
     """Its name in the package index."""
     modules: Several[Annotated[str, Field(pattern=MODULE)]] = ()
-    """Its modules; everything below them is its own, too."""
+    """Its modules, including their submodules."""
     namespaces: Several[Annotated[str, Field(pattern=NAMESPACE)]] = ()
     """The namespaces of the operators that it registers: torchvision, as in torchvision::nms."""
     hint: Text | None = None
-    """What else is to be known to get it."""
+    """What else users need to know to install it."""
     renamed: Several[RenamedModule] = ()
-    """Its modules that newer versions have under another name."""
+    """Modules that were renamed in newer versions."""
     beside: Several[VersionBeside] = ()
-    """Which of its versions is expected beside which releases."""
+    """The versions that are expected with each release."""
     returns: dict[Annotated[str, Field(pattern=MODULE)], Several[Annotated[str, Field(pattern=MODULE)]]] = Field(
         default_factory=dict
     )

@@ -119,24 +119,26 @@ FormatVersion: TypeAlias = Annotated[
 
 
 class CalendarRelease(Table):
-    """One torch release of the calendar, or one that is planned. A planned one has `source`; all others have the keys that tell how they install."""
+    """One torch release in the calendar, or a planned one. A planned release has `source`; all others have the keys that say how
+    to install them.
+    """
 
     model_config = ConfigDict(
         json_schema_extra={"oneOf": [{"required": ["pythons", "install", "numpy"]}, {"required": ["source"]}]}
     )
 
     version: ReleaseName
-    """The release, in full: '1.12.0'."""
+    """The full version, such as '1.12.0'."""
     date: dt.date
-    """The day on which its first wheel was uploaded; of a planned one the day that is planned."""
+    """The day on which its first wheel was uploaded; for a planned release, the planned day."""
     source: Text | None = None
-    """Where it was announced. Only of a planned release; `torch-compat admit` replaces the entry."""
+    """Where it was announced. Only for a planned release; `torch-compat admit` replaces the entry."""
     pythons: Several[Annotated[str, Field(pattern=PYTHON)]] = ()
     """The CPython versions that have a wheel."""
     python: Annotated[str, Field(pattern=PYTHON)] | None = None
-    """The one of them that it is run on first, where not all of the release works on the one that would be chosen."""
+    """The preferred one, if part of the release does not work on the one that would be chosen by default."""
     install: Literal["whole", "stubs"] = "whole"
-    """whole: the wheel holds every library it links; stubs: it links against CUDA libraries of other packages."""
+    """whole: the wheel contains every library that it links; stubs: it links against CUDA libraries from other packages."""
     numpy: Annotated[str, AfterValidator(_specifier)] = ""
     """The numpy releases whose binary interface the wheel was built for, as a version range."""
 
@@ -157,16 +159,16 @@ class CalendarRelease(Table):
 
 
 class Milestone(Table):
-    """When something about a format changed: in which release and, where a dated source is known, on which day."""
+    """When something about a format changed: the release and, if a dated source is known, the day."""
 
     release: ReleaseName
     """The release."""
     day: dt.date | None = None
-    """The day of the change in PyTorch's own history; only where a dated source says so."""
+    """The day of the change in PyTorch's own history; only if a dated source gives it."""
 
 
 class Format(Table):
-    """One version of an on-disk format. Says who reads it, and either who writes it or why nobody ever did."""
+    """One version of an on-disk format: which releases read it, and either which releases write it or why none ever did."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -182,31 +184,36 @@ class Format(Table):
     export-schema: the major number of an exported program's `schema_version`; container: what holds the records;
     byteorder: what the `byteorder` record says."""
     version: FormatVersion
-    """The number; of a container or byte order its name: 'zip', 'stream', 'tar', 'flatbuffer', 'big'."""
+    """The number, or for a container or byte order its name: 'zip', 'stream', 'tar', 'flatbuffer', 'big'."""
     meaning: Text
     """What changed with this version."""
     operators: Several[Annotated[str, Field(pattern=OPERATOR)]] | None = None
-    """The operators that changed with this version; absent where the format itself did."""
+    """The operators that changed with this version; absent if the format itself changed."""
     any_overload: Releases | None = None
     """The writers that raise the version for every overload of `operators`. All others raise it for overloads with an upgrader."""
     families: Several[Family] | None = None
-    """The families that have this version: all archives of them or, with `operators`, those that hold one. Absent where all families do."""
+    """The families that have this version: all of their archives or, with `operators`, those that contain one of the operators.
+    Absent if all families have it.
+    """
     read_from: Milestone
-    """The first release whose reader takes it."""
+    """The first release that reads it."""
     read_until: Milestone | None = None
-    """The last release whose reader takes it; absent while the newest does."""
+    """The last release that reads it; absent if the newest release reads it."""
     written_from: Milestone | None = None
     """The first release that writes it. Either this or `no_writer`."""
     no_writer: Text | None = None
-    """Why no release of the calendar can write this version; a synthetic fixture stands for it. Either this or `written_from`."""
+    """Why no release in the calendar can write this version; a synthetic fixture represents it. Either this or `written_from`."""
     pending: Text | None = None
     """Why the corpus has no fixture of it yet, although some release writes it. Without it, a missing fixture is a failure."""
     mistaken: Text | None = None
-    """For what other readers take it, and why nothing makes them refuse it. Without it, other values in them are a failure."""
+    """What other readers mistake it for, and why nothing makes them refuse it. Without this key, different values in such readers
+    are a failure.
+    """
     mistaken_as: Literal["swapped"] | None = None
-    """What they then give, to the bit: swapped is every element with its bytes in the other order. Given with `mistaken`, and only then."""
+    """What they then return, bit for bit: `swapped` means every element with its bytes reversed. Only together with `mistaken`.
+    """
     waivers: Annotated[tuple[Identifier, ...], Field(strict=False)] = ()
-    """Waivers whose cause is that releases read it no longer: a report tells them as one item."""
+    """Waivers caused by releases no longer reading it: reports combine them into one item."""
 
     @cached_property
     def readers(self) -> ReleaseSet:
@@ -220,7 +227,7 @@ class Format(Table):
 
 
 class LoadOptions(Table):
-    """What a reader is told besides the path. An option that is not given is not passed at all."""
+    """What is passed to a reader besides the path. An option that is not set is not passed."""
 
     weights_only: bool | None = None
     """torch.load(weights_only=...)."""
@@ -229,13 +236,13 @@ class LoadOptions(Table):
     mmap_flags: Literal["private", "shared"] | None = None
     """How the file is mapped: MAP_PRIVATE or MAP_SHARED."""
     calculate_storage_offsets: bool | None = None
-    """Calculate where each storage lies instead of reading it from the archive."""
+    """Calculate the offset of each storage instead of reading it from the archive."""
     endianness: Literal["little", "big", "native"] | None = None
-    """The byte order assumed for archives that do not state theirs."""
+    """The byte order assumed for archives that do not declare one."""
     crc32: bool | None = None
     """Whether checksums are computed (torch.serialization.set_crc32_options)."""
     debug: bool | None = None
-    """Let torch compare calculated offsets with read ones (TORCH_SERIALIZATION_DEBUG=1)."""
+    """Make torch compare calculated offsets with those in the archive (TORCH_SERIALIZATION_DEBUG=1)."""
 
     def given(self) -> dict[str, bool | str]:
         """The options that are passed, by name."""
@@ -243,16 +250,16 @@ class LoadOptions(Table):
 
 
 class MayRefuse(Table):
-    """Refusals that a set of load options is there to cause. Any other refusal under the same options is none of them."""
+    """Refusals that a set of load options is meant to cause. Any other refusal under the same options is not one of them."""
 
     message: Text
-    """What the message of such a refusal holds, word for word."""
+    """Text that the message of such a refusal contains, verbatim."""
     containers: Several[Literal["zip", "stream", "tar", "flatbuffer"]] | None = None
-    """The containers that are refused; any unless given."""
+    """The containers that are refused; default: all."""
     reason: Text
     """Why the refusal is expected."""
     predicted: bool = False
-    """Whether it is expected only of the releases of which `weights_only_refusals.toml` states it."""
+    """Whether it is expected only for the releases that `weights_only_refusals.toml` lists."""
 
     def covers(self, container: str, message: str) -> bool:
         """Whether a refusal of an archive in this container, with this message, is an expected one."""
@@ -260,22 +267,22 @@ class MayRefuse(Table):
 
 
 class OptionSet(Table):
-    """One set of load options: one axis of the matrix."""
+    """One set of load options, which is one axis of the matrix."""
 
     id: Identifier
     """The name that observations and reports use."""
     families: Several[Family]
     """The families of archives that are loaded with it."""
     since: ReleaseName | None = None
-    """The first release that has all these options; absent when every release has."""
+    """The first release that has all of these options; absent if every release has them."""
     load: LoadOptions = Field(default_factory=LoadOptions)
     """The options."""
     may_refuse: MayRefuse | None = None
-    """Which refusals are expected under these options; absent where none is."""
+    """The refusals that are expected under these options; absent if there are none."""
 
 
 class RuleEntry(Table):
-    """One rule that this policy asks for. The rule itself is the module of that name in `harness/torch_compat/rules/`."""
+    """One rule that this policy requires. The rule itself is the module with that name in `harness/torch_compat/rules/`."""
 
     id: Identifier
     """The rule's name: `newer-loads` is harness/torch_compat/rules/newer_loads.py."""
@@ -299,20 +306,21 @@ class Tolerance(Table):
     kind: Literal["value", "strides", "sharing", "class", "requires_grad"] = "value"
     """What may differ: values within bounds, or anything of the other kinds. Dtypes, shapes, types and keys never may."""
     families: Several[Family] = ()
-    """The families of archives this is for. Of all kinds but `value`."""
+    """The families of archives that this applies to. For all kinds except `value`."""
     dtype: Dtype = ""
-    """The dtype of the compared values. This and the keys up to `max_rel` are of values only, which have all of them."""
+    """The dtype of the compared values. This key and all keys up to `max_rel` are only for values, which require all of them."""
     operators: Several[Annotated[str, Field(pattern=OPERATOR)]] = ()
-    """The operators it is for: 'aten::gelu.out' (one overload), 'aten::gelu' (all of them), or '*' (any program)."""
+    """The operators that it applies to: 'aten::gelu.out' (one overload), 'aten::gelu' (all overloads), or '*' (any program)."""
     max_ulp: Annotated[int, Field(ge=0, le=256)] = 0
     """Units in the last place of the dtype (of each component, for complex dtypes)."""
     max_abs: Annotated[float, Field(ge=0, le=1e-2)] = 0
     """Absolute difference; matters around zero, where one step in the last place is tiny."""
     max_rel: Annotated[float, Field(ge=0, le=1)] = 0
-    """The same over the magnitude of the greater of the two values: what is small must still be about the same number. For any program
-    at most 0.1; more only for operators that are named, in which terms may cancel completely."""
+    """The difference relative to the larger magnitude of the two values: small values must still be about equal. At most 0.1 for
+    '*'; more only for named operators, in which terms may cancel completely.
+    """
     reason: Text
-    """Why this much, or why nobody was promised this."""
+    """Why this much, or why this was not promised."""
 
     def covers(self, distances: Distances) -> bool:
         """Whether every element is within it."""
@@ -339,45 +347,46 @@ class Covers(Table):
     model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": ["writers"]}, {"required": ["synthetic"]}]})
 
     outcome: Literal["different", "refused", "raised", "crashed", "timed-out", "relaxed", "unstable"]
-    """What there is instead of the value that was written."""
+    """The outcome that occurs instead of the saved value."""
     recipes: Several[Annotated[str, Field(pattern=NAME)]] | None = None
-    """The recipes, each of which must have such a cell. Absent where every archive of the families is concerned, or where what an
-    archive must have to be concerned is not known here: then with `says`; a new recipe needs no edit."""
+    """The recipes, each of which must have such a cell. Absent if all archives of the families are affected, or, together with
+    `says`, if it is not known here which archives are affected; then a new recipe needs no edit.
+    """
     families: Several[Family] | None = None
-    """The families of archives; any unless given."""
+    """The families of archives; default: all."""
     writers: Releases | None = None
-    """The releases that wrote the archives; open to the future where the cause is. Either this or `synthetic`."""
+    """The releases that wrote the archives; open-ended if the cause is. Either this or `synthetic`."""
     synthetic: Literal[True] | None = None
-    """Archives of which no release wrote any. Either this or `writers`."""
+    """Archives that no release wrote. Either this or `writers`."""
     readers: Releases
-    """The releases that read them; open to the future where the cause is."""
+    """The releases that read them; open-ended if the cause is."""
     options: Several[Identifier] = ("default",)
     """The sets of load options."""
     says: Text | None = None
-    """What the message of such a cell holds, word for word: 'Weights only load failed', 'SIGABRT while loading'."""
+    """Text that the message of such a cell contains, verbatim: 'Weights only load failed', 'SIGABRT while loading'."""
 
 
 class Waiver(Table):
-    """An exception: one cause in reality that is known, explained and pinned down to what differs."""
+    """An exception: one real cause that is known, explained and limited to exactly what differs."""
 
     model_config = ConfigDict(json_schema_extra={"anyOf": [{"required": ["covers"]}, {"required": ["findings"]}]})
 
     id: Identifier
-    """The waiver's name, also that of its file."""
+    """The name of the waiver, which is also the name of its file."""
     title: Annotated[str, Field(min_length=1, max_length=100, pattern=ONE_LINE)]
-    """What happened, in one line for people."""
+    """What happened, in one line."""
     covers: Several[Covers] | None = None
-    """The cells that it is for."""
+    """The cells that it covers."""
     findings: Several[Text] | None = None
-    """The ids of the findings that it is for, where they are about no cells, as the report prints them."""
+    """The ids of the findings that it covers, as the report prints them, for findings that are not about cells."""
     reason: Text
     """Why this is accepted."""
     evidence: Text
     """What shows that the cause is understood."""
     owner: Text
-    """Who answers for it."""
+    """The person responsible for this waiver."""
     expires: dt.date | None = None
-    """The first day on which it no longer holds; only where the thing can still change."""
+    """The first day on which it no longer applies; only if the behavior can still change."""
 
     def expired(self, as_of: dt.date) -> bool:
         """Whether the waiver no longer holds on that day."""
@@ -385,32 +394,35 @@ class Waiver(Table):
 
 
 class WeightsOnly(Table):
-    """What `torch.load(weights_only=True)` takes. What holds for a release is what all tables with it say together."""
+    """What `torch.load(weights_only=True)` accepts. The behavior of a release is the union of all tables that include it."""
 
     default: bool | None = None
-    """The value of the argument where none is given."""
+    """The default value of the argument."""
     globals: Several[Annotated[str, Field(pattern=GLOBAL)]] | None = None
-    """What a pickle may name without the user's leave."""
+    """What a pickle may reference without the user's permission."""
     opcodes: Several[Annotated[str, Field(pattern=OPCODE)]] | None = None
-    """The opcodes that are taken, by the names of pickletools; any other is refused when it is met."""
+    """The accepted opcodes, by their names in pickletools; all others are refused."""
     blocked: Several[Text] | None = None
-    """Modules nothing of which may be named, not even with the user's leave."""
+    """Modules that pickles must not reference, even with the user's permission."""
     renames: Literal["never", "protocol-2", "always"] | None = None
-    """When names of Python 2 are looked up under those of Python 3: in pickles that state protocol 2, or in all."""
+    """When Python 2 names are mapped to Python 3 names: in pickles that declare protocol 2, or in all."""
     objects: Literal["none", "safe", "allowed"] | None = None
-    """Of which classes besides its own NEWOBJ and BUILD are taken: of none, of those that the user allowed, of all that are allowed."""
+    """For which classes besides its own NEWOBJ and BUILD are accepted: for none, for those that the user allowed, or for all that
+    are allowed.
+    """
     adds: bool | None = None
     """Whether the user can allow more (torch.serialization.add_safe_globals)."""
     nested: bool | None = None
-    """Whether a class that the user allowed is known by its qualified name, `Outer.Inner`; else by its own, `Inner`."""
+    """Whether a class that the user allowed is identified by its qualified name, `Outer.Inner`, or only by its own name, `Inner`.
+    """
     setitem: Several[Text] | None = None
-    """Of which classes SETITEM and SETITEMS are taken; '*' where nobody asks."""
+    """For which classes SETITEM and SETITEMS are accepted; '*' if this is not checked."""
     appends_safe: bool | None = None
-    """Whether APPEND and APPENDS are taken of list subclasses that the user allowed."""
+    """Whether APPEND and APPENDS are accepted for list subclasses that the user allowed."""
     tar: bool | None = None
-    """Whether the tar container of 0.1 is taken."""
+    """Whether the tar container of 0.1 is accepted."""
     torchscript: bool | None = None
-    """Whether an archive of TorchScript is taken, by handing it to torch.jit.load."""
+    """Whether a TorchScript archive is accepted, by passing it to torch.jit.load."""
 
 
 class CorpusScope(Table):
@@ -428,11 +440,11 @@ class CorpusScope(Table):
     readers: Several[ReleaseName] = ()
     """The releases that must have read every fixture."""
     lines: Literal["newest-patch"] | None = None
-    """Instead of both: the newest patch of every minor line as of `settled`, and every release after that day."""
+    """Replaces both: the newest patch release of every minor version as of `settled`, and every release after that day."""
     settled: dt.date | None = None
-    """The day up to which only the newest patch of a line counts. Every later release joins, and stays."""
+    """The day up to which only the newest patch release of a minor version counts. Every later release is added, and stays."""
     besides: Several[ReleaseName] = ()
-    """Releases that write and read besides those of `lines`."""
+    """Releases that write and read in addition to those of `lines`."""
 
     def resolved(self, releases: Iterable[CalendarRelease]) -> CorpusScope:
         """The same scope with its writers and readers named, whichever way it was written."""
@@ -442,46 +454,48 @@ class CorpusScope(Table):
 
 
 class PolicyTable(CorpusScope):
-    """What holds for the policy as a whole, and which releases the corpus must cover."""
+    """What applies to the whole policy, and which releases the corpus must cover."""
 
     name: Identifier
     """The policy's name."""
     in_force_from: dt.date
-    """The day from which the project promises what this policy says."""
+    """The day from which PyTorch promises what this policy says."""
     forward_window_days: NonNegativeInt
     """A reader that is at most this many days OLDER than the writer must still load and run what it wrote."""
     nightly_index: Annotated[str, Field(pattern=URL)] | None = None
-    """The index of `nightly:DATE`, where neither an option nor the environment names another; its page of torch is `torch/` below it."""
+    """The index for `nightly:DATE`, if neither an option nor the environment sets one; its torch page is at `torch/` below it."""
     profiles: Several[Profile] = ()
-    """Other readings of the same promises, for --profile. What PyTorch promises is the policy itself, without any profile."""
+    """Other interpretations of the promises, for --profile. Without a profile, the policy is what PyTorch promises."""
 
 
 class Change(Table):
-    """An operator that computes something else from a release on."""
+    """An operator whose results change from a release on."""
 
     id: Annotated[str, Field(pattern=IDENTIFIER)]
     """Its name."""
     operators: Several[Annotated[str, Field(pattern=OPERATOR)]]
-    """Which operators; their forms in place and with `out=` are meant, too."""
+    """The operators, including their in-place and `out=` variants."""
     since: ReleaseName
     """The first release that behaves in the new way."""
     kind: Literal["value", "type", "shape", "refused", "accepted"]
-    """What is another: the numbers, the dtype, the shape; or it raises where it gave a value; or the other way round."""
+    """What changes: the values, the dtype or the shape; or it raises where it returned a value before, or the reverse."""
     out_of_range: bool = False
-    """Whether only arguments outside of their range show it, such as an infinite step or a number that stands for no reduction. Reports of
-    releases list the change; `inspect`, which does not know the arguments of a program, leaves it out."""
+    """Whether only out-of-range arguments show it, such as an infinite step or an invalid reduction. Release reports list the
+    change; `inspect`, which does not know the arguments of a program, omits it.
+    """
     file_format: PositiveInt | None = None
-    """The file format version that announces the change; absent where none does."""
+    """The file format version that marks the change; absent if there is none."""
     before: Text
-    """What it did until then."""
+    """Behavior before the change."""
     after: Text
-    """What it does since."""
+    """Behavior after the change."""
     evidence: Text
-    """What was run to see it."""
+    """What was run to observe it."""
     refusal: Several[Text] | None = None
-    """What the error of the side that raises holds, one of these, word for word. A reader that gives a value where the writer raised
-    so does what this change says; without it the change explains no such reader."""
+    """Texts of which the error contains one, verbatim. A reader that returns a value where the writer raised this error is
+    explained by this change; without this key, the change explains no such reader.
+    """
     waivers: Annotated[tuple[Identifier, ...], Field(strict=False)] = ()
-    """Waivers whose cause is this very change: a report tells them as one item."""
+    """Waivers caused by this change: reports combine them into one item."""
     deprecations: Annotated[tuple[Identifier, ...], Field(strict=False)] = ()
-    """Deprecations whose event in the same release is this very change: a report tells them as one item."""
+    """Deprecations whose event in the same release is this change: reports combine them into one item."""

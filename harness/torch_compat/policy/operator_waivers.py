@@ -63,34 +63,38 @@ class Covers(Table):
     """Operators that changed in the same way."""
 
     change: Annotated[Several[Difference], AfterValidator(_in_order)]
-    """Everything that differs between the schema that they had and the one that they have: no more and no less."""
+    """Every difference between the old and the new schema, and nothing else."""
     operators: Annotated[Several[Annotated[str, Field(pattern=QUALIFIED)]], AfterValidator(_sorted)]
-    """Each operator with its overload, as it is recorded: 'aten::div.Tensor'. Sorted, one on each line."""
+    """Each operator with its overload, as recorded: 'aten::div.Tensor'. Sorted, one per line."""
 
 
 class OperatorWaiver(Table):
-    """An exception for operators that changed: one cause in reality that is known and explained."""
+    """An exception for operators that changed: one real cause that is known and explained."""
 
     id: Identifier
-    """The waiver's name, also that of its file."""
+    """The name of the waiver, which is also the name of its file."""
     title: Annotated[str, Field(min_length=1, max_length=100, pattern=ONE_LINE)]
-    """What happened, in one line for people."""
+    """What happened, in one line."""
     side: Side
-    """backward: what was written for the older release does not work in this one; forward: what is written for this one does not
-    work in the older one; upgrader: the old schema that an upgrader states is not the one that the older release had."""
+    """backward: programs written for the older release do not work in this one; forward: programs written for this release do not
+    work in the older one; upgrader: the old schema of an upgrader is not the one that the older release had.
+    """
     since: ReleaseName
-    """The release with which it changed: the newer of two that were recorded one after the other; for an upgrader the first that
-    states it. A planned one where the change is still to come."""
+    """The release in which it changed: the newer of two consecutive recorded releases; for an upgrader, the first release that
+    has it. A planned release if the change has not happened yet.
+    """
     reason: Text
     """Why this is accepted."""
     evidence: Text
     """What shows that the cause is understood."""
     owner: Text
-    """Who answers for it."""
+    """The person responsible for this waiver."""
     expires: dt.date | None = None
-    """The first day on which it no longer holds; only where the thing can still change, and always where `since` is planned."""
+    """The first day on which it no longer applies; only if the behavior can still change, and always if `since` is a planned
+    release.
+    """
     covers: Annotated[tuple[Covers, ...], Field(strict=False, min_length=1)]
-    """Which operators, and which change of them; one table for each kind of change."""
+    """The operators and their change; one table for each kind of change."""
 
     def expired(self, as_of: dt.date) -> bool:
         """Whether the waiver no longer holds on that day."""
@@ -191,7 +195,10 @@ def wrong(waiver: OperatorWaiver, applied: Applied, became: Became | None, *, as
     absent = [operator for operator, changes in covered.items() if not changes]
     others = {operator: other for operator in absent if (other := applied.otherwise.get((waiver.id, operator)))}
     if others:
-        said = (f"{name} shows {', '.join(one.change)}, not {', '.join(waiver.operators[name])}" for name, one in others.items())
+        said = (
+            f"{name} has the change {', '.join(one.change)}, not {', '.join(waiver.operators[name])}"
+            for name, one in others.items()
+        )
         return "another change", f"is for a different change: {_some(said, len(others))}"
     if len(absent) == len(covered):
         return "unused", f"covers nothing: no operator that it lists changed in this way with {waiver.since}"
@@ -204,7 +211,7 @@ def wrong(waiver: OperatorWaiver, applied: Applied, became: Became | None, *, as
         new = [changes[0] for name, changes in covered.items() if became.get((waiver.id, name)) != digest_of(changes)]
         if new:
             said = (f"{one.operator} became {one.new or 'nothing'}" for one in new)
-            return "became something else", f"covers what counts.lock does not state: {_some(said, len(new))}"
+            return "became something else", f"covers changes that are not in counts.lock: {_some(said, len(new))}"
     return "", ""
 
 
@@ -235,9 +242,7 @@ def operator_waiver_releases(entries: list[Entry]) -> Iterator[Problem]:
     names = [name for entry in entries if entry.table == "waiver" and isinstance(name := entry.get("id"), str)]
     for entry in entries:
         if entry.table == "operator_waiver" and entry.get("id") in names:
-            yield entry.problem(
-                f"there is a waiver {found(entry.get('id'))} in waivers/, too; reports identify both by this ID", "id"
-            )
+            yield entry.problem(f"waivers/ already has a waiver {found(entry.get('id'))}; reports identify waivers by ID", "id")
     released, planned = (_versions(entries, planned=planned) for planned in (False, True))
     if not released:
         return  # said once, not for every name

@@ -251,7 +251,7 @@ REGISTRY: Final[tuple[Kind, ...]] = (
     ),
     Kind(
         "release", CalendarRelease, ("version",),
-        required="without a calendar no reader is older or newer than another",
+        required="without a calendar, no reader is older or newer than another",
     ),
     *(replace(one.metadata["kind"], field=one.name) for one in fields(Policy) if "kind" in one.metadata),
 )  # fmt: skip

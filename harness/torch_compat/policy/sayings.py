@@ -18,15 +18,16 @@ __all__ = ["OF_WARNINGS", "KnownMessage", "Phrase"]
 
 
 class Phrase(Table):
-    """What some releases say, word for word."""
+    """The exact text that some releases emit."""
 
     type: Annotated[str, Field(pattern=MODULE)]
-    """The class of the warning or error, as 'FutureWarning'."""
+    """The class of the warning or error, such as 'FutureWarning'."""
     text: Text
-    """What it says, without what varies from machine to machine; of an error the line that says the cause, with what varies as judging tells
-    texts apart ('N' for a number). '*' stands for one name in it, or for itself."""
+    """Its text, without the parts that vary between machines; for an error, the line that gives the cause, with variable parts
+    replaced as in judging ('N' for a number). '*' matches one name, or itself.
+    """
     releases: Releases
-    """The releases that say it so, of an error as writers or as readers; open to the future for the newest."""
+    """The releases that use this text, for an error as writers or as readers; open-ended if the newest release is included."""
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
@@ -46,7 +47,7 @@ OF_WARNINGS = ("families", "options", "during", "operators", "always", "varies",
 
 
 class KnownMessage(Table):
-    """A warning that releases are known to give on archives, or an error of one check that they word in several ways."""
+    """A known warning about archives, or an error from one check that releases word differently."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -65,30 +66,33 @@ class KnownMessage(Table):
     )
 
     id: Identifier
-    """Its name; of an error what is checked."""
+    """Its name; for an error, what is checked."""
     kind: Literal["warning", "error"]
-    """warning: said on archives, or in calls of their programs. error: raised where a check of PyTorch's does not hold, so that errors with
-    these texts are the same refusal."""
+    """warning: emitted for archives, or in calls of their programs. error: raised if a check in PyTorch fails, so that errors
+    with these texts are the same refusal.
+    """
     families: Several[Family] = ()
-    """The families of archives of which they say it. This and the keys up to `once` are of warnings only."""
+    """The families of archives that cause it. This key and all keys up to `once` are only for warnings."""
     options: Several[Identifier] | None = None
-    """The sets of load options under which they do; any unless given."""
+    """The sets of load options under which it occurs; default: all."""
     during: Literal["loading", "running"] = "loading"
-    """When they say it: on loading an archive, or in calls of its program."""
+    """When it occurs: while an archive is loaded, or in calls of its program."""
     operators: Several[Annotated[str, Field(pattern=OPERATOR)]] | None = None
-    """The operators of which a program must use one, each of which has programs in which it is said; any unless given. Only of calls."""
+    """Operators of which a program must use one, each of which has programs that cause it; default: all. Only for calls."""
     always: bool = False
-    """Whether they say it of every archive of these families that they load, or in every call. Otherwise all of them do, or none, of each
-    archive and in each call."""
+    """Whether they emit it for every archive of these families that they load, or in every call. Otherwise, for each archive and
+    call, either all of them emit it or none.
+    """
     varies: Text | None = None
-    """Why some of these releases say it of an archive, or in a call, and others do not."""
+    """Why some of these releases emit it for an archive, or in a call, and others do not."""
     once: bool = False
-    """Whether a process says it once. Which of the archives that it loads hears it depends on what it loaded before, so silence is no finding,
-    and two observations may differ in it."""
+    """Whether a process emits it only once. Which archive causes it then depends on what was loaded before, so a missing warning
+    is not a finding, and two observations may differ in it.
+    """
     because: Text
-    """Why it is said; of an error, why it is the same refusal."""
+    """Why it is emitted; for an error, why it is the same refusal."""
     says: Several[Phrase]
-    """What is said by which releases: one for each wording and class that it has had; of an error two at least."""
+    """The texts and the releases that emit them: one entry for each wording and class; at least two for an error."""
 
     def concerns(self, family: str, options: str, operators: Collection[str]) -> bool:
         """Whether it is about archives of this family with programs of these operators, read under these load options."""

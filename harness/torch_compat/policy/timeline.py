@@ -268,7 +268,7 @@ class DeprecationHistory:
         before = self._taken(step.after, active)
         promised = point.day >= self.in_force
         if before is None:
-            text = f"{_did(event)} in {point.release}, and was never {_name(step.after)} before"
+            text = f"{_did(event)} in {point.release} without ever having been {_name(step.after)}"
             kind = "not-warned" if step.after == "warned" else "step-missing"
             return None, (Breach(kind, event.what, point.release, point.day, step.releases, step.days, promised, text),)
         bound = earliest(self.axis, step, before.point, before.event.nightly)
@@ -286,8 +286,8 @@ class DeprecationHistory:
         by = " and ".join(filter(None, (_count(releases, "release"), _count(days, "day"))))
         window = " and ".join(filter(None, (_count(step.releases, "release"), _count(step.days, "day"))))
         text = (
-            f"{_did(event)} in {point.release} of {point.day}, {by} too early: {_name(before.event.what)} in {before.point.release} "
-            f"of {before.point.day}" + (f", and {window} must lie between" if window else ", and that comes first")
+            f"{_did(event)} in {point.release} ({point.day}), {by} too early: {_name(before.event.what)} in {before.point.release} "
+            f"({before.point.day})" + (f", and at least {window} must pass in between" if window else ", and that comes first")
         )
         return Breach("too-early", event.what, point.release, point.day, releases, days, point.day >= self.in_force, text)
 
@@ -295,8 +295,8 @@ class DeprecationHistory:
         assert event.nightly is not None  # noqa: S101 - what the caller asked
         days = (allowed - event.nightly).days
         text = (
-            f"{_did(event)} in the nightly of {event.nightly}, {_count(days, 'day')} too early: {_name(before.event.what)} in the "
-            f"nightly of {before.event.nightly}, and {_count(step.days, 'day')} must lie between"
+            f"{_did(event)} in the {event.nightly} nightly, {_count(days, 'day')} too early: {_name(before.event.what)} in the "
+            f"{before.event.nightly} nightly, and at least {_count(step.days, 'day')} must pass in between"
         )
         promised = event.nightly >= self.in_force
         return Breach("too-early-on-nightlies", event.what, event.release, event.nightly, 0, days, promised, text)
@@ -382,10 +382,10 @@ class DeprecationHistory:
         until = gone.point if gone is not None else newest
         releases = max(1, until.line - due.line) if until else 1
         allowed = "" if due.release == announced.release else f", allowed from {due.release}"
-        still = f"is still there in {until.release if until else due.release}"
+        still = f"is still present in {until.release if until else due.release}"
         if gone is not None:
             still = f"{_did(gone.event)} in {gone.point.release}"
-        text = f"its end was announced for {announced.release}{allowed}, and it {still}: too long since {due.day}"
+        text = f"its removal was announced for {announced.release}{allowed}, but it {still} (overdue since {due.day})"
         days = max(0, ((until.day if until else due.day) - due.day).days)
         return Breach("too-long", "removed", due.release, due.day, releases, days, due.day >= self.in_force, text)
 
@@ -438,7 +438,9 @@ def sweep(
 
 
 def _name(what: str) -> str:
-    return {"warned": "warned of", "alternative": "given an alternative", "error": "made to raise"}.get(what, what)
+    return {"warned": "deprecated with a warning", "alternative": "given an alternative", "error": "made to raise an error"}.get(
+        what, what
+    )
 
 
 def _count(number: int, what: str) -> str:
@@ -451,8 +453,8 @@ def _did(event: Event) -> str:
         "alternative": "got an alternative",
         "warned": "began to warn",
         "withdrawn": "stopped warning",
-        "error": "raised",
+        "error": "became an error",
         "removed": "was removed",
-        "switched": "changed",
-        "restored": "came back",
+        "switched": "changed its behavior",
+        "restored": "was restored",
     }[event.what]

@@ -20,30 +20,32 @@ __all__ = ["Upgrader", "upgrader_names"]
 
 
 class Upgrader(Table):
-    """An upgrader: the program that a call in an archive of a lower file format version becomes."""
+    """An upgrader: the program that replaces a call in an archive with a lower file format version."""
 
     id: Annotated[str, Field(pattern=UPGRADER)]
-    """Its name in PyTorch: operator, overload, and the first and last file format version that it is for: `div_Tensor_0_3`."""
+    """Its name in PyTorch: the operator, the overload, and the first and last file format version that it covers, such as
+    `div_Tensor_0_3`.
+    """
     operator: Annotated[str, Field(pattern=QUALIFIED)]
-    """Which operator, with its overload."""
+    """The operator, with its overload."""
     first: NonNegativeInt = 0
-    """The first file format version whose calls it stands in for."""
+    """The first file format version whose calls it replaces."""
     bump: PositiveInt
-    """The first file format version that it leaves alone."""
+    """The first file format version that it does not replace."""
     old_schema: Text
     """The schema before the change."""
     body: Text
     """TorchScript, one function."""
     old: ReleaseName | None = None
-    """The last release that computed the old way; absent where no release before the bump has the operator."""
+    """The last release with the old behavior; absent if no release before the version bump has the operator."""
     since: ReleaseName | None = None
-    """The first recorded release that has it; absent where it is proposed."""
+    """The first recorded release that has it; absent if it is only proposed."""
     dropped: ReleaseName | None = None
-    """The first recorded release that has it no more; absent where the newest has it."""
+    """The first recorded release that no longer has it; absent if the newest release has it."""
     change: Identifier | None = None
-    """The change of results that it answers; absent where only the schema changed."""
+    """The change of results that it handles; absent if only the schema changed."""
     equivalent: dict[str, Text] | None = None
-    """Changes of the body that change no result, by `torch-compat prove --mutate`'s name for them, with the reason."""
+    """Mutations of the body that change no result, by their names in `torch-compat prove --mutate`, with the reason."""
     link: Text
     """Where the change was made."""
 
@@ -58,7 +60,9 @@ def upgrader_names(entries: list[Entry]) -> Iterator[Problem]:
         if isinstance(name, str) and isinstance(operator, str) and isinstance(bump, int):
             wanted = re.sub(r"[.]", "_", operator.rpartition("::")[2]) + f"_{first or 0}_{bump - 1}"
             if name != wanted:
-                yield entry.problem(f"expected {found(wanted)} by its operator and range, found {found(name)}", "id")
+                yield entry.problem(
+                    f"must be {found(wanted)}, derived from the operator and the version range; found {found(name)}", "id"
+                )
             if isinstance(first, int) and first >= bump:
                 yield entry.problem(f"its range ends before it begins: {first} to {bump - 1}", "first")
         change = entry.get("change")

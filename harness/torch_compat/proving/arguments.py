@@ -269,7 +269,7 @@ def make_call(
         if own in special:
             value = special[own]
             if "Dimname" in argument["real"] and not isinstance(value, str):
-                raise Unwritable("a name of a dimension")
+                raise Unwritable("a dimension name")
             if skipping and not argument["keyword"]:
                 continue
         elif argument["out"]:

@@ -75,8 +75,8 @@ def _of(node: ast.AST) -> Iterator[tuple[str, Callable[[Any], object]]]:
     elif isinstance(node, ast.BoolOp):
         for place in range(len(node.values)):
             text = ast.unparse(node.values[place])
-            yield f"{text} is not asked", _without("values", place)
-        yield "'or' is 'and'", lambda one: setattr(one, "op", ast.And() if isinstance(one.op, ast.Or) else ast.Or())
+            yield f"the check {text} is removed", _without("values", place)
+        yield "'or' is replaced by 'and'", lambda one: setattr(one, "op", ast.And() if isinstance(one.op, ast.Or) else ast.Or())
     elif isinstance(node, ast.Return) and isinstance(node.value, ast.Call) and _first(node.value) is not None:
         yield "the call is dropped", lambda one: setattr(one, "value", _first(one.value))
     elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and node.value.args:
@@ -112,7 +112,7 @@ def _of_call(node: ast.Call) -> Iterator[tuple[str, Callable[[Any], object]]]:
         if len(node.args) >= 2 and isinstance(node.func.value, ast.Name) and node.func.value.id == "torch":
             yield "the first two arguments are swapped", _swap_arguments
     if len(node.args) == 2 and isinstance(node.func, ast.Name) and node.func.id == "isinstance":
-        yield "another type is asked for", lambda one: one.args.__setitem__(1, ast.Name("int", ast.Load()))
+        yield "a different type is requested", lambda one: one.args.__setitem__(1, ast.Name("int", ast.Load()))
     starts = {keyword.arg: place for place, keyword in enumerate(node.keywords)}
     if {"start", "end"} <= starts.keys():
         yield "start and end are swapped", lambda one: _swap_keywords(one, starts["start"], starts["end"])

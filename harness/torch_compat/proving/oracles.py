@@ -86,7 +86,7 @@ class Modelled:
         except (DiesLoading, Refused, Raised, ArchiveError) as error:
             return [CallOutcome("no-program", said=error.message)] * len(calls)
         lacking = frozenset(COMPLEX) if self._horizon.release < COMPLEX_TENSORS else frozenset()
-        none = CallOutcome("no-input", said="the release makes no tensor of this dtype")
+        none = CallOutcome("no-input", said="the release cannot create a tensor of this dtype")
         return [none if lacking.intersection(_dtypes(args)) else self._one(module, args) for args in calls]
 
     def ending(self, data: bytes, calls: list[list[Any]], text: str) -> int:
@@ -157,7 +157,7 @@ class Real:
         made = [at for at, args in enumerate(calls) if not self._lacking.intersection(_dtypes(args))]
         given = [calls[at] for at in made]
         told = [one for at in range(0, len(given), BATCH) for one in self._some(path, given[at : at + BATCH])]
-        found = [CallOutcome("no-input", said="the release makes no tensor of this dtype")] * len(calls)
+        found = [CallOutcome("no-input", said="the release cannot create a tensor of this dtype")] * len(calls)
         for at, one in zip(made, told, strict=True):
             found[at] = one
         return found
@@ -174,7 +174,7 @@ class Real:
         result = reply.get("result", {})
         if "value" not in result:
             said = result["error"]["message"] if "error" in result else str(reply.get("crashed") or reply.get("timed-out"))
-            raise ReaderError(f"{self.name} does not answer a question about an upgrader: {said}", code="request-failed")
+            raise ReaderError(f"{self.name} did not answer a query about an upgrader: {said}", code="request-failed")
         return result["value"]
 
     def _makes(self, dtype: str) -> bool:

@@ -126,7 +126,7 @@ def python_of(path: Path) -> Environment:
     """
     if not (path.is_file() and os.access(path, os.X_OK)):
         found = "is a directory" if path.is_dir() else "is not executable" if path.exists() else "program not found"
-        hint = "name the executable of the Python that has torch, such as python:venv/bin/python"
+        hint = "give the path of a Python executable that can import torch, such as python:venv/bin/python"
         raise UsageError(found, where=str(path), hint=hint, code="no-python")
     python = path.absolute()  # not resolved: a virtual environment is known by the place of its link
     return Environment("", python.parent.parent, python, {})
@@ -218,7 +218,7 @@ def _day(
         if release.day > today + CLOCK
         else f"its files were packed on {built}"
         if built is not None and abs(release.day - built) > CLOCK
-        else f"its files are older, of {written}"
+        else f"its files are older, dated {written}"
         if written < release.day - CLOCK
         else ""
     )
@@ -243,7 +243,7 @@ def _located(environment: Environment, name: str) -> dict[str, Any]:
                 env=environment.environ({"PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1"}, scratch=place), check=False,
             )  # fmt: skip
         except (OSError, subprocess.TimeoutExpired) as error:
-            raise BuildError(f"does not start: {error}", where=name, hint="give the path of a Python executable") from error
+            raise BuildError(f"failed to start: {error}", where=name, hint="give the path of a Python executable") from error
     try:
         located = json.loads(done.stdout.strip().splitlines()[-1])
         assert isinstance(located["path"], list) and isinstance(located["prefixes"], list)  # noqa: PT018, S101 - as below
@@ -276,7 +276,7 @@ def _asked(environment: Environment, name: str) -> dict[str, Any]:
         except ReaderError as error:
             raise BuildError(error.message, where=name) from error
         if launched:
-            raise BuildError(f"does not start: {launched}", where=name)
+            raise BuildError(f"failed to start: {launched}", where=name)
         try:
             if target.stat().st_size > MOST_SAID:
                 raise BuildError(
@@ -284,7 +284,7 @@ def _asked(environment: Environment, name: str) -> dict[str, Any]:
                 )
             said: dict[str, Any] = json.loads(target.read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            words = done.stderr.strip().splitlines()[-1:] or [f"it ended with status {done.returncode}"]
+            words = done.stderr.strip().splitlines()[-1:] or [f"it exited with status {done.returncode}"]
             raise BuildError("its torch cannot be imported", where=name, hint=words[0], code="build-not-imported") from None
     for key in ("torch", "file"):
         if not isinstance(said.get(key), str):

@@ -109,7 +109,7 @@ class Workshop:
                             pass_fds=[theirs.fileno()],
                         )
                     except OSError as error:
-                        raise ReaderError(f"{sys.executable} does not start: {error}", code="does-not-start") from error
+                        raise ReaderError(f"{sys.executable} failed to start: {error}", code="does-not-start") from error
                 self._lines = Lines(ours)
                 self._asked = []
                 stack.callback(self._stop)
@@ -141,9 +141,7 @@ class Workshop:
                     self.ahead(spec)
             except (Gone, OSError) as error:
                 self._stack.close()
-                raise ReaderError(
-                    f"the process that starts program processes has exited: {error}", code="does-not-start"
-                ) from error
+                raise ReaderError(f"the launcher process has exited: {error}", code="does-not-start") from error
 
     def ahead(self, spec: Spec) -> None:
         """Have a child made, and do not wait for it."""

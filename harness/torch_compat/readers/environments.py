@@ -333,10 +333,10 @@ class EnvironmentBuild:
         )
         site = Path(target["site"])
         requirements = self.requirements(site, "torch", target["markers"])
-        self.progress("installing what torch needs")
+        self.progress("installing the dependencies of torch")
         self.install([str(item) for item in requirements if not _is_for_gpu(item)] + [f"numpy{self.release.numpy}"])
         used, stubs = self.complete_cuda(cuda, site, requirements, target["markers"])
-        self.progress("checking that torch imports and computes")
+        self.progress("checking that torch can be imported and used")
         said = self.verify()
         shutil.rmtree(self.scratch)
         description = {
@@ -398,7 +398,7 @@ class EnvironmentBuild:
             stated = [Requirement(line) for line in lines]
         except InvalidRequirement as error:
             raise EnvironmentUnavailable(
-                f"{package} states a requirement that cannot be read: {error}", code="no-metadata"
+                f"{package} declares a requirement that cannot be parsed: {error}", code="no-metadata"
             ) from error
         needed = []
         for item in stated:

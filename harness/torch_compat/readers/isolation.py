@@ -97,7 +97,7 @@ def _probe(homes: tuple[str, ...]) -> Isolation:
             )  # fmt: skip
             reasons = json.loads(done.stdout)
         except (OSError, ValueError, subprocess.SubprocessError) as error:
-            reasons = dict.fromkeys(_REACHED, f"the launcher does not answer: {type(error).__name__}")
+            reasons = dict.fromkeys(_REACHED, f"the launcher did not respond: {type(error).__name__}")
     found = {part: str(reason) for part, reason in reasons.items() if reason}
     return Isolation("network" not in found, "home" not in found, found)
 

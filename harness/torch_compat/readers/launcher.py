@@ -209,7 +209,7 @@ def known_calls(table: dict[str, tuple[int, dict[str, int]]]) -> tuple[int, dict
     """
     machine = os.uname().machine
     if machine not in table:
-        raise NotPossible(f"the system calls of {machine} are not known; those of {' and '.join(table)} are")
+        raise NotPossible(f"the system calls of {machine} are unknown; supported machines: {', '.join(table)}")
     return table[machine]
 
 

@@ -95,7 +95,7 @@ def load(
         ReaderError: the process of the program died (``died``), took too long (``timed-out``), or answered what is no answer (``bad-reply``).
     """
     if not is_reference(reader):
-        hint = "to let a release run it: torch-compat run PATH --reader torch-2.13.0"
+        hint = "to run it with a release: torch-compat run PATH --reader torch-2.13.0"
         raise UsageError(
             f"expected the reference reader (reference, reference@1.5.1), found {reader!r}", hint=hint, code="reader"
         )

@@ -56,7 +56,7 @@ def answer(
         return {"result": {"error": {"stage": "load", "type": error.code, "message": error.message, "where": error.where}}}
     except Exception as error:  # noqa: BLE001 - reported, never hidden: the outcome `unsupported` is green to no rule
         at = traceback.extract_tb(error.__traceback__)[-1]
-        said = f"the reference reader fails in {at.name}, {Path(at.filename).name}:{at.lineno}: {type(error).__name__}: {error}"
+        said = f"the reference reader failed in {at.name}, {Path(at.filename).name}:{at.lineno}: {type(error).__name__}: {error}"
         return {"unsupported": {"code": "fault", "message": said, "where": None}}
 
 

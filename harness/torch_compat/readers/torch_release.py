@@ -163,7 +163,7 @@ class TorchRelease:
                     start_new_session=True,  # without a terminal: nothing can ask the user for anything
                 )
             except OSError as error:
-                raise ReaderError(f"{command[0]} does not start: {error}", code="does-not-start") from error
+                raise ReaderError(f"{command[0]} failed to start: {error}", code="does-not-start") from error
             finally:
                 os.close(write_fd)
             stack.callback(self._stop)
@@ -266,7 +266,7 @@ class TorchRelease:
                 f"the worker of torch {self.environment.version} sent a reply that is not JSON: {line[:80]!r}", code="protocol"
             ) from error
         if isinstance(reply, dict) and isinstance(reply.get("launch"), str):  # of the launcher: the worker never came to be
-            raise ReaderError(f"{self.environment.python} does not start: {reply['launch']}", code="does-not-start")
+            raise ReaderError(f"{self.environment.python} failed to start: {reply['launch']}", code="does-not-start")
         if not isinstance(reply, dict):
             raise ReaderError(f"the worker of torch {self.environment.version} answered {line[:80]!r}", code="protocol")
         return reply

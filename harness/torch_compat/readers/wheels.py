@@ -169,7 +169,7 @@ def _make(
     machine = os.uname().machine
     if not any(platform == "any" or platform.endswith(machine) for platform in wheel.platforms):
         raise EnvironmentUnavailable(
-            f"is for {', '.join(wheel.platforms)}, and this machine is {machine}", where=str(file), code="no-wheel"
+            f"is for {', '.join(wheel.platforms)}, but this machine is {machine}", where=str(file), code="no-wheel"
         )
     like = calendar.nearest(wheel.release)
     install = "whole" if wheel.release.local.startswith(("cpu", "xpu")) or wheel.platforms == ("any",) else like.install
@@ -196,7 +196,7 @@ def _make(
         if not any(site.glob("numpy*")):
             needed.append(f"numpy{release.numpy}")
         if needed:
-            progress("installing what torch needs")
+            progress("installing the dependencies of torch")
             steps.install(needed)
         steps.complete_cuda("stub", site, requirements, target["markers"])
         shutil.rmtree(steps.scratch)

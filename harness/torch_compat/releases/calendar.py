@@ -118,7 +118,7 @@ class Calendar(Generic[_Dated]):
         if known:
             return known[-1]
         first = min(self, key=lambda release: release.date, default=None)
-        hint = f"the first release of the calendar is {first.version} of {first.date}" if first else "the calendar is empty"
+        hint = f"the first release in the calendar is {first.version} ({first.date})" if first else "the calendar is empty"
         raise UsageError(f"no torch release was uploaded on or before {on_or_before}", hint=hint)
 
     def nearest(self, release: Release) -> _Dated:

@@ -54,7 +54,7 @@ def with_trees(evidence: Evidence, folders: Sequence[Path], *, as_of: dt.date | 
     policy, corpus = evidence.policy, evidence.corpus
     fresh: dict[str, ObservedReader] = dict(evidence.fresh)
     unreadable = dict(evidence.unreadable)
-    notes = [f"{tree.name}: its observations of {tree.made} are used ({tree.path.name})" for tree in used]
+    notes = [f"{tree.name}: its observations from {tree.made} are used ({tree.path.name})" for tree in used]
     for tree in used:
         own = load_corpus(tree.fixtures)
         policy = _known(policy, tree, own)

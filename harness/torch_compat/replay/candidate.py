@@ -217,10 +217,12 @@ def examined(asking: Asking, against: Against, earlier: Sequence[BuildTree] = ()
             why = f"{asked.base.name} has no records of the current {part.unasked[0]}"
             not_asked.append((what, why, True, len(part.unasked)))
         if part.unended:
-            why = f"{part.unended[0]} did not finish with {fresh.name} or {asked.base.name} alone: run again on an idle machine"
+            why = (
+                f"{part.unended[0]} timed out in only one of {fresh.name} and {asked.base.name}: run it again on an idle machine"
+            )
             not_asked.append((what, why, True, len(part.unended)))
     if against.wrote is None and build.release.local != Release(asked.base.name.removeprefix(PREFIX)).local != "":
-        notes.append(f"{asked.base.name} is recorded, and this build is another variant of torch ({build.variant})")
+        notes.append(f"this build is a different variant of torch ({build.variant}) from the recorded {asked.base.name}")
     if asked.recipes is not None:
         rest = len(corpus.recipes) - len(_recipes(asked))
         why = "--recipe leaves them out" if asked.shard is None else "the other shards write and read them"
@@ -466,7 +468,7 @@ def _read_by_base(asked: Candidate, own: Corpus, not_asked: list[tuple[str, str,
         return None
     days = (asked.release.date - policy.calendar[base.release].date).days
     within = days <= policy.forward_window_days
-    why = f"{days} days lie between them, {'within' if within else 'outside'} the window of {policy.forward_window_days}"
+    why = f"they are {days} days apart, {'within' if within else 'outside'} the window of {policy.forward_window_days}"
     if asked.environment is None:
         text = f"torch-{base.release} is not built here to read archives of the build ({why})"
         not_asked.append(("archives of the build", text, within, len(own.fixtures)))

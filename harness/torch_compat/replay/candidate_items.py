@@ -228,7 +228,7 @@ class Items:
             mends = {
                 "newer-computes": "must return the values that were saved"
                 if stored
-                else "needs an upgrader and a new file format version, or the old behaviour",
+                else "needs an upgrader and a new file format version, or the old behavior",
                 "newer-loads": "must load, or needs a deprecation first",
             }.get(rule, f"see `torch-compat explain {rule}`")
             kinds = {"newer-computes": None if stored else "behaviour", "newer-loads": "removal"}  # nothing else can be announced
@@ -329,7 +329,7 @@ class Items:
     ) -> CandidateItem:
         says = {
             "breaks": "breaks a promise (recipes-written): the build must write everything that the release writes",
-            "needs": "needs a deprecation first, or a version that announces it",
+            "needs": "needs a deprecation first, or a version bump",
             "allowed": "is allowed",
         }[policy]
         name = f"{release_folder(self._asked.release.version)}/{witness or group}"

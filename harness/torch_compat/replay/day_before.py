@@ -243,8 +243,8 @@ def leaks(day: DayBefore) -> list[str]:
     evidence = day.evidence
     found += [f"{name} is recorded as a reader" for name, one in evidence.recorded.items() if one.release in gone]
     found += [f"{one.release} is recorded as a writer" for one in evidence.corpus.manifests if one.release in gone]
-    found += [f"the recipe {one.name} begins with {one.since}" for one in evidence.corpus.recipes if one.since in gone]
-    found += [f"the probe {one.name} begins with {one.since}" for one in evidence.corpus.deprecations if one.since in gone]
+    found += [f"the recipe {one.name} applies from {one.since} on" for one in evidence.corpus.recipes if one.since in gone]
+    found += [f"the probe {one.name} applies from {one.since} on" for one in evidence.corpus.deprecations if one.since in gone]
     for name, reader in evidence.recorded.items():
         archives = {place[0] for place in reader.cells} - evidence.corpus.fixtures.keys()
         found += [f"{name} read {archive}" for archive in sorted(archives)]
@@ -255,10 +255,10 @@ def leaks(day: DayBefore) -> list[str]:
         ("planned release", one.version, one.version) for one in policy.planned if Release(one.version) >= day.release.parsed
     ]
     found += [
-        f"the {kind} {name} begins with {since}" for kind, name, since in stated if since in gone or kind == "planned release"
+        f"the {kind} {name} applies from {since} on" for kind, name, since in stated if since in gone or kind == "planned release"
     ]
     if policy.accepted is not None:
         found += [f"waivers.lock accepts {one}" for one in policy.accepted.known.releases if one in gone]
     for history in day.operators:
-        found += [f"{history.path.name} tells of {one}" for one in history.releases if one in gone]
+        found += [f"{history.path.name} mentions {one}" for one in history.releases if one in gone]
     return found

@@ -24,7 +24,7 @@ import sys
 import torch
 
 if not hasattr(torch._C, "_jit_get_all_schemas"):
-    sys.exit("torch %s has no list of all schemas; 1.3 and newer have" % torch.__version__)
+    sys.exit("torch %s has no list of all schemas; torch 1.3 or newer is required" % torch.__version__)
 schemas = list(torch._C._jit_get_all_schemas())
 if hasattr(torch._C, "_jit_get_custom_class_schemas"):
     schemas += torch._C._jit_get_custom_class_schemas()
@@ -50,8 +50,8 @@ def dump_operators(environment: Environment) -> str:
         target = place / "schemas.txt"
         done, launched = fenced(environment, fence, place, [environment.python, "-c", SCRIPT, target], seconds=SECONDS)
         if launched:
-            raise ReaderError(f"{named} does not start: {launched}", code="does-not-start")
+            raise ReaderError(f"{named} failed to start: {launched}", code="does-not-start")
         if done.returncode != 0:
-            said = done.stderr.strip().splitlines() or [f"it ended with status {done.returncode}"]
+            said = done.stderr.strip().splitlines() or [f"it exited with status {done.returncode}"]
             raise EnvironmentUnavailable("its operators cannot be listed", where=named, hint=said[-1], code="no-schemas")
         return target.read_text(encoding="utf-8")

@@ -129,7 +129,7 @@ class Everywhere:
             f"download: at most {download / GB:.0f} GB, {WHEEL_BYTES / GB:.0f} GB for each of {len(builds)} builds",
             f"disk: {NEEDED_BYTES['stub'] / GB:.0f} GB, because only one environment exists at a time"
             if builds
-            else "disk: nothing more",
+            else "disk: no additional space needed",
             f"time: about {max(round(minutes), 1)} minutes",
         ]
 

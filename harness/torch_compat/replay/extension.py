@@ -77,7 +77,7 @@ def ask_extension(
         end = reply.get("crashed") or reply.get("timed-out") or {}
         what = end.get("signal") or next(iter(reply))
         raise UsageError(
-            f"loading the extension in torch {environment.version} ended the process: {what}",
+            f"loading the extension in torch {environment.version} crashed the process: {what}",
             hint="a kernel that does not match its operator's schema can cause this; load the extension manually to see the message",
             where=str(library or module),
             code="does-not-load",

@@ -185,7 +185,7 @@ def _produce_one(recipe: Recipe, reader: TorchRelease, scratch: Path, writer: st
         message = normalise(str(error), {str(path): "<archive>", str(scratch): "<folder>"})
         return NotWritable(**common, type="torch_compat.NoArchive", message=f"it wrote a file that is not an archive: {message}")
     if identity.family != recipe.family:
-        raise ReaderError(f"{name} says family {recipe.family!r}, but wrote {identity.family!r}", code="wrong-family")
+        raise ReaderError(f"{name} declares family {recipe.family!r}, but wrote {identity.family!r}", code="wrong-family")
     readback = reader.request("observe", family=recipe.family, path=str(path), calls=made["calls"], options={})
     golden = normalise_result(made["golden"], path)
     again = normalise_result(readback.get("result", readback), Path(path.name))

@@ -58,7 +58,7 @@ def differences(expected: Path, found: Path, release: str) -> Iterator[str]:
         if name not in theirs:
             yield f"{name}: is missing"
         elif name not in ours:
-            yield f"{name}: was not there before"
+            yield f"{name}: is new"
         elif name.startswith(f"{OBSERVATIONS}/"):
             pass  # below, as observations
         elif name == f"{folder}{MANIFEST}":
@@ -81,7 +81,7 @@ def differences(expected: Path, found: Path, release: str) -> Iterator[str]:
     for archive in archives:
         mine, other = (root / archive for root in (expected, found))
         if archive not in {folder + one.file for one in rounded} and content_digest(mine) != content_digest(other):
-            yield f"{archive}: the archive says something else"
+            yield f"{archive}: the contents of the archive differ"
     once = tuple(one for one in load_policy(expected / DECIDED).warnings if one.once)
     yield from _observations(_readers(expected, once), _readers(found, once), release, {one.recipe for one in rounded})
 
@@ -132,7 +132,7 @@ def _manifest(name: str, old: Path, new: Path, rounded: Collection[str]) -> Iter
     ours, theirs = ({entry.recipe: entry for entry in read_manifest(path).entries} for path in (old, new))
     for recipe in sorted(ours.keys() | theirs.keys()):
         if recipe not in theirs or recipe not in ours:
-            yield f"{name}: {recipe} {'is missing' if recipe in ours else 'was not there before'}"
+            yield f"{name}: {recipe} {'is missing' if recipe in ours else 'is new'}"
         elif (fields := same_but_for_varying(ours[recipe], theirs[recipe])) and recipe not in rounded:
             yield f"{name}: {recipe} differs in {', '.join(fields)}"
 
@@ -145,7 +145,7 @@ def _pins(name: str, old: Path, new: Path, release: str) -> Iterator[str]:
     )
     for entry in sorted(ours.keys() | theirs.keys()):
         if ours.get(entry) != theirs.get(entry):
-            yield f"{name}: {entry} is pinned otherwise, or by one alone"
+            yield f"{name}: {entry} is pinned differently, or in only one of the two"
 
 
 def _surveyed(name: str, expected: Path, found: Path, release: str) -> Iterator[str]:
@@ -183,7 +183,7 @@ def _observations(
     for name in sorted(ours.keys() & theirs.keys()):
         one, other = ours[name], theirs[name]
         if one.release != release and one.identity != other.identity:
-            yield f"{name}: another reader answered"
+            yield f"{name}: the answer came from a different reader"
         own = release_folder(release) if one.release != release else ""
         for kind in ("cells", "probes", "deprecations"):
             before, after = (_keyless(getattr(reader, kind), own, anew=reader.release == release) for reader in (one, other))
@@ -192,7 +192,7 @@ def _observations(
                     if kind == "cells" and _told_apart_by_bits(before.get(key), after.get(key), rounded):
                         continue
                     what = " ".join(key) if isinstance(key, tuple) else key
-                    state = "is missing" if key not in after else "was not there before" if key not in before else "differs"
+                    state = "is missing" if key not in after else "is new" if key not in before else "differs"
                     yield f"{name}: {kind}: {what} {state}"
 
 

@@ -141,7 +141,7 @@ def _accepted(held: list[Blocker], accepted: Mapping[str, str]) -> list[tuple[Bl
     for name, why in accepted.items():
         if name not in known:
             nearest = get_close_matches(name, known, n=1, cutoff=0.3)
-            hint = f"nearest: {nearest[0]}" if nearest else "nothing has to be accepted" if not known else None
+            hint = f"nearest: {nearest[0]}" if nearest else "there is nothing to accept" if not known else None
             raise UsageError(f"{escaped(name)} cannot be accepted", hint=hint, code="unknown-id")
         taken.append((known[name], why))
     return taken
@@ -176,18 +176,18 @@ def verify(place: Root, version: str, signers: Path | None) -> Verified:
         return Verified(name, None)
     document = read_statement(files[STATEMENT], f"{FOLDER}/{name}/{STATEMENT}")
     changed = changes_since(document, evidence_files(place.path), files)
-    changed += [f"added: {escaped(one)} to the sign-off" for one in names if not is_plain(one)]
+    changed += [f"added to the sign-off: {escaped(one)}" for one in names if not is_plain(one)]
     changed += [f"{one.kind}: {escaped(f'{one.subject}: {one.detail}')}" for one in load_corpus(place.fixtures).damage]
-    withdrawn = escaped(files[WITHDRAWN].decode("utf-8", "replace").strip()) or "without a word" if WITHDRAWN in files else ""
+    withdrawn = escaped(files[WITHDRAWN].decode("utf-8", "replace").strip()) or "no reason given" if WITHDRAWN in files else ""
     return Verified(name, document, tuple(changed), withdrawn, _signature(_file(place, name, SIGNATURE), files, signers))
 
 
 def _signature(path: Path, files: dict[str, bytes], signers: Path | None) -> tuple[int, str]:
     """An exit status, and what is to be said of the signature."""
     if SIGNATURE not in files:
-        return (1, "no signature is attached, and signers were given") if signers is not None else (0, "no signature is attached")
+        return (1, "no signature is attached, but signers were given") if signers is not None else (0, "no signature is attached")
     if signers is None:
-        return 4, "a signature is attached and was not verified: give --signers FILE"
+        return 4, "a signature is attached, but was not verified: give --signers FILE"
     tool = shutil.which("ssh-keygen")
     if tool is None:
         raise EnvironmentUnavailable("ssh-keygen is not installed, so the signature cannot be verified", code="no-ssh-keygen")
@@ -207,7 +207,7 @@ def _signature(path: Path, files: dict[str, bytes], signers: Path | None) -> tup
     )
     if done.returncode:
         return 1, f"the signature of {escaped(who)} does not match {STATEMENT}"
-    return 0, f"the signature is of {escaped(who)}"
+    return 0, f"the signature is by {escaped(who)}"
 
 
 def attach(place: Root, version: str, signature: Path) -> str:

@@ -132,7 +132,7 @@ def candidate_lines(report: CandidateReport, *, full: bool, width: int = 80) -> 
 
 def _lines(report: CandidateReport, *, full: bool) -> Iterator[str]:
     build, asked, against = report.build, report.asked, report.against
-    yield f"torch {build['torch']}, which is or becomes {build['line']}; {build['variant']}, of {build['day']} (by its {build['day_from']})"
+    yield f"torch {build['torch']} (release line {build['line']}), {build['variant']}, built {build['day']} (according to its {build['day_from']})"
     yield f"against {against['name']}, {against['source']} {against['observed']}"
     cells = f"{asked['cells']:,} of {asked['cells_in_all']:,} cells" + ("" if asked["all"] else f" (seed {asked['seed']})")
     yield (
@@ -146,15 +146,15 @@ def _lines(report: CandidateReport, *, full: bool) -> Iterator[str]:
         yield from _item(number, one, build["torch"])
     if len(report.new) > len(shown):
         yield f"  and {len(report.new) - len(shown)} more: --full prints them"
-    yield f"Mended: {len(report.mended) or 'nothing'}"
+    yield f"Fixed: {len(report.mended) or 'nothing'}"
     for one in report.mended if full else report.mended[:SHORT]:
         yield f"  {one.what}: {one.cause} ({one.witness}, {one.count} in all)"
     known = sum(report.known.values())
     kinds = ", ".join(f"{count:,} {what}" for what, count in sorted(report.known.items()))
     yield f"Known, continues from {against['name']}: {f'{known:,} ({kinds})' if known else 'nothing'}" + (
-        f"; {report.reworded:,} errors in other words" if report.reworded else ""
+        f"; {report.reworded:,} reworded errors" if report.reworded else ""
     )
-    yield "Not asked:" + ("" if report.not_asked else " nothing")
+    yield "Not checked:" + ("" if report.not_asked else " nothing")
     for what, why, required, count in report.not_asked:
         yield f"  {count:,} {what}{' (required)' if required else ''}: {why}"
     for note in report.notes:
@@ -166,7 +166,7 @@ def _lines(report: CandidateReport, *, full: bool) -> Iterator[str]:
 def _count(items: tuple[CandidateItem, ...]) -> str:
     if not items:
         return "nothing"
-    kinds = {"breaks": "break a promise", "needs": "need something first", "waived": "are waived", "allowed": "are allowed"}
+    kinds = {"breaks": "break a promise", "needs": "require a prior step", "waived": "are waived", "allowed": "are allowed"}
     counts = [(sum(one.policy == kind for one in items), text) for kind, text in kinds.items()]
     return f"{len(items)} ({', '.join(f'{count} {text}' for count, text in counts if count)})"
 
@@ -174,7 +174,7 @@ def _count(items: tuple[CandidateItem, ...]) -> str:
 def _item(number: int, one: CandidateItem, torch: str) -> Iterator[str]:
     yield f"  {number}. {one.what}: {one.cause}"
     yield f"     {one.says}" + (f"; allowed from {one.allowed_from}" if one.allowed_from else "")
-    first = "" if one.first is None else "; in no earlier build" if one.first == f"torch-{torch}" else f"; since {one.first}"
+    first = "" if one.first is None else "; not in any earlier build" if one.first == f"torch-{torch}" else f"; since {one.first}"
     yield f"     witness {one.witness}, {one.count} in all{first}"
     if one.reproduce is not None:
         yield f"{COMMAND}{one.reproduce}"

@@ -92,11 +92,11 @@ def _summary(checked: CheckedOperators) -> Iterator[str]:
     texts = ", ".join(f"{count} {what}" for what, count in said.items())
     yield f"{old.name} ({len(old.schemas)} schemas) to {new.name} ({len(new.schemas)}): {texts}"
     numbers = checked.summary()
-    ahead = "forward not asked (--forward)" if not checked.forward else f"{numbers['broken_forward']} forward"
+    ahead = "forward compatibility not checked (use --forward)" if not checked.forward else f"{numbers['broken_forward']} forward"
     yield f"    broken: {numbers['broken_backward']} backward, {ahead}"
     yield f"    operators: {checked.counts.removed} removed, {checked.counts.changed} changed, {checked.counts.added} added"
     if checked.named:
-        yield f"    {len(checked.named)} overloads only gained a name, which no archive of the older side states: no breaks"
+        yield f"    {len(checked.named)} unnamed overloads were given a name; archives of the older side do not contain overload names, so this breaks nothing"
     for module, count in sorted(Counter(module for _, module in checked.aside).items()):
         yield f"    left out, not imported: {count} of {module}"
 

@@ -24,7 +24,7 @@ HEAD = """\
 
 The reference reader loads each TorchScript, mobile and exported program of the corpus at the horizon of each release, and its results are
 compared with the recorded results of that release: whether it loads the program, refuses it, crashes or does not finish; what each call returns or
-raises; and the state before and after. A cell is one program and one release. `nox -s predictions` repeats all of it in some minutes,
+raises; and the state before and after. A cell is one program and one release. `nox -s predictions` repeats all of it in a few minutes,
 and fails if a cell is predicted wrongly or differs from this document.
 """
 PROGRAMS = """
@@ -34,9 +34,9 @@ Slips are behaviors by which a release departs from its own rules (`policies/tor
 of releases. These cells agree because the reference reader does the same, or predicts that the release crashes.
 """
 LOADING = """
-## Exceptions about loading
+## Loading exceptions
 
-Behaviors that say which releases load an archive where no general rule does (`policies/torch/behaviors.toml`), for all families of archives.
+Behaviors that determine which releases load an archive when no general rule applies (`policies/torch/behaviors.toml`), for all families of archives.
 `tests/repository/test_loadability.py` counts the cells.
 """
 

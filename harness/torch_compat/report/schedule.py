@@ -85,14 +85,14 @@ def _serialized(axis: Axis, kind: str, subject: str, begin: dt.date, span: tuple
     steps = [
         ScheduledStep(
             f"fixtures of {named} are produced with the newest release and observed with all releases", "", begin, None,
-            "after the change, no release can still write them",
+            "after the change, releases can no longer write them",
         ),
     ]  # fmt: skip
     if kind == "operator":
         upgrader = re.sub(r"[^A-Za-z0-9_]+", "_", subject.rpartition("::")[2])
         steps.append(
             ScheduledStep(
-                f"the upgrader {upgrader}_{since}_{version - 1} and a [[change]] are added; file format {version} announces the change", "", begin, begin,
+                f"the upgrader {upgrader}_{since}_{version - 1} and a [[change]] are added; file format {version} marks the change", "", begin, begin,
                 "any change that can affect an older serialized TorchScript model requires an upgrader: programs of file format "
                 f"{version - 1} or older must keep computing the same results",
             )

@@ -46,7 +46,7 @@ ASKED = {
     Asks.VALUES: "Values, under all load options (an older reader may refuse)",
     Asks.LOADING: "Loading, for the same cells",
     Asks.OTHER: "Other promises",
-    Asks.BOOKKEEPING: "Bookkeeping, which says nothing about releases",
+    Asks.BOOKKEEPING: "Internal consistency (not about releases)",
 }
 MEANING = {
     0: ("every promise that was checked holds, or the violation is waived", "bold green"),
@@ -111,7 +111,7 @@ def print_report(report: Report, console: Console, *, full: bool = False) -> Non
     )
     modelled = _listed(report.modelled)
     if modelled:
-        console.print(Text(f"of these, based on the reference reader alone: {modelled}"))
+        console.print(Text(f"of these, based only on the reference reader: {modelled}"))
     meaning, style = MEANING[report.exit_status]
     console.print(Text(f"exit status {report.exit_status}: {meaning}", style=style))
 
@@ -160,7 +160,7 @@ def _questions(report: Report, console: Console) -> None:
     if not rows:
         return
     total = sum(sum(counts.values()) for counts in report.questions.values())
-    console.print(Text(f"Were the values correct? {total} questions, {QUESTION}", style="bold"))
+    console.print(Text(f"Were the values correct? {total} checks, {QUESTION}", style="bold"))
     print_table(console, rows, keys=1)
     console.print()
 
@@ -245,7 +245,7 @@ def _section(console: Console, title: str, found: list[BreakCause], style: str, 
             if one.merged("writers"):
                 lines.append(f"in     programs of {', '.join(one.merged('writers'))}, read by {', '.join(one.merged('readers'))}")
             if one.bump:
-                lines.append(f"by     {one.bump}, which announces a change of its operators")
+                lines.append(f"due to {one.bump}, which marks a change to its operators")
         if command:
             lines.append(f"show   {one.witness.reproduce}")
         for text in lines:  # never wrapped or cut: they are there to be copied

@@ -1,1 +1,1 @@
-"""Rules: what was promised, held against evidence. One rule per file; parameters, tolerances and waivers are policy."""
+"""Rules: promises, checked against evidence. One rule per file; parameters, tolerances and waivers are policy."""

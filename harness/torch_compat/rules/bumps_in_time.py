@@ -1,14 +1,13 @@
-"""Readers learn a new format version before writers write it, and its operators have upgraders.
+"""Readers support a new format version before writers write it, and its operators have upgraders.
 
-What: between the day on which readers learn a version of a format and the first day on which writers write it lies at least the
-forward window. A day that no source dates is that of the release. Each operator that changes with a version has an upgrader of that
-version; where no operators are recorded, this is not checked. Versions that a planned release is to bring are held to the same. What
-happened before the policy was in force is no promise.
+What: readers support a format version at least one forward window before writers first write it. If no source gives the day, the day
+of the release counts. Each operator that changes with a version has an upgrader for that version; if no operators are recorded, this
+is not checked. The same applies to versions of planned releases. Events from before the policy was in force were not promised.
 
-Why: a nightly build of one day that writes what the nightly build of the day before cannot read breaks whoever trains with the one
+Why: if one nightly build writes archives that the nightly of the previous day cannot read, it breaks everybody who trains with one
 and serves with the other.
 
-Example: format version 11 that readers and writers learn on the same day is 14 days early.
+Example: if readers and writers support format version 11 from the same day on, it is 14 days too early.
 
 Reference: torch/csrc/jit/operator_upgraders/README.md, and the policy on forward compatibility.
 """
@@ -64,7 +63,7 @@ def _in_time(policy: Policy, rule: RuleEntry, entry: Format, written: dt.date, *
     if not promised:
         return Judgement(rule.id, Verdict.NO_PROMISE, entry.label)
     days = "1 day" if missing == 1 else f"{missing} days"
-    text = f"{entry.label}: readers learn it on {learned} and writers write it from {written} on, {days} too early"
+    text = f"{entry.label}: readers support it from {learned}, but writers already write it from {written}, {days} too early"
     return Judgement(rule.id, Verdict.FAIL, entry.label, Cause("too early", entry.label, text))
 
 

@@ -1,7 +1,7 @@
 """Errors and warnings of calls were compared with those of the writer.
 
-What: in every cell whose program was called, or whose writer could not load it either, errors were compared with errors, and
-warnings of calls with those of the golden. A cell without this comparison is not checked.
+What: in every cell whose program was called, or whose writer could not load it either, errors were compared with those of the
+writer, and warnings of calls with those of the golden. A cell without this comparison is not checked.
 
 Why: "the writer raised, the reader raised" is not agreement if one error is about an empty tensor and the other about memory.
 

@@ -56,5 +56,5 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
                 cause = Cause("not asked", name, f'{what}; run nox -s "observe(torch-{version})" -- --record')
                 yield Judgement(rule.id, Verdict.NOT_CHECKED, subject, cause, reader=version)
     for name in sorted(probes - used):
-        text = f"fixtures/deprecations/{name}.py: no deprecation of the policy has this probe"
+        text = f"fixtures/deprecations/{name}.py: no deprecation in the policy uses this probe"
         yield Judgement(rule.id, Verdict.FAIL, name, Cause("no deprecation", name, text))

@@ -56,9 +56,7 @@ def _judge(evidence: Evidence, rule: RuleEntry, history: DeprecationHistory) -> 
             cause = Cause("planned too early", subject, f"{history.deprecation.subject} {ahead[0].text}")
             yield Judgement(rule.id, Verdict.FAIL, subject, cause)
         elif one.point.planned and one.point.day <= evidence.as_of:
-            text = (
-                f"{subject} is planned for {one.point.release}, which was to come on {one.point.day} and is not in the calendar"
-            )
+            text = f"{subject} is planned for {one.point.release}, which was due on {one.point.day} but is not in the calendar"
             yield Judgement(rule.id, Verdict.NOT_CHECKED, subject, Cause("plan past", subject, text))
         elif not breaches:
             yield Judgement(rule.id, Verdict.PASS, subject)

@@ -1,13 +1,13 @@
-"""A minor schema version of exported programs is compatible with the one before.
+"""A minor schema version of exported programs is compatible with the previous one.
 
-What: the schema of each release was read from its own dataclasses. From one release to the next, under one major number, no field or
-member that an exported program can hold goes or gets another type, and no field comes that an archive must have. Two releases that
-state one version have one schema. The latter fails always; the former is a failure under a profile that asks for it.
+What: the schema of each release was read from its own dataclasses. From one release to the next with the same major version, no field
+or member that an exported program can contain is removed or changes type, and no required field is added. Two releases with the same
+version have the same schema. The latter always fails; the former is a failure only under a profile that requires it.
 
-Why: loaders compare the major number alone. An archive whose fields have another meaning under the same major number is misread, or
-refused with an error that says nothing about versions.
+Why: loaders compare only the major version. An archive whose fields have a different meaning under the same major version is misread,
+or refused with an error that does not mention versions.
 
-Example: 5.3 of torch 2.4 states an optional tensor as an object, where 5.1 of 2.3 stated its name as a text.
+Example: version 5.3 in torch 2.4 stores an optional tensor as an object; version 5.1 in 2.3 stored its name as a string.
 
 Reference: torch/_export/serde/schema.py: comments of SchemaVersion, and the invariant above it.
 """
@@ -44,7 +44,7 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
         changes = schemas.changes(old, new)
         subject = f"schema of torch-{new}"
         if before == after and changes:
-            text = f"torch {new} states the schema version of {old}, and has another schema: {changes[0].text}"
+            text = f"torch {new} has the same schema version as {old}, but a different schema: {changes[0].text}"
             cause = Cause("same version", subject, text)
             yield Judgement(rule.id, Verdict.FAIL, subject, cause, reader=new, at=new)
             continue
@@ -52,7 +52,7 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
         if not breaking:
             yield Judgement(rule.id, Verdict.PASS, subject, reader=new)
         for change in breaking:
-            text = f"torch {new} changes the schema under the major number {after[0]}: {change.text}"
+            text = f"torch {new} changes the schema without bumping the major version {after[0]}: {change.text}"
             verdict = asked(evidence)
             cause = Cause("breaks", change.text, text)
             yield Judgement(

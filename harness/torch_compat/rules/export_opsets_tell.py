@@ -1,13 +1,13 @@
-"""Two releases with one operator set version compute the same of an exported program.
+"""Two releases with the same operator set version compute the same results for an exported program.
 
-What: an exported program holds the operator set version of its writer. A newer release that writes the same version gives the results of
-the writer. If it gives others, the change has no sign: that is a failure under a profile that asks for it, and no promise otherwise
-(the rule ``newer-computes`` judges the cell itself, and its waivers say what changed). A difference is told with the first release that
-has it and the one before.
+What: an exported program contains the operator set version of its writer. A newer release that writes the same version computes the
+results of the writer. If the results differ, nothing marks the change: that is a failure under a profile that requires it, and not
+promised otherwise (the rule ``newer-computes`` judges the cell itself, and its waivers say what changed). A difference is reported with
+the first release that has it and the release before it.
 
-Why: the operator set version is all that could tell a loader that operators mean something else. It has been 10 since torch 1.12.
+Why: only the operator set version could tell a loader that operators have changed. It has been 10 since torch 1.12.
 
-Example: torch 2.13.0 and 2.14.1 both write 10. ``arange(0, 3.7, dtype=int64)`` exported by 2.13.0 gives three elements there, and four in 2.14.1.
+Example: torch 2.13.0 and 2.14.1 both write 10. ``arange(0, 3.7, dtype=int64)`` exported by 2.13.0 returns three elements there, and four in 2.14.1.
 
 Reference: this project; `opset_version` of torch/_export/serde/schema.py.
 """

@@ -1,12 +1,12 @@
-"""A loader does not drop silently what it does not know in an exported program.
+"""A loader does not silently drop unknown parts of an exported program.
 
-What: each loader was given archives of releases that it reads, each with one thing altered that it does not know: a field, a member of a
-union, a number of an enum, an operator set version. It refuses the archive, says something, follows it, or keeps it when it saves the
-program again. If it loads the archive as if nothing had been altered, that is a failure under a profile that asks for it, and no
-promise otherwise. The rule's parameter ``unknown`` lists the alterations that can change what a program means.
+What: each loader was tested with archives of releases that it supports, each with one alteration that it does not know: a field, a
+member of a union, a number of an enum, an operator set version. It must refuse the archive, warn, apply the alteration, or preserve it
+when it saves the program again. If it loads the archive as if nothing had been altered, that is a failure under a profile that requires
+it, and not promised otherwise. The rule's parameter ``unknown`` lists the alterations that can change what a program means.
 
-Why: every minor version adds fields, and the loaders compare only the major one. A guard, a mutation or a dtype that is dropped makes a
-program that computes something else, or takes inputs that it was not made for, without a sign.
+Why: every minor version adds fields, and loaders compare only the major version. If a guard, a mutation or a dtype is dropped, the
+program silently computes different results, or accepts inputs that it was not exported for.
 
 Example: 8.14 added ``guards_code``. 2.8 and older refuse the field; since 2.9, a field that the release does not know is dropped, and
 so is the operator set version since 2.4.

@@ -1,14 +1,14 @@
-"""Releases read the schema versions of exported programs that the policy states.
+"""Releases read the schema versions of exported programs that the policy lists for them.
 
-What: each loader was given archives of every major version, and archives of its own with another number in ``schema_version``. It loads
-what has a major number that ``formats.toml`` states for it, whatever the minor number, and refuses all others. An archive of a newer
-release whose major number it knows may be refused for another reason; then nothing was promised. Under a profile that asks for it, a
-release also reads every archive that an older one wrote.
+What: each loader was tested with archives of every major version, and with archives of its own with a different number in
+``schema_version``. It loads archives with a major version that ``formats.toml`` lists for it, whatever the minor version, and refuses
+all others. It may refuse an archive of a newer release with a known major version for a different reason; then nothing was promised.
+Under a profile that requires it, a release also reads every archive that an older release wrote.
 
-Why: the major number is all that a loader compares. One that took another number would misread the fields, and one that compared
-the minor number would refuse what was declared compatible.
+Why: a loader compares only the major version. A loader that accepted a different major version would misread the fields, and one that
+compared the minor version would refuse archives that were declared compatible.
 
-Example: torch 2.6.0 writes schema 8.2. Every later release loads it, and 8.0 and 8.102 as well, and none loads 9.2.
+Example: torch 2.6.0 writes schema 8.2. Every later release loads it, and also 8.0 and 8.102; none loads 9.2.
 
 Reference: torch/_export/serde/schema.py, comments of SchemaVersion; policies/torch/formats.toml.
 """
@@ -68,7 +68,7 @@ def _judge(evidence: Evidence, rule: RuleEntry, exports: RecordedExports, answer
         cause = Cause(
             "loads",
             answer.name,
-            f"{answer.name}, of schema {major}, is loaded by a release that no [[format]] lists for this schema",
+            f"{answer.name}, with schema {major}, is loaded by a release that no [[format]] lists for this schema",
         )
         return Judgement(rule.id, Verdict.FAIL, subject, cause, reader=answer.release)
     if loads or (older and not stated):
@@ -78,5 +78,5 @@ def _judge(evidence: Evidence, rule: RuleEntry, exports: RecordedExports, answer
     real = answer.alteration is BASE  # no release wrote the others
     if not stated and not (real and evidence.policy.exported):
         return Judgement(rule.id, Verdict.PASS, subject, reader=answer.release)
-    cause = Cause("refused", answer.name, f"{answer.name}, of schema {major}, is not loaded by a newer release")
+    cause = Cause("refused", answer.name, f"{answer.name}, with schema {major}, is not loaded by a newer release")
     return Judgement(rule.id, Verdict.FAIL, subject, cause, reader=answer.release)

@@ -1,13 +1,13 @@
 """A reader that is only slightly older than the writer loads and runs its archives.
 
 What: inside the policy's forward window (the reader is at most so many days older than the writer), an archive loads and gives
-the results that the writer computed. A failure that the writer has with its own archive, or that the reader has with the archive
-that it wrote of the same recipe, says nothing about the pair and is no promise.
+the results that the writer computed. If the writer fails in the same way with its own archive, or the reader with its own
+archive of the same recipe, the failure says nothing about the pair, and nothing was promised.
 
 Why: training and serving systems are not updated on the same day.
 
-Example: a release that writes a new file format version on the day on which readers learn to read it breaks every reader of the
-day before.
+Example: a release that writes a new file format version on the day on which readers start to support it breaks every reader of the
+previous day.
 
 Reference: the same policy, on forward compatibility. Its bullet and its explanation disagree on the direction; the policy file
 says which one is encoded.

@@ -2,7 +2,7 @@
 
 What: an archive that a newer release loads gives the values, dtypes, shapes, sharing and state of the golden, within the policy's
 tolerances. An error of the writer is an error in the reader, too. If the reader returns a value instead, the cause must be a
-stated change of an operator (a ``refusal`` of ``policies/torch/changes.toml``); then neither result was promised.
+listed change of an operator (a ``refusal`` of ``policies/torch/changes.toml``); then neither result was promised.
 
 Why: an archive that loads and gives different results is worse than an archive that is refused, because nobody notices.
 

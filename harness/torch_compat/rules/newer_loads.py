@@ -4,10 +4,10 @@ What: the load call of a newer release returns for every archive that an older r
 
 Why: people keep archives for years and cannot write them again.
 
-Example: torch 1.5.1 writes a program; torch 2.13.0 refuses it with an error. That is a failure, whatever the error says. Only of a
-program that calls every operator of its writer (a recipe with ``OPERATORS = ["*"]``) the error counts: it names an operator, and the
-verdict is that of what became of this operator, which ``schema-breaks-upgraded`` judges. A refusal that names no operator, or one that
-did not change, is a failure there, too.
+Example: torch 1.5.1 writes a program; torch 2.13.0 refuses it with an error. That is a failure, whatever the error says. The error
+matters only for a program that calls every operator of its writer (a recipe with ``OPERATORS = ["*"]``): if it names an operator, the
+verdict is that of the change to this operator, which ``schema-breaks-upgraded`` judges. A refusal that names no operator, or an
+operator that did not change, is a failure there, too.
 
 Reference: PyTorch's Python Frontend Backward and Forward Compatibility Policy, on backward compatibility.
 """

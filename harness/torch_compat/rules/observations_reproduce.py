@@ -6,7 +6,7 @@ or raise: both are reported as expected, not as failures.
 
 Why: evidence that cannot be reproduced is not evidence.
 
-Example: a release returns uninitialised memory; two processes return two different values.
+Example: a release returns uninitialized memory; two processes return two different values.
 
 Reference: this project.
 """
@@ -87,12 +87,12 @@ def _against_recorded(
         recorded_probe = recorded.probes.get(name)
         if recorded_probe is None or recorded_probe.key != probe.key:
             continue  # another probe, or another reader: probes-hold speaks of it
-        subject = f"{name} asked again of {fresh.name}"
+        subject = f"{name}, run again in {fresh.name}"
         changed = sorted(set(probe.checks) ^ set(recorded_probe.checks), key=str)
         if probe == recorded_probe:
             yield Judgement(rule.id, Verdict.PASS, subject, reader=fresh.release)
         else:
-            text = f"{name}: {changed[0][0] if changed else 'its error'} is not as recorded"
+            text = f"{name}: {changed[0][0] if changed else 'its error'} differs from the record"
             yield Judgement(rule.id, Verdict.FAIL, subject, Cause("contradiction", name, text), reader=fresh.release)
 
 
@@ -107,5 +107,5 @@ def _deprecations_against_recorded(rule: RuleEntry, fresh: ObservedReader, recor
         if not changed:
             yield Judgement(rule.id, Verdict.PASS, subject, reader=fresh.release)
         else:
-            text = f"{name}: what is observed of {' and '.join(changed)} is not as recorded"
+            text = f"{name}: the observed {' and '.join(changed)} {'differs' if len(changed) == 1 else 'differ'} from the record"
             yield Judgement(rule.id, Verdict.FAIL, subject, Cause("contradiction", name, text), reader=fresh.release)

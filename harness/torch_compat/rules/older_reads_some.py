@@ -1,8 +1,8 @@
-"""An older reader loads at least one archive of a release, or a stated format explains why it does not.
+"""An older reader loads at least one archive of a release, or a known format explains why it does not.
 
 What: if a reader older than the writer, outside the forward window, refuses or raises in every archive of one family that a
 release wrote, under one set of load options, then each archive must be explained: by a version of a format that the reader does
-not know, by a stated layout (a behavior with ``writers`` in
+not know, by a listed layout (a behavior with ``writers`` in
 ``policies/torch/behaviors.toml``), or by the purpose of the load options. A layout
 that explains no archive is out of date.
 

@@ -60,7 +60,7 @@ def _gap(evidence: Evidence, release: str) -> tuple[Verdict, str, str]:
         return Verdict.NOT_CHECKED, "not recorded", f"covers nothing here: {NOT_RECORDED}"
     count, stated = unknown_operators(changes, release), evidence.policy.counts["operator_gap", release]
     if count == 0:
-        return Verdict.FAIL, "unused", "covers nothing: all of its operators are known, or nothing was promised then"
+        return Verdict.FAIL, "unused", "covers nothing: all of its operators are known, or no promise applied at that time"
     if count != stated:
-        return Verdict.FAIL, "inexact", f"counts {stated} operators, but {count} are not known"
+        return Verdict.FAIL, "inexact", f"states a count of {stated} operators, but {count} are unknown"
     return Verdict.PASS, "", ""

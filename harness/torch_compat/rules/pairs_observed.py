@@ -4,8 +4,8 @@ What: every reader of the policy observed every fixture, under every set of load
 current archive, golden and options. Recorded observations count. Recorded files that cannot be read fail, and so do observations
 of things that no longer exist. Missing observations are reported with the nox session that makes them: the session of the writer
 if none of its fixtures was observed, because that session lets every reader load the fixtures of a new writer. A release is
-required from its date in the calendar on. What a build wrote, which is no part of the corpus, is required of the readers inside the
-forward window alone.
+required from its date in the calendar on. Archives of a build, which are not part of the corpus, are required only from readers
+inside the forward window.
 
 Why: the most common failure of compatibility tests is not a wrong check, but a check that silently did not run.
 
@@ -90,7 +90,7 @@ def _pairs(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
                 yield Judgement(rule.id, Verdict.NO_PROMISE, subject, things=later.bit_count())
             left = readers & ~done & there
             if left & unmet:
-                missing[fixture.release, left & unmet, "no observations of this reader"] += 1
+                missing[fixture.release, left & unmet, "no observations by this reader"] += 1
             for reader in places(left & ~unmet):
                 missing[fixture.release, 1 << reader, _why_not(evidence, fixture, options, names[reader])] += 1
     versions = {rank[version]: version for version in policy.corpus.readers}

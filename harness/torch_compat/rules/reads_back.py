@@ -2,7 +2,7 @@
 
 What: the writer of an archive loads it and gets the values that it had in memory.
 
-Why: all other rules compare with what the writer had in memory. If the writer itself reads back something else, a reader cannot
+Why: all other rules compare with what the writer had in memory. If the writer itself reads back something different, a reader cannot
 be blamed for agreeing with either.
 
 Example: torch 1.5.1 writes archives for the lite interpreter, but has no way to load them from Python.

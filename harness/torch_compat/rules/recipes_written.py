@@ -3,7 +3,7 @@
 What: for every recipe and every writer of the policy, the manifest has a fixture, or evidence that this release cannot write one (for a
 recipe with a reduced grid of writers: for every writer of that grid); and this agrees with the claims of the recipe (``SINCE``, ``UNTIL``,
 ``EXCEPT``). Recipes that did not run are reported with the nox session
-that runs them, and only counted if there are many. A new recipe, which no release has run, is not checked, and costs nothing else.
+that runs them, and only counted if there are many. A new recipe, which no release has run, is not checked, and has no other effect.
 
 Why: a feature that a release lacks is evidence. A recipe that did not run, or failed for a trivial reason, is a gap that looks
 like such evidence.
@@ -75,18 +75,21 @@ def _wrong(evidence: Evidence, recipe: Recipe, release: CalendarRelease, subject
     lacking = ReleaseSet.parse(recipe.lacking).ends if recipe.lacking is not None else frozenset()
     for bound in (recipe.since, recipe.until, *sorted(lacking), *recipe.besides):
         if bound is not None and bound not in calendar:
-            return "bad bound", f"the recipe names {bound}, which is not a release of the calendar"
+            return "bad bound", f"the recipe names {bound}, which is not a release in the calendar"
     writable = release.parsed in recipe.writers
     entry = evidence.corpus.fixtures.get(subject) or evidence.corpus.not_writable.get(subject)
     if entry is None:
         return "not produced", f"the manifest lists neither an archive nor a reason for its absence; {_session(release)}"
     if entry.recipe_sha256 != recipe.sha256:
-        return "recipe changed", "the recipe is not the one that was run"
+        return "recipe changed", "the recipe has changed since it was run"
     if subject in evidence.corpus.fixtures and not writable:
-        return "writable after all", f"was written, though the recipe says since {recipe.since} until {recipe.until or 'today'}"
+        return (
+            "writable after all",
+            f"was written, although the recipe is for releases from {recipe.since} to {recipe.until or 'the newest'}",
+        )
     if subject in evidence.corpus.not_writable and writable:
         reason = evidence.corpus.not_writable[subject].message.splitlines() or [""]
-        return "not writable", f"could not be written, though the recipe says since {recipe.since}: {reason[0]}"
+        return "not writable", f"could not be written, although the recipe is for releases from {recipe.since} on: {reason[0]}"
     return "", ""
 
 

@@ -9,7 +9,7 @@ crashed on its own file and the reference reader gives a different result, there
 Why: the meaning of an old program must not depend on the release under test. The reference reader is trusted as far as it agrees
 with every release about the archives that the release wrote.
 
-Example: integer division of 1.4 truncates; a reference reader that divides as today's torch gives a different value for its
+Example: integer division of 1.4 truncates; a reference reader that divides like today's torch computes a different value for its
 files.
 
 Reference: this project. The rule applies when the reference reader has run (``replay --reader reference``), and says so when it
@@ -65,7 +65,7 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
             if now is None:
                 verdict, what, text = Verdict.NOT_CHECKED, "not observed", "the reference reader did not read it"
             elif before is None:
-                verdict, what, text = Verdict.NOT_CHECKED, "no read-back", "no read-back of its own writer is recorded"
+                verdict, what, text = Verdict.NOT_CHECKED, "no read-back", "no read-back by its own writer is recorded"
             else:
                 verdict, what, text = agreement(evidence, fixture, before, now)
             about = alike(text) if what in {Outcome.UNSUPPORTED, Outcome.REFUSED, Outcome.RAISED} else fixture.recipe
@@ -108,7 +108,7 @@ def agreement(evidence: Evidence, fixture: Fixture, own: Observation, now: Obser
             return Verdict.PASS, writer, ""
         return Verdict.NO_PROMISE, "died", "the writer itself has no reproducible outcome"
     if outcome in DEAD:
-        return Verdict.FAIL, outcome, f"{now.signal or 'no end'} in the reference reader"
+        return Verdict.FAIL, outcome, f"{now.signal or 'timeout'} in the reference reader"
     if own.result == now.result == "same":
         return Verdict.PASS, Outcome.SAME, ""
     expected, got = _own_result(fixture, own), _own_result(fixture, now)

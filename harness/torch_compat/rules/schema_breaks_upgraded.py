@@ -53,7 +53,7 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
             yield _judgement(evidence, rule, pair, one)
     for newer, entry in changes.dropped:
         verdict, waiver = judged(evidence, dropped_by(newer, entry))
-        text = f"{entry.operator}: the upgrader {entry.upgrader} of file format {entry.bump} is gone"
+        text = f"{entry.operator}: the upgrader {entry.upgrader} for file format {entry.bump} was removed"
         cause = Cause("upgrader dropped", entry.operator, text)
         yield Judgement(rule.id, verdict, text, cause, reader=newer, reproduce=_show(entry.operator), at=newer, waiver=waiver)
 

@@ -1,4 +1,4 @@
-"""An upgrader states the schema that the operator really had.
+"""An upgrader declares the schema that the operator really had.
 
 What: the old schema in a release's table of upgraders is the one that the last recorded release before the version bump had. This
 is checked for releases since the policy; two texts are the same schema if PyTorch's own equality says so.
@@ -8,7 +8,7 @@ no program ever made, and misses those that programs made.
 
 Example: the old schema of aten::gelu.out ends in `-> Tensor`; the operator of 1.11.0 ends in `-> Tensor(a!)`.
 
-Reference: torch/csrc/jit/operator_upgraders/README.md: the entry holds the old schema of the operator.
+Reference: torch/csrc/jit/operator_upgraders/README.md: the entry contains the old schema of the operator.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ def _judgement(evidence: Evidence, rule: RuleEntry, one: Misstated) -> Judgement
     if one.same:
         return Judgement(rule.id, Verdict.PASS, subject, reader=one.first)
     if not one.before:
-        text = f"{subject}: the policy does not say with which release file format {entry.bump} came, or no older one is recorded"
+        text = f"{subject}: the policy does not say which release introduced file format {entry.bump}, or no older release is recorded"
         return Judgement(
             rule.id, Verdict.NOT_CHECKED, subject, Cause("no release before", entry.operator, text), reader=one.first
         )
     if not one.known:
-        text = f"{subject}: the operators of {one.before}, the last release before, are not known completely"
+        text = f"{subject}: the operator records of {one.before}, the last release before the change, are incomplete"
         return Judgement(rule.id, Verdict.NOT_CHECKED, subject, Cause("not recorded", entry.operator, text), reader=one.first)
     verdict, waiver = judged(evidence, misstated_by(one))
     real = f"had {one.real}" if one.real is not None else "had no such operator"

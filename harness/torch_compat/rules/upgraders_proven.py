@@ -1,20 +1,19 @@
-"""Every upgrader gives old programs what the operator gave before its change, and a recorded proof shows it.
+"""Every upgrader preserves the results that old programs had before the change, and a recorded proof shows this.
 
-What: of each upgrader of the policy, the recorded proof is of this very table and of today's tolerances; a release from before the change
-and one with the upgrader answered it; no generated call changes. A change of a sort that is accepted stands in a waiver. Calls that differ by a
-change that came after the upgrader are expected, and calls that raised before are no promise. Beside the results, of each upgrader:
+What: the recorded proof of each upgrader in the policy is for its current table and today's tolerances; releases from both sides of the
+change ran its calls; no generated call gives a different result. An accepted kind of difference is listed in a waiver. Calls that differ
+because of a later change are expected, and calls that raised before were not promised. In addition, for each upgrader:
 
-- the ranges of its operator ascend from 0 without gap or overlap, so that chains compose: each body gives today's operators at once;
-- its body calls operators that the newest recorded release has, compiles in every reader that was asked, and generated calls reach
+- the version ranges of its operator ascend from 0 without gaps or overlaps, so that chains compose: each body uses today's operators;
+- its body calls only operators that the newest recorded release has, and compiles in every tested reader; generated calls reach
   every branch of it;
-- a program that is upgraded and saved states at least the bump, loads again, and is not upgraded again;
-- a fixture from before the bump contains the operator; of a proposed one, a recipe does, which releases run when it is accepted;
-- where it is proposed, its body is more than the old call itself;
-- the release that it names computed the old way, since it does not read the version of the bump; where it names none, no release from
-  before had the operator; where it is proposed, its old schema is the one of the last
-  release that computes the old way.
+- a program that is upgraded and saved declares at least the version of the bump, loads again, and is not upgraded again;
+- a fixture from before the bump contains the operator; for a proposed upgrader, a recipe that releases run once it is accepted;
+- if it is only proposed, its body is more than the old call itself;
+- the release that it names has the old behavior, because it does not read the version of the bump; if it names none, no earlier
+  release has the operator; if it is only proposed, its old schema is that of the last release with the old behavior.
 
-Why: an upgrader that changes what an old program computes does so without a warning, in every program of that age.
+Why: an upgrader that changes the results of an old program does so without a warning, in every program of that age.
 
 Example: `aten::div.out` divides two integer tensors into float64 in double precision up to 1.5.1. Upgraded, it divides in single precision.
 
@@ -93,12 +92,14 @@ def _proof(evidence: Evidence, rule: RuleEntry, one: Upgrader) -> Iterator[Judge
         return
     confirmed = found.confirmed > 0
     for example in found.examples:
-        text = f"{example.said}, by {example.call}, which are {example.shown}: {example.old} before, {example.new} after ({_seal(example)})"
+        text = f"{example.said}, for the call {example.call} with {example.shown}: {example.old} before, {example.new} after ({_seal(example)})"
         yield _said(rule, example.sort, one.id, text, one=one, modelled=not confirmed)
     if not found.examples:
         yield _said(rule, "proof", one.id, "", one=one, modelled=not confirmed)
     if found.calls.get("changed-later"):
-        text = f"{found.calls['changed-later']} calls differ by {', '.join(found.later)}, which came after the upgrader"
+        text = (
+            f"{found.calls['changed-later']} calls differ because of {', '.join(found.later)}, which is later than the upgrader"
+        )
         yield _said(rule, "later change", one.id, text, verdict=Verdict.EXPECTED, one=one)
     if found.calls.get("relaxed"):
         yield Judgement(rule.id, Verdict.NO_PROMISE, f"{one.id}: relaxed", reader=one.since or "")
@@ -129,7 +130,7 @@ def _missing(evidence: Evidence, one: Upgrader, found: RecordedProof | None) -> 
     if not found.checked or found.calls.get("unsupported"):
         return f"the reference reader cannot answer {found.calls.get('unsupported', 0)} of its calls, and no release was run: {command}"
     if one.since is not None and not found.confirmed:
-        return f"no releases answered on both sides: {command}"
+        return f"no call was run by releases on both sides of the change: {command}"
     return ""
 
 
@@ -153,19 +154,23 @@ def _obligations(rule: RuleEntry, one: Upgrader, found: RecordedProof) -> Iterat
         yield _said(rule, "branch", one.id, text, one=one)
     saved = found.of("saved")
     if not saved and one.since is None:
-        text = f"{one.id}: no build with the upgrader was asked to save an upgraded program"
+        text = f"{one.id}: saving an upgraded program was not tested with a build that has the upgrader"
         yield Judgement(rule.id, Verdict.NO_PROMISE, f"{one.id}: saved", Cause("saved", one.id, text))
         return
     if not saved:
-        text = "no release was asked to save an upgraded program"
+        text = "saving an upgraded program was not tested with any release"
         yield _said(rule, "saved", one.id, text, verdict=Verdict.NOT_CHECKED, one=one)
     for each in saved:
         low = f"{each.of} saves an upgraded program with file format version {each.found}, expected {one.bump} or higher"
         text = low if not each.found.isdecimal() or int(each.found) < one.bump else ""
-        broken = f"{each.of} saves an upgraded program that it does not load again: {_line(each.found)}"
+        broken = f"{each.of} saves an upgraded program that it cannot load again: {_line(each.found)}"
         yield _said(rule, "saved", one.id, text if each.found.isdecimal() else broken, one=one)
     for each in found.of("again"):
-        text = f"{each.of} upgrades a program again that it had upgraded and saved: {each.found}" if each.found != "same" else ""
+        text = (
+            f"{each.of} upgrades a program a second time after having upgraded and saved it: {each.found}"
+            if each.found != "same"
+            else ""
+        )
         yield _said(rule, "again", one.id, text, one=one)
 
 
@@ -183,12 +188,12 @@ def _ranges(evidence: Evidence) -> Iterator[tuple[str, str, str]]:
         by_operator.setdefault(one.operator, []).append((one.first, one.bump))
     for operator, ranges in by_operator.items():
         ordered = sorted(ranges)
-        wrong = [] if ordered[0][0] == 0 else [f"no upgrader is for versions 0 to {ordered[0][0] - 1}"]
+        wrong = [] if ordered[0][0] == 0 else [f"no upgrader covers versions 0 to {ordered[0][0] - 1}"]
         for (_, end), (start, _) in pairwise(ordered):
             if start > end:
-                wrong.append(f"no upgrader is for versions {end} to {start - 1}")
+                wrong.append(f"no upgrader covers versions {end} to {start - 1}")
             elif start < end:
-                wrong.append(f"two upgraders are for versions {start} to {end - 1}")
+                wrong.append(f"two upgraders cover versions {start} to {end - 1}")
         yield "ranges", operator, "; ".join(wrong)
 
 
@@ -229,7 +234,7 @@ def _old(evidence: Evidence, rule: RuleEntry, one: Upgrader) -> Iterator[Judgeme
     if one.old is None:
         bumped = _bumped(evidence, one)
         if schemas is None or bumped not in evidence.rank:
-            text = f"not known which releases came before file format {one.bump}, or there are no records of their operators"
+            text = f"it is not known which releases precede file format {one.bump}, or there are no records of their operators"
             yield _said(rule, "no old release", one.id, text, verdict=Verdict.NOT_CHECKED, one=one)
             return
         having = [
@@ -237,7 +242,7 @@ def _old(evidence: Evidence, rule: RuleEntry, one: Upgrader) -> Iterator[Judgeme
             for release in schemas.releases
             if evidence.rank.get(release, ABSENT) < evidence.rank[bumped] and _of(evidence, one.operator, release)
         ]
-        text = f"states no release with the old behavior, but {having[-1]} has {one.operator}" if having else ""
+        text = f"names no release with the old behavior, but {having[-1]} has {one.operator}" if having else ""
         yield _said(rule, "no old release", one.id, text, one=one)
         return
     bumped = _bumped(evidence, one)
@@ -258,7 +263,7 @@ def _old(evidence: Evidence, rule: RuleEntry, one: Upgrader) -> Iterator[Judgeme
     text = "" if fixtures else f"no fixture of a file format version below {one.bump} contains {one.operator}"
     waiting = [recipe.name for recipe in evidence.corpus.recipes if one.operator in recipe.operators]
     if text and one.since is None and waiting:
-        cause = Cause("fixture", one.id, f"{one.id}: {text} yet, and releases have to run the recipe {waiting[0]}")
+        cause = Cause("fixture", one.id, f"{one.id}: {text} yet; run the recipe {waiting[0]} with the releases first")
         yield Judgement(rule.id, Verdict.NO_PROMISE, f"{one.id}: fixture", cause)
         return
     yield _said(rule, "fixture", one.id, text, one=one)

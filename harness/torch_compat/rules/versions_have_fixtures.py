@@ -51,7 +51,7 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
 def _verdict(entry: Format, witness: str | None, substitute: str | None) -> tuple[Verdict, str, str]:
     """The verdict of one version, the kind of its cause, and what is wrong with it."""
     if witness is not None and (entry.no_writer or entry.pending):
-        return Verdict.FAIL, "excuse outdated", f" is said to have no fixture, but {witness} is one"
+        return Verdict.FAIL, "excuse outdated", f" is marked as having no fixture, but {witness} is one"
     if witness is not None:
         return Verdict.PASS, "", ""
     if entry.no_writer and substitute is None:

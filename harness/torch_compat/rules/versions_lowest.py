@@ -1,15 +1,15 @@
-"""A writer states the lowest file format version that its operators need.
+"""A writer declares the lowest file format version that its operators need.
 
-What: every archive that a release wrote states exactly the highest of two numbers: the version that all archives of its family have in
-that release, and the versions of the operators that it holds. The policy states both: which versions all archives of a family have, and
+What: every archive declares exactly the higher of two versions: the version that all archives of its family have in the release
+that wrote it, and the highest version of the operators that it contains. The policy states both: which versions all archives of a family have, and
 which operators raise the version from which release on. Until 1.11, a release raises the version for all overloads of such an operator;
 later releases raise it only for overloads that have an upgrader. The operators are those that the recipe declares, and those that its
-program holds without declaring them (behaviors with the outcome `writes`).
+program contains without declaring them (behaviors with the outcome `writes`).
 
 Why: older readers refuse an archive whose version they do not know. A version that is too high makes them refuse programs that they
-could run. A version that is too low makes them compute something else without notice.
+could run. A version that is too low makes them silently compute different results.
 
-Example: a build that states file format 10 in every archive bumps a program of `aten::add`, for which 3 is enough.
+Example: a build that declares file format 10 in every archive also does so for a program of `aten::add`, for which 3 is enough.
 
 Reference: pytorch/pytorch#40279; torch/csrc/jit/serialization/python_print.cpp (the minimum version of a program) and
 caffe2/serialize/inline_container.cc (the version is written when the archive is finished).
@@ -74,7 +74,7 @@ def _judgement(rule: RuleEntry, fixture: Fixture, stated: int, plain: int, raisi
     needed = max(plain, *raising.values()) if raising else plain
     if stated == needed:
         return Judgement(rule.id, Verdict.PASS, fixture.id)
-    where = f"{fixture.family} archives of torch {fixture.release} state file format {stated}"
+    where = f"{fixture.family} archives written by torch {fixture.release} declare file format {stated}"
     if stated > needed:
         text = f"{where}, but {needed} is enough: older readers refuse them unnecessarily"
         what = "bumped"

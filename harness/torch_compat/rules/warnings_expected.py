@@ -1,10 +1,10 @@
 """The warnings of a release, while it loads or runs an archive, are known.
 
-What: every warning is stated in ``policies/torch/warnings.toml``, with its category and text in each release that gives it, and
-the archives that cause it. A warning that is not stated is new; a warning with another category was re-categorised. A stated
-warning is missing if a release loads an archive without it although other stated releases warn for the same archive, or if no
+What: every warning is listed in ``policies/torch/warnings.toml``, with its category and text in each release that emits it, and
+the archives that cause it. A warning that is not listed is new; a warning with a different category was recategorized. A listed
+warning is missing if a release loads an archive without it although other listed releases warn for the same archive, or if no
 release warns for an archive that must always cause it. The same applies to each call of a program, whatever warnings the writer
-gave in it. A stated wording that no observed release of its set gives is reported, and so is an operator none of whose programs
+emitted in it. A listed wording that no observed release of its set emits is reported, and so is an operator none of whose programs
 causes the warning.
 
 Why: releases use warnings to tell users which archives they will stop reading. A new warning is seen by everybody, a lost one by
@@ -248,6 +248,6 @@ def _unsaid(evidence: Evidence, rule: RuleEntry, stated: list[_Known]) -> Iterat
         unused = set() if one.told else one.among - one.of - {"*"}
         silent += [(one.span & one.asked, f"in programs with {operator}") for operator in sorted(unused)]
         for bits, text in silent:
-            cause = Cause("unsaid", one.entry.id, f"none of the stated releases says {one.entry.id}, {text}")
+            cause = Cause("unsaid", one.entry.id, f"none of the listed releases emits the warning {one.entry.id}, {text}")
             *_, newest = evidence.readers.of(bits)
             yield Judgement(rule.id, Verdict.FAIL, one.entry.id, cause, reader=newest.release)

@@ -1,7 +1,7 @@
 """Wordings are exact.
 
-What: every text of a ``[[message]]`` equates errors of the recorded evidence that would otherwise differ, and every observed
-release that is stated to raise it does raise it. A note says how many cells pass only because of wordings.
+What: every text of a ``[[message]]`` equates errors in the recorded evidence that would otherwise differ, and every observed
+release that is listed for it raises it. A note says how many cells pass only because of wordings.
 
 Why: an unused text, or a release that never raised it, would excuse the next error that happens to look like it.
 

@@ -270,6 +270,8 @@ def result_type(values: Iterable[Any]) -> Dtype:
 def _combine(higher: Dtype, lower: Dtype) -> Dtype:
     if higher.category == FLOATING and lower.category == COMPLEX:  # the precision is that of the higher group
         if higher.itemsize == 2:  # which numpy has not; bfloat16 has no complex numbers before 2.14
-            raise Unsupported(f"the reference reader does not support complex numbers of two {higher.name}", code="dtype")
+            raise Unsupported(
+                f"the reference reader does not support complex numbers whose parts are {higher.name}", code="dtype"
+            )
         return DTYPES[_COMPLEX_OF[higher.name]] if higher.name in _COMPLEX_OF else promote(higher, lower)
     return promote(higher, lower) if lower.category > higher.category else higher

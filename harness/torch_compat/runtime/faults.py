@@ -26,7 +26,7 @@ def translated(error: Exception) -> Exception:
         return Raised("the program needs more memory than is available", code="RuntimeError", where=where)
     if not inside:
         at = trace.tb_frame.f_code.co_name if trace is not None else "?"
-        return Unsupported(f"the reference reader fails in {at}: {type(error).__name__}: {error}", code="fault")
+        return Unsupported(f"the reference reader failed in {at}: {type(error).__name__}: {error}", code="fault")
     if isinstance(error, IndexError):
         return Raised(str(error), code="IndexError", where=where)
     if isinstance(error, KeyError):

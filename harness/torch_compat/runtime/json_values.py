@@ -31,7 +31,7 @@ DEEPEST = 200
 STANDARD_INPUT = "-"
 DEVICES = frozenset({"cpu", "cuda", "meta", "mps", "xpu"})
 HINT = (
-    "write a list of the positional arguments; null, booleans, integers, strings and lists stand for themselves, a tensor is "
+    "write a list of the positional arguments; null, booleans, integers, strings and lists are passed as is, a tensor is "
     '{"tensor": {"dtype": "float32", "shape": [2], "data": [1.0, 2.0]}}'
 )
 

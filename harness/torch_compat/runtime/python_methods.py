@@ -88,7 +88,7 @@ def call_python(module: Module, name: str, args: Arguments, encode: Encode) -> A
     since = OTHERS.get(name)
     if since is not None and release >= since:
         if name in UNKNOWN:
-            raise Unsupported(f"the reference reader does not know what {name} gives", code="method")
+            raise Unsupported(f"the reference reader does not know what {name} returns", code="method")
         raise Raised(f"{name} is not supported on ScriptModules", code="RuntimeError")
     if name not in module.methods:
         child = module.object.__dict__.get("a_" + name)
@@ -214,7 +214,7 @@ def _unexpected(module: Module, path: str, own: set[str], children: set[str], st
 def _load(module: Module, name: str, into: Tensor | OpaqueTensor, value: Any, errors: list[str]) -> None:
     """Copy a value of a state dict into a tensor, whatever its dtype is; a shape that does not fit is one more error."""
     if into.__class__ is not Tensor:
-        raise Unsupported("the reference reader does not copy into such tensors", code="value")
+        raise Unsupported("the reference reader does not support copying into these tensors", code="value")
     release = module.program.horizon.release
     if value.__class__ is not Tensor:
         if release < TESTED_VALUES:

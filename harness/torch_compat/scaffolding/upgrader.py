@@ -75,7 +75,7 @@ def calls():
     ]
 '''
 TEST: Final = '''\
-"""{operator} from before file format {bump} gives what it gave: {id}."""
+"""{operator} from before file format {bump} still gives its old results: {id}."""
 
 from pathlib import Path
 

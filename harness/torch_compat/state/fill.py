@@ -209,7 +209,7 @@ def _interrupted(archive: ZipArchive, one: StorageRecord, member: Member, source
 def _check_place(archive: ZipArchive, one: StorageRecord, member: Member) -> None:
     where = f"{archive.path}, storage {one.key!r}"
     if member.size != one.nbytes or member.method:
-        said = f"has a record of {member.size} bytes for {one.nbytes}"
+        said = f"has a record of {member.size} bytes, expected {one.nbytes}"
         raise Corrupt(said, where=where, code="size-disagrees")
     if one.calculated_offset is None:
         raise Corrupt(f"has no calculated offset: {one.why}", where=where, code="no-offset")

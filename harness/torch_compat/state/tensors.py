@@ -217,7 +217,7 @@ class Tensors:
             self.later(fill)
             return made
         if tensor.device == "meta":
-            return Absent(tensor.dtype, tensor.shape, tensor.strides, "it was on the device meta, where nothing is stored")
+            return Absent(tensor.dtype, tensor.shape, tensor.strides, "it was on the meta device, where nothing is stored")
         raise Unsupported(f"has a tensor of layout {tensor.layout}", where=self.storages.archive.path, code="layout")
 
     def _plain_part(self, tensor: Tensor, parts: dict[str, Any], name: str) -> Any:

@@ -218,7 +218,7 @@ def observation_incomplete(tree: Tree, random: Random) -> tuple[str, ...]:
 def observations_removed(tree: Tree, random: Random) -> str:
     path = any_file(tree, random)
     path.unlink()
-    return f"{path.stem}: no observations of this reader"
+    return f"{path.stem}: no observations by this reader"
 
 
 @defect()
@@ -234,7 +234,7 @@ def observations_removed_that_others_rest_on(tree: Tree, random: Random) -> tupl
 def all_observations_removed(tree: Tree, random: Random) -> tuple[str, ...]:
     names = [path.stem for path in tree.recordings()]
     shutil.rmtree(tree.recorded)
-    return tuple(f"{name}: no observations of this reader" for name in names)
+    return tuple(f"{name}: no observations by this reader" for name in names)
 
 
 @defect()
@@ -279,7 +279,7 @@ def observations_of_a_newer_version(tree: Tree, random: Random) -> str:
 def observations_renamed_to_another_reader(tree: Tree, random: Random) -> tuple[str, ...]:
     path = any_file(tree, random)
     path.rename(path.with_name("torch-1.7.1.txt"))
-    return "torch-1.7.1.txt", f"begins with 'observations 3\\t{path.stem}'", "no observations of this reader"
+    return "torch-1.7.1.txt", f"begins with 'observations 3\\t{path.stem}'", "no observations by this reader"
 
 
 @defect()
@@ -288,7 +288,7 @@ def observations_that_say_another_release(tree: Tree, random: Random) -> tuple[s
     path = any_file(tree, random)
     edit_lines(path, lambda lines: [f"{lines[0].partition(chr(9))[0]}\ttorch-1.7.1", *lines[1:]])
     path.rename(path.with_name("torch-1.7.1.txt"))
-    return f"contains the observations of '{path.stem}", "but is named 'torch-1.7.1.txt'", "no observations of this reader"
+    return f"contains the observations of '{path.stem}", "but is named 'torch-1.7.1.txt'", "no observations by this reader"
 
 
 @defect()
@@ -299,7 +299,7 @@ def observations_of_a_reader_that_lies(tree: Tree, random: Random) -> tuple[str,
     edit_lines(path, lambda lines: [line.replace(f"\t{reader}\t", "\ttorch-1.7.1\t") for line in lines])
     edit_lines(path, lambda lines: [f"{lines[0].partition(chr(9))[0]}\ttorch-1.7.1", *lines[1:]])
     path.rename(path.with_name("torch-1.7.1.txt"))
-    return "is recorded for torch-1.7.1, but the answer came from", "no observations of this reader"
+    return "is recorded for torch-1.7.1, but the answer came from", "no observations by this reader"
 
 
 @defect(4, 1)

@@ -93,7 +93,7 @@ def operator_waiver_pins_something_else(tree: Tree, random: Random) -> str:
     path = operator_waiver(tree, random)
     name = name_of(random.choice(named(path)))
     relock(tree.policy, {key_of(path.stem, name): random.choice(["waits", "0123456789abcdef"])})
-    return f"waiver {path.stem} covers what counts.lock does not state: {name} became "
+    return f"waiver {path.stem} covers changes that are not in counts.lock: {name} became "
 
 
 @defect()
@@ -146,7 +146,7 @@ def covered_operator_removed_for_good(tree: Tree, random: Random) -> tuple[str, 
     tree.edit(path, "aten::_foreach_add_.Scalar(Tensor(a!)[] self, Scalar scalar) -> ()\t1.13.1..\n", "")
     return (
         "schema-breaks-upgraded:removed:aten::_foreach_add_@1.13.1",
-        "waiver op-lists-written-to is for a different change: aten::_foreach_add_.Scalar shows removed, not alias-annotation",
+        "waiver op-lists-written-to is for a different change: aten::_foreach_add_.Scalar has the change removed, not alias-annotation",
     )
 
 
@@ -257,7 +257,7 @@ def proof_edited(tree: Tree, random: Random) -> str:
 
 @defect(4)
 def proof_confirmed_by_nobody(tree: Tree, random: Random) -> str:
-    return f"{change_proof(tree, random, lambda one: replace(one, confirmed=0))}: no releases answered on both sides"
+    return f"{change_proof(tree, random, lambda one: replace(one, confirmed=0))}: no call was run by releases on both sides of the change"
 
 
 @defect(4)
@@ -315,7 +315,7 @@ def upgrader_range_with_a_gap(tree: Tree, random: Random) -> str:
         'id = "linspace_0_7"\noperator = "aten::linspace"\nbump = 8',
         'id = "linspace_2_7"\noperator = "aten::linspace"\nfirst = 2\nbump = 8',
     )
-    return "aten::linspace: no upgrader is for versions 0 to 1"
+    return "aten::linspace: no upgrader covers versions 0 to 1"
 
 
 @defect(1, 4, seeds=1)
@@ -324,4 +324,4 @@ def upgrader_said_to_have_no_old_release(tree: Tree, random: Random) -> str:
     text = path.read_text()
     at = text.index('id = "gelu_0_9"')
     path.write_text(text[:at] + text[at:].replace('old = "1.11.0"\n', "", 1))
-    return "gelu_0_9: states no release with the old behavior, but "
+    return "gelu_0_9: names no release with the old behavior, but "

@@ -106,7 +106,7 @@ def reader_removed_from_the_calendar(tree: Tree, random: Random) -> str:
 def reader_added_that_nobody_observed(tree: Tree, random: Random) -> str:
     version = random.choice(["1.7.1", "1.8.0", "2.0.0"])
     tree.edit(tree.policy / "promises.toml", 'readers = ["1.2.0"', f'readers = ["{version}", "1.2.0"')
-    return f"torch-{version}: no observations of this reader"
+    return f"torch-{version}: no observations by this reader"
 
 
 @defect()
@@ -150,7 +150,7 @@ def fixture_said_to_be_missing(tree: Tree, random: Random) -> str:
     tree.edit(
         path, f'kind = "file-format"\nversion = {version}\n', f'kind = "file-format"\nversion = {version}\npending = "soon"\n'
     )
-    return f"file-format {version} is said to have no fixture, but"
+    return f"file-format {version} is marked as having no fixture, but"
 
 
 @defect(4)

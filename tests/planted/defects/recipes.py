@@ -36,7 +36,7 @@ def no_recipes(tree: Tree, random: Random) -> str:
 def recipe_edited(tree: Tree, random: Random) -> str:
     path = random.choice(tree.recipes())
     path.write_text(path.read_text() + "# one more line\n")
-    return f"{path.stem}: the recipe is not the one that was run"
+    return f"{path.stem}: the recipe has changed since it was run"
 
 
 @defect()

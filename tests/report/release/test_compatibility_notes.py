@@ -43,7 +43,7 @@ def test_an_item_has_its_snippet_with_both_outputs_and_its_evidence() -> None:
         in text
     )
     assert "- Evidence: 2 cells of 2.14.1; explained by a\n" in text
-    assert "- Show it: `torch-compat observe`\n" in text
+    assert "- To reproduce: `torch-compat observe`\n" in text
     assert "## Not checked\n\n- 3 × archives that \\<nobody\\> asked\n" in text
     assert "### 2 changed operators have an upgrader" in text
 
@@ -53,14 +53,14 @@ def test_every_section_of_a_report_has_one_of_the_notes() -> None:
     assert set(NOTES.values()) == set(TITLES)
     text = notes_md(report())
     assert [text.count(f"\n## {title}\n") for title in TITLES] == [1] * len(TITLES)
-    assert text.count("None is recorded.") == len(TITLES) - 1  # operators have upgraders
+    assert text.count("None recorded.") == len(TITLES) - 1  # operators have upgraders
 
 
 def test_what_a_person_wrote_stands_under_its_item() -> None:
     hand = read_hand(b'introduction = "Hello."\n[[item]]\nid = "waiver:a"\ntext = "Pass *integers*."\n', "notes.toml")
     noted(report(ITEM), hand, "notes.toml")
     text = notes_md(report(ITEM), hand)
-    assert "asked to load.\n\nHello.\n" in text
+    assert "tested with both releases.\n\nHello.\n" in text
     assert "since 2.14.0 or 2.14.1.\n\nPass *integers*.\n\n```python" in text
 
 
@@ -78,7 +78,7 @@ def test_what_a_person_wrote_of_something_that_is_gone_is_an_error() -> None:
     (b"item = 1", "expected introduction and item"),
     (b"[[item]]\nid = 'a'", "item 1 is not a table of two strings"),
     (b"[[item]]\nid = 'a'\ntext = 1", "item 1 is not a table of two strings"),
-    (b"[[item]]\nid = 'a'\ntext = ''\n" * 2, "item 2: a already has a text"),
+    (b"[[item]]\nid = 'a'\ntext = ''\n" * 2, "item 2: a already has text"),
     (b" " * (LARGEST + 1), "at most"),
 ])  # fmt: skip
 def test_a_file_that_is_none(data: bytes, message: str) -> None:

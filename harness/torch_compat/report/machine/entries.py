@@ -134,7 +134,7 @@ def of_release(report: ReleaseReport, markdown: str) -> CommandReport:
     totals: dict[str, int] = {}
     for entry in entries:
         totals[entry.verdict] = totals.get(entry.verdict, 0) + 1
-    rules = {entry.rule: f"What begins with a release: {entry.verdict}" for entry in entries}
+    rules = {entry.rule: f"Changes by release: {entry.verdict}" for entry in entries}
     title = f"torch {report.release} compared with {report.since}"
     return CommandReport(title, report.as_of, report.evidence, report.exit_status, totals, tuple(entries), rules, markdown)
 

@@ -51,7 +51,7 @@ Address = str
 MAIN: Final = "index.html"
 OTHERS: Final = "others"
 """Findings that begin with no release."""
-NO_FINDING: Final = "nothing was promised, or it could not be checked, which the overview lists"
+NO_FINDING: Final = "no promise applies, or the check could not be run (see the overview)"
 MOST_ELEMENTS: Final = 300
 """Elements of one file beside the main one: a browser lays them out in a small part of the 200 ms that a click may take."""
 MOST_ARCHIVES: Final = 50
@@ -148,7 +148,7 @@ def pair_files(
         readers = by_writer[writer]
         order = [(reader, pairs.place(reader)) for reader in pairs.all_readers if reader in readers]
         parts = [PagePart({reader: place}, (_pair(reader, place, readers[reader], findings, links),)) for reader, place in order]
-        made, found = _spread(f"w{number}", f"Archives of {writer}, by reader", parts)
+        made, found = _spread(f"w{number}", f"Archives written by {writer}, by reader", parts)
         files |= made
         places |= {(writer, reader): address for reader, address in found.items()}
     return files, places
@@ -178,12 +178,8 @@ def _pair(
         for name, count in sorted(causes.items(), key=lambda one: (-one[1], one[0]))
         if name in links
     ]
-    said = "" if shown else f"No finding is about these cells: every result is kept, {NO_FINDING}."
-    rest = (
-        f"In {unnamed} of the rows above, a result is not kept and no finding is about it: {NO_FINDING}."
-        if shown and unnamed
-        else ""
-    )
+    said = "" if shown else f"No finding concerns these cells: every result is unchanged, {NO_FINDING}."
+    rest = f"In {unnamed} of the rows above, a result changed but there is no finding: {NO_FINDING}." if shown and unnamed else ""
     return tag(
         "section",
         tag("h2", f"read by {reader}"),
@@ -213,7 +209,7 @@ def cause_files(report: Report) -> tuple[Files, dict[str, Address]]:
     files: Files = {}
     places: dict[str, Address] = {}
     for release, causes in by_release.items():
-        title = f"Causes that begin with {release}" if release else "Causes that begin with no release"
+        title = f"Causes that first appear in {release}" if release else "Causes that cannot be attributed to a release"
         parts = [
             PagePart(
                 {cause: anchor(cause)},
@@ -244,7 +240,7 @@ def _cause(one: Finding, waiver: object | None) -> Element:
     if one.bump:
         rows += _row("announced by", one.bump)
     if one.modelled:
-        rows += _row("rests on", "the reference reader alone")
+        rows += _row("rests on", "only the reference reader")
     if one.smallest:
         rows += _row("witness", tag("code", one.smallest))
     if one.reproduce:
@@ -278,7 +274,7 @@ def release_files(reports: Sequence[ReleaseReport], links: Mapping[str, Address]
             rows = _list([tag("li", f"{one.count} × {one.why}") for one in report.not_asked])
             parts.append(PagePart({}, (tag("h2", "Not known"), rows)))
         stem = f"release-{file_name(report.release)}"
-        made, found = _spread(stem, f"What begins with torch {report.release}", parts)
+        made, found = _spread(stem, f"What changed in torch {report.release}", parts)
         files |= made
         places |= {(report.release, key): address for key, address in found.items()}
         places[report.release, ""] = next(iter(made))
@@ -334,7 +330,7 @@ def _deprecation(row: TimelineRow) -> Element:
         shown += _row("next", f"may {step_text(snapshot.next.what)} from {bound.release} ({bound.day})")
     if snapshot.due is not None:
         shown += _row("due", f"{snapshot.due.release} ({snapshot.due.day})" + ("; overdue" if snapshot.overdue else ""))
-    shown += _row("what releases did", _states(row) or "no release was asked")
+    shown += _row("what releases did", _states(row) or "not tested with any release")
     shown += _row("use instead", one.alternative)
     shown += _row("command", tag("pre", tag("code", f"torch-compat explain {one.id}")))
     return tag("article", tag("h2", one.id), tag("dl", *shown), id=anchor(one.id))

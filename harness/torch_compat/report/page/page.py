@@ -146,7 +146,7 @@ def _summary(report: Report, places: Places) -> Iterator[Node]:
     yield tag("p", f"As of {report.as_of}: {meaning} (exit status {report.exit_status}). Evidence {report.evidence[:12]}.")
     head = [tag("th", str(verdict), scope="col", class_="n") for verdict in report.counts]
     row = [tag("td", str(count), class_="n", data_verdict=str(verdict)) for verdict, count in report.counts.items()]
-    caption = tag("caption", "Questions that the policy asks, by verdict")
+    caption = tag("caption", "Checks that the policy requires, by verdict")
     table = tag("table", caption, tag("thead", tag("tr", *head)), tag("tbody", tag("tr", *row)), class_="plain", id="verdicts")
     yield scrolled(table, "Verdicts")
     failed = [one for one in report.findings if one.verdict == "fail"]
@@ -161,7 +161,9 @@ def _summary(report: Report, places: Places) -> Iterator[Node]:
 
 
 def _releases(releases: Sequence[ReleaseReport], places: Places) -> Iterator[Node]:
-    yield tag("p", "Everything that begins with a release compared with the newest recorded release of the line before it.")
+    yield tag(
+        "p", "Everything that changed in a release, compared with the newest recorded release of the previous minor version."
+    )
     head = [tag("th", name, scope="col") for name in ("release", "day", "compared with")]
     head += [tag("th", str(section), scope="col", class_="n") for section in TITLES]
     head.append(tag("th", "not known", scope="col", class_="n"))
@@ -204,7 +206,7 @@ def _release(report: ReleaseReport, places: Places) -> Element:
         body += [tag("p", tag("strong", said) if strong else said), tag("ul", *shown, class_="items")]
     heading = tag("h3", tag("a", f"torch {report.release}", href=places.items[report.release, ""]), f" ({report.day})")
     return tag(
-        "article", heading, *(body or [tag("p", "Nothing that is recorded begins with it.")]), id=anchor("r" + report.release)
+        "article", heading, *(body or [tag("p", "The records show no changes in this release.")]), id=anchor("r" + report.release)
     )
 
 
@@ -222,11 +224,11 @@ def _matrices(pairs: Pairs, places: Places) -> Iterator[Node]:
         "Each cell is a writer (row) and a reader (column), with default load options. The number is the percentage of archives that "
         "load and give the same or close results, rounded down: 100 means all of them. The mark is the most severe outcome of the "
         "others. Neighboring readers with the same outcomes and the same causes share one wide cell, so a border is where something "
-        "changes. A cell leads to its outcomes and causes, a wide one to those of its first reader, which the others follow. Arrow "
-        "keys move within a matrix.",
+        "changes. Each cell links to its outcomes and causes; a wide cell links to those of its first reader, and the other readers "
+        "behave the same. Arrow keys move within a matrix.",
     )
     steps = [tag("span", f"{number * 10}", class_=f"c{number}") for number in range(len(SCALE))]
-    yield tag("p", *steps, class_="key", role="img", aria_label="Colours: dark blue is 0 percent, yellow is 100 percent")
+    yield tag("p", *steps, class_="key", role="img", aria_label="Colors: dark blue is 0 percent, yellow is 100 percent")
     yield tag("p", *(tag("span", one) for one in LEGEND.split("   ")), class_="legend soft")
     for family in pairs.families:
         yield tag("h3", family, id=anchor("f-" + family))
@@ -301,7 +303,7 @@ def spans(row: TimelineRow, as_of: dt.date) -> Iterator[TimelineSpan]:
             began = one
     if began is not None:
         does = "raises an error" if began.event.what == "error" else "warns"
-        yield TimelineSpan(began.point.day, as_of, _kind(broken=False, unclear=unclear), f"{does} from {began.point.release} on")
+        yield TimelineSpan(began.point.day, as_of, _kind(broken=False, unclear=unclear), f"{does} since {began.point.release}")
     gone = next((one.point.day for one in snapshot.happened if one.event.what in {"removed", "switched"}), as_of)
     for breach in snapshot.breaches:
         if breach.kind == "too-long":
@@ -318,8 +320,8 @@ def _timeline(rows: Sequence[TimelineRow], places: Places, as_of: dt.date) -> It
         return
     yield tag(
         "p",
-        "A solid bar is a span that keeps the timeline, a hatched one breaks it: too short before its end, or longer than "
-        "announced. A dotted bar is a span of which nothing was promised, or nothing can be told. A vertical line is an end: an error, "
+        "A solid bar is a period that keeps the timeline, a hatched one breaks it: too short before its end, or longer than "
+        "announced. A dotted bar is a period for which no promise was made, or which could not be checked. A vertical line is an end: an error, "
         "a removal, or a switch of behavior.",
     )
     yield tag(
@@ -405,7 +407,7 @@ def _causes(report: Report, places: Places) -> Iterator[Node]:
     for release in sorted(counts, key=lambda name: order(name or SYNTHETIC), reverse=True):
         said = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts[release].items()))
         listed.append(tag("li", tag("a", release or "with no release", href=files[release]), f": {said}"))
-    yield tag("p", f"{len(report.findings)} findings, by the release with which they begin.")
+    yield tag("p", f"{len(report.findings)} findings, by the release in which they first appear.")
     yield tag("ul", *listed, class_="items")
 
 

@@ -41,7 +41,7 @@ SECTIONS: Final = {
     Outcome.RELAXED: Section.ACCEPTED,
 }
 DID: Final = {
-    Outcome.DIFFERENT: "computes other values",
+    Outcome.DIFFERENT: "computes different values",
     Outcome.REFUSED: "refuses to load",
     Outcome.RAISED: "loads, then raises",
     Outcome.CRASHED: "crashes",
@@ -196,7 +196,7 @@ class _Between:
         if before is None or after is None:
             if options == "default" and (before is None) != (after is None):
                 lacking = self._since if before is None else self._release
-                self._missing[f"archives that {lacking} was not asked to load"] += 1
+                self._missing[f"archives that were not tested with {lacking}"] += 1
             return
         if not self._changed(before, after):
             return
@@ -267,7 +267,7 @@ class _Between:
             if new is None and recipe in unasked:
                 continue
             if new is None:
-                self._missing[f"recipes that {self._release} was not asked to write"] += 1
+                self._missing[f"recipes that were not run with {self._release}"] += 1
             elif isinstance(old, Fixture) and isinstance(new, NotWritable):
                 message = headline(new.message)
                 found = self._entry(f"unwritable:{alike(message)}", Section.REFUSED)
@@ -431,7 +431,7 @@ class _Between:
         if first is None:
             return short(cells.message or DID.get(cells.outcome, str(cells.outcome)))
         return short(
-            first.text + (" there, and other elements elsewhere" if first.text in texts and first.place not in theirs else "")
+            first.text + (" there, and different elements elsewhere" if first.text in texts and first.place not in theirs else "")
         )
 
     def _differences_of(self, cells: Cells) -> list[_Told]:

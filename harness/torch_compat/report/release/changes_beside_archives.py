@@ -73,7 +73,7 @@ def operator_parts(evidence: Evidence, report: Report) -> Iterator[FactRecord]:
             note(changed_by(one, pair.newer), _had(evidence, pair, one), f"{one.operator}: {one.reason}")
     recorded_releases = recorded.versions.releases
     for newer, entry in changes.dropped:
-        text = f"{entry.operator}: the upgrader {entry.upgrader} of file format {entry.bump} is gone"
+        text = f"{entry.operator}: the upgrader {entry.upgrader} for file format {entry.bump} was removed"
         note(dropped_by(newer, entry), recorded_releases[recorded_releases.index(newer) - 1], text)
     for wrong in changes.upgraders:
         if wrong.known and not wrong.same:
@@ -158,7 +158,7 @@ def deprecation_parts(evidence: Evidence) -> Iterator[FactRecord]:
                 names=(f"deprecation:{history.deprecation.id}/due",),
                 section=Section.DEPRECATIONS,
                 rank=2,
-                title=f"{history.deprecation.subject}: overdue, its end was announced for {due.release}",
+                title=f"{history.deprecation.subject}: overdue; its removal was announced for {due.release}",
                 source="deprecations",
                 span=Span(_before(evidence, due.release), due.release),
                 says=late[0].text,

@@ -34,7 +34,7 @@ __all__ = ["NOTES", "Hand", "noted", "notes_md", "read_hand"]
 
 BREAKS: Final = "Backwards-incompatible changes"
 DEPRECATIONS: Final = "Deprecations"
-IMPROVEMENTS: Final = "Improvements of compatibility"
+IMPROVEMENTS: Final = "Compatibility improvements"
 PROBLEMS: Final = "Known problems"
 NOTES: Final = {
     Section.SILENT: BREAKS,
@@ -84,14 +84,14 @@ def read_hand(data: bytes, where: str) -> Hand:
     entries = table.pop("item", [])
     introduction = table.pop("introduction", "")
     if table or not isinstance(entries, list) or not isinstance(introduction, str):
-        found = ", ".join(escaped(key) for key in table) or "an introduction or items of another type"
+        found = ", ".join(escaped(key) for key in table) or "an introduction or items of the wrong type"
         raise UsageError(f"has {found}, expected introduction and item", where=where, hint=hint, code="notes")
     for number, entry in enumerate(entries, 1):
         known = isinstance(entry, dict) and entry.keys() == {"id", "text"} and all(isinstance(one, str) for one in entry.values())
         if not known:
             raise UsageError(f"item {number} is not a table of two strings, id and text", where=where, hint=hint, code="notes")
         if entry["id"] in items:
-            raise UsageError(f"item {number}: {escaped(entry['id'])} already has a text", where=where, code="notes")
+            raise UsageError(f"item {number}: {escaped(entry['id'])} already has text", where=where, code="notes")
         items[entry["id"]] = entry["text"]
     return Hand(introduction, items)
 
@@ -128,7 +128,7 @@ def _lines(report: ReleaseReport, hand: Hand, step: Callable[[int, int], None] |
     done = 0
     yield f"# Compatibility of torch {report.release}"
     yield ""
-    yield f"Compared with {report.since}, by {report.compared} archives that both releases were asked to load."
+    yield f"Compared with {report.since}, using {report.compared} archives that were tested with both releases."
     if hand.introduction:
         yield ""
         yield hand.introduction.strip()
@@ -139,7 +139,7 @@ def _lines(report: ReleaseReport, hand: Hand, step: Callable[[int, int], None] |
         yield f"## {title}"
         if not items and not upgraded:
             yield ""
-            yield "None is recorded."
+            yield "None recorded."
         for item in items:
             if step is not None:
                 step(done, len(report.items))
@@ -150,7 +150,7 @@ def _lines(report: ReleaseReport, hand: Hand, step: Callable[[int, int], None] |
             yield ""
             yield f"### {pair.upgraded} changed operators have an upgrader"
             yield ""
-            yield "Programs saved before keep their meaning, and file formats older releases would misread are refused by them."
+            yield "Programs saved earlier behave as before, and older releases refuse file formats that they would misread."
             yield f"Evidence: `torch-compat operators check --old {pair.older} --new {pair.newer}`"
     yield ""
     yield "## Not checked"
@@ -174,14 +174,14 @@ def _item(report: ReleaseReport, item: ReleaseItem, text: str) -> Iterator[str]:
     yield ""
     yield from _before_and_after(report, item)
     what = " or ".join(item.advice)
-    yield f"- What to do: {plain(what) if what else 'nothing is recorded'}"
+    yield f"- What to do: {plain(what) if what else 'not recorded'}"
     if item.operators:
         yield f"- Operators: {in_code(', '.join(item.operators))}"
     yield f"- Evidence: {plain('; '.join(filter(None, (counted(report, item), state(item)))))}"
     if item.findings:
         yield f"- Findings: {in_code(', '.join(item.findings))}"
     if item.shown is not None:
-        yield f"- Show it: {in_code(item.shown.command)}"
+        yield f"- To reproduce: {in_code(item.shown.command)}"
 
 
 def _before_and_after(report: ReleaseReport, item: ReleaseItem) -> Iterator[str]:

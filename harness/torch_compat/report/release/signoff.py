@@ -96,7 +96,7 @@ def blockers(report: Report, found: ReleaseReport) -> list[Blocker]:
         if not one.explained and not any(one.why.startswith(why) for why in known)
     ]
     held += [
-        Blocker("modelled", f"modelled:{verdict}", f"{count} judgements ({verdict}) rest on the reference reader alone")
+        Blocker("modelled", f"modelled:{verdict}", f"{count} judgments ({verdict}) are based only on the reference reader")
         for verdict, count in report.modelled.items()
         if count
     ]
@@ -252,5 +252,5 @@ def changes_since(document: Mapping[str, Any], files: Mapping[str, str], folder:
         said.append(f"missing: {NOTES_FILE} of the sign-off")
     elif hashlib.sha256(notes).hexdigest() != document["notes"]:
         said.append(f"changed: {NOTES_FILE} of the sign-off")
-    said += [f"added: {name} to the sign-off" for name in folder if name not in {STATEMENT, NOTES_FILE, SIGNATURE, WITHDRAWN}]
+    said += [f"added to the sign-off: {name}" for name in folder if name not in {STATEMENT, NOTES_FILE, SIGNATURE, WITHDRAWN}]
     return [escaped(one) for one in sorted(said)]

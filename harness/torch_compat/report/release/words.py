@@ -15,24 +15,22 @@ if TYPE_CHECKING:
 __all__ = ["COMPLETE", "TITLES", "counted", "facts", "head", "notes_of_report", "state"]
 
 TITLES: Final = {
-    Section.SILENT: "Silent changes of values",
+    Section.SILENT: "Silent changes in results",
     Section.REFUSED: "Refused or raised",
     Section.CRASHED: "Crashes and results that vary",
-    Section.ACCEPTED: "Accepted, where an error was raised before",
-    Section.OPERATORS: "Operators that no longer take the same calls",
+    Section.ACCEPTED: "Accepted where an error was previously raised",
+    Section.OPERATORS: "Operators that no longer accept the same calls",
     Section.FORMATS: "Formats, and archives that the older release does not load",
     Section.DEPRECATIONS: "Deprecations",
-    Section.MENDED: "Mended",
+    Section.MENDED: "Fixed",
 }
-COMPLETE: Final = "Everything that this report asks for is recorded."
+COMPLETE: Final = "All records that this report needs are available."
 
 
 def head(report: ReleaseReport) -> str:
     """What is compared."""
     items = f"{len(report.items)} item{'' if len(report.items) == 1 else 's'}"
-    return (
-        f"torch {report.release} ({report.day}) compared with {report.since}: {items}; {report.compared} archives given to both"
-    )
+    return f"torch {report.release} ({report.day}) compared with {report.since}: {items}; {report.compared} archives tested with both"
 
 
 def counted(report: ReleaseReport, item: ReleaseItem) -> str:

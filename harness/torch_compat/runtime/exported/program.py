@@ -101,7 +101,7 @@ class ExportedProgram:
             )
         users = sum(one.kind in {"user_input", "constant_input"} for one in self.document.inputs)
         if tree.leaves != users:
-            said = f"states a tree of {tree.leaves} arguments, but has {users}"
+            said = f"declares {tree.leaves} arguments in its pytree spec, but has {users}"
             raise Corrupt(said, where=self.where, code="bad-program")
         return tree
 
@@ -117,7 +117,7 @@ class ExportedProgram:
                 said = f"has no {one.kind.replace('_', ' ')} {cut(one.target, 80)!r}"
                 raise Corrupt(said, where=self.where, code="missing-weight")
             if not isinstance(value, Tensor | OpaqueTensor):
-                said = f"{cut(one.target, 80)!r} is not a tensor but an object of the program's own Python"
+                said = f"{cut(one.target, 80)!r} is not a tensor but a custom Python object"
                 raise Unsupported(said, where=self.where, code="custom-class")
             if one.kind == "parameter" and value.__class__ is Tensor:
                 value.is_parameter = True
@@ -247,7 +247,7 @@ class ExportedModule:
         if program.out_tree is None:
             return results[0] if len(results) == 1 else tuple(results)
         if program.out_tree.leaves != len(results):
-            said = f"states a tree of {program.out_tree.leaves} results, but returns {len(results)}"
+            said = f"declares {program.out_tree.leaves} results in its pytree spec, but returns {len(results)}"
             raise Corrupt(said, where=program.where, code="bad-program")
         return unflatten(program.out_tree, iter(results))
 

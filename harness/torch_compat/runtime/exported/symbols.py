@@ -244,7 +244,7 @@ def parse(text: str, where: str) -> Expression:
     """
     if len(text) > LONGEST:
         raise Corrupt(
-            f"states an expression of {len(text)} characters, expected at most {LONGEST}", where=where, code="bad-expression"
+            f"contains an expression of {len(text)} characters, expected at most {LONGEST}", where=where, code="bad-expression"
         )
     try:
         tree = parse_expression(text)
@@ -256,9 +256,9 @@ def parse(text: str, where: str) -> Expression:
         node, depth = level.pop()
         count += 1
         if count > MOST_NODES or depth > DEEPEST:
-            raise Corrupt("states an expression that is too large or nested too deeply", where=where, code="bad-expression")
+            raise Corrupt("contains an expression that is too large or nested too deeply", where=where, code="bad-expression")
         if isinstance(node, ast.Constant) and node.value.__class__ is int and node.value.bit_length() > MOST_BITS:
-            raise Corrupt("states an expression with a number that is too large", where=where, code="bad-expression")
+            raise Corrupt("contains an expression with a number that is too large", where=where, code="bad-expression")
         level += [(child, depth + 1) for child in ast.iter_child_nodes(node)]
     try:
         named = _Named().visit(tree)

@@ -74,7 +74,7 @@ def read_tree(text: str, where: str, named: Mapping[str, tuple[str, ...]]) -> Tr
         raise Corrupt(
             f"is not a valid tree: {type(error).__name__} {cut(str(error), 200)}", where=where, code="bad-tree"
         ) from error
-    raise Unsupported(f"states a tree of protocol {version!r:.40}, expected {PROTOCOL}", where=where, code="tree")
+    raise Unsupported(f"has a pytree spec of protocol {version!r:.40}, expected {PROTOCOL}", where=where, code="tree")
 
 
 def _read(found: dict[str, Any], where: str, named: Mapping[str, tuple[str, ...]], depth: int) -> Tree:
@@ -107,7 +107,7 @@ def _read(found: dict[str, Any], where: str, named: Mapping[str, tuple[str, ...]
             RETURN_TYPES[:-1] if type_ != NAMED_TUPLE else PYTREE if isinstance(context, dict) else name.rpartition(".")[0]
         )
         return Tree(NAMED, name, fields, children, where_from)
-    said = f"has arguments or results in a container {cut(str(type_), 80)!r}, which only the program's own Python can make"
+    said = f"has arguments or results in a custom container {cut(str(type_), 80)!r}, which only the program's own Python code can create"
     raise Unsupported(said, where=where, code="tree")
 
 

@@ -58,7 +58,7 @@ class BodyCompiler(ExpressionCompiler):
             self.folded = Folded(node)
         for arg in args.args:
             if arg.arg in self.locals:
-                raise self.unit.fail(node, "has a parameter twice")
+                raise self.unit.fail(node, "has a duplicate parameter")
             self.locals.add(arg.arg)
             arg.arg = "v" + arg.arg
             arg.annotation = None
@@ -125,7 +125,7 @@ class BodyCompiler(ExpressionCompiler):
         for node in body:
             handler = STATEMENTS.get(node.__class__)
             if handler is None:
-                raise self.unit.fail(node, f"has {node.__class__.__name__}, which TorchScript does not have")
+                raise self.unit.fail(node, f"has {node.__class__.__name__}, which TorchScript does not support")
             before = self.calls
             found = handler(self, node)
             if self.calls - before > MOST_CALLS and node.__class__ not in _BLOCKS:

@@ -163,7 +163,7 @@ class ExpressionCompiler:
         """Any expression."""
         handler = EXPRESSIONS.get(node.__class__)
         if handler is None:
-            raise self.unit.fail(node, f"has {node.__class__.__name__}, which TorchScript does not have")
+            raise self.unit.fail(node, f"has {node.__class__.__name__}, which TorchScript does not support")
         self.depth += 1
         if self.depth > DEPTH:
             raise self.unit.fail(node, f"is nested deeper than {DEPTH}")

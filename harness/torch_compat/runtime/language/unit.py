@@ -153,7 +153,7 @@ class Unit(Names):
     def _class(self, node: ast.ClassDef) -> None:
         bases = [dotted(base) for base in node.bases]
         if len(bases) > 1 or node.keywords or node.decorator_list or (bases and bases[0] not in _KINDS):
-            raise self.fail(node, f"class {node.name} has bases that TorchScript does not have")
+            raise self.fail(node, f"class {node.name} has base classes that TorchScript does not support")
         if node.name in self.classes:
             return  # 1.2 writes a class once for each use of it
         info = ClassInfo(f"{self.name}.{node.name}", _KINDS[bases[0]] if bases else "class")
@@ -232,7 +232,7 @@ class Unit(Names):
     def _function(self, node: ast.FunctionDef, cls: ClassInfo | None = None) -> FunctionInfo:
         args = node.args
         if args.vararg or args.kwarg or args.posonlyargs or node.decorator_list or args.kwonlyargs:
-            raise self.fail(node, f"function {node.name} has parameters that TorchScript does not have")
+            raise self.fail(node, f"function {node.name} has kinds of parameters that TorchScript does not support")
         parameters = [(arg.arg, arg.annotation) for arg in args.args]
         required = len(parameters) - len(args.defaults)
         for place, default in enumerate(args.defaults, required):

@@ -442,7 +442,7 @@ def _entries(pairs: Any) -> dict[Any, Any]:
         Raised: there are too many, they are no pairs, or a key is none.
     """
     if pairs.__class__ is not dict and pairs.__class__ is not list:
-        raise raised("RuntimeError", f"a {type(pairs).__name__} is no dictionary and no list of pairs")
+        raise raised("RuntimeError", f"a {type(pairs).__name__} is neither a dictionary nor a list of pairs")
     bounded(ENTRY * len(pairs))
     if pairs.__class__ is dict:
         return dict(pairs)

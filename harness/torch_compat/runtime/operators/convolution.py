@@ -223,7 +223,7 @@ def convolution_of(
                 if padding != "same":
                     raise fail(f"Invalid padding string: '{padding[:80]}'")
                 if not all(w.shape[2:]):
-                    raise fail("padding='same' needs a kernel with elements")
+                    raise fail("padding='same' requires a non-empty kernel")
                 if any(one != 1 for one in s):
                     raise fail("padding='same' is not supported for strided convolutions")
                 totals = [one * (k - 1) for one, k in zip(d, w.shape[2:], strict=True)]

@@ -517,5 +517,5 @@ def weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
         raise fail(f"expected scalar type {words(v.array.dtype)} but found {words(g.array.dtype)}")
     length = norm_except_dim_1_0(v, 2, dim).array
     if g.array.size < length.size:
-        raise Unsupported("aten::_weight_norm reads lengths beyond those that it is given", code="operator")
+        raise Unsupported("aten::_weight_norm reads norms out of bounds", code="operator")
     return weight_norm_1_0(v, Tensor(g.array.reshape(-1)[: length.size].reshape(length.shape)), dim)

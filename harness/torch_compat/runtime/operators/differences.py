@@ -100,7 +100,7 @@ def _at_places(array: Array, at: int, places: Tensor, edge_order: int) -> Array:
             f"torch.gradient expected each element of spacing to have one dimension, but got an element with {points.ndim} dimensions!"
         )
     if len(points) != array.shape[at]:
-        raise Unsupported("gradients at another number of places than there are samples are not modelled", code="operator")
+        raise Unsupported("gradients with a different number of positions than samples are not supported", code="operator")
     kind = _computed(array, points)
     x = cast(array, kind)
     shape = [-1 if one == at else 1 for one in range(array.ndim)]

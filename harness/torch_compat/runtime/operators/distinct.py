@@ -45,7 +45,9 @@ def _unique_1_0(array: Array, *, sorts: bool) -> tuple[Tensor, Tensor, Tensor]:
         values, to, often = np.unique(flat, return_inverse=True, return_counts=True)
         return Tensor(values), Tensor(to.reshape(array.shape).astype(INT64)), Tensor(often.astype(INT64))
     if flat.size > MOST_IN_SET:
-        raise Unsupported(f"the reference reader orders sets of up to {MOST_IN_SET} numbers as releases do", code="operator")
+        raise Unsupported(
+            f"the reference reader reproduces the set order of releases only for up to {MOST_IN_SET} numbers", code="operator"
+        )
     if array.dtype in HALVES:
         numbers, bits = wide(flat).tolist(), flat.view(np.uint16).tolist()
         keys = [one if one != one else two for one, two in zip(numbers, bits, strict=True)]  # noqa: PLR0124

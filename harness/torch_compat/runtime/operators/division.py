@@ -156,12 +156,13 @@ def _by_zero_2_0(self: Operand, other: Operand) -> None:
     dividend, divisor = as_array(self), as_array(other)
     if np.isinf(divisor).any() and max(dividend.size, divisor.size) * max(dividend.itemsize, divisor.itemsize) >= VECTORS:
         raise Unsupported(
-            "divides complex numbers by infinity: from 2.0 to 2.6, vectors give another result than single numbers",
+            "divides complex numbers by infinity: from 2.0 to 2.6, vectorized code gives a different result from scalar code",
             code="complex",
         )
     if not np.all(divisor):
         raise Unsupported(
-            "divides complex numbers by zero: from 2.0 to 2.6, vectors give another result than single numbers", code="complex"
+            "divides complex numbers by zero: from 2.0 to 2.6, vectorized code gives a different result from scalar code",
+            code="complex",
         )
 
 

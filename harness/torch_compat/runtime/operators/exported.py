@@ -178,7 +178,7 @@ def fused_rms_norm(
     """
     x, count = input.array, len(normalized_shape)
     if x.dtype.kind == "c":
-        raise Unsupported("the reference reader normalizes no complex numbers", code="value")
+        raise Unsupported("the reference reader does not support normalization of complex tensors", code="value")
     if x.dtype.kind not in "fV":
         raise not_implemented("rms_norm", x.dtype)
     if count > max(x.ndim, 1):

@@ -63,7 +63,7 @@ def check_options(options: dict[str, Any]) -> None:
         if name not in _IGNORED:
             raise Unsupported(f"the reference reader does not support the overload with {name}=", code="operator")
         if name == "layout" and value not in {None, 0, "strided"} and str(value) != "torch.strided":
-            raise fail("the reference reader makes strided tensors only")
+            raise fail("the reference reader supports only strided tensors")
 
 
 def to_out(array: Array, out: Tensor | None) -> Tensor:

@@ -33,7 +33,7 @@ def _rounding(kind: np.dtype[Any]) -> float:
 
 
 def _ambiguous(what: str) -> Unsupported:
-    return Unsupported(f"the reference reader does not support {what} that is a matter of rounding", code="value")
+    return Unsupported(f"the reference reader cannot decide {what}: it depends on rounding", code="value")
 
 
 def only_finite(array: Array) -> Array:
@@ -71,9 +71,9 @@ def lu_of(matrix: Array, rounding: float) -> tuple[Array, Array, int]:
         best = int(np.argmax(sizes))
         if not dyadic and k:
             if sizes[best] <= close * largest:
-                raise _ambiguous("a singular matrix")
+                raise _ambiguous("whether a matrix is singular")
             if (np.delete(sizes, best) >= sizes[best] * (1 - close)).any():
-                raise _ambiguous("a pivot")
+                raise _ambiguous("which row is the pivot")
         pivots[k] = k + best + 1
         if sizes[best] == 0:
             info = info or k + 1
@@ -232,9 +232,7 @@ def _lu_unpack(
     if unpack_pivots:
         pivots = _whole_pivots(LU_pivots, "torch.lu_unpack")
         if pivots.shape != (*lu.shape[:-2], min(lu.shape[-2:])):
-            raise Unsupported(
-                "the reference reader does not support other pivots than one for each column of each matrix", code="value"
-            )
+            raise Unsupported("the reference reader supports only one pivot per column of each matrix", code="value")
         permutation = Tensor(_permutation(pivots, lu.shape[-2], lu.dtype))
     if unpack_data:
         lower, upper = map(Tensor, _unpacked(lu))
@@ -251,7 +249,7 @@ def lu_unpack_1_9(
     """Up to 1.11 what is not wanted is no tensor."""
     if not unpack_data or not unpack_pivots:
         raise Unsupported(
-            "the reference reader does not support lu_unpack of a part, which gives undefined tensors", code="value"
+            "the reference reader does not support lu_unpack of one part only, which returns undefined tensors", code="value"
         )
     return _lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots)
 
@@ -321,7 +319,9 @@ def _check_factors(where: str, lu: Array, pivots: Array, right: Array) -> None:
 def lu_solve_1_1(self: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:  # noqa: N803
     """Up to 1.2 of batches, as many right sides as matrices."""
     if self.array.ndim < 3 and LU_data.array.ndim > 2:
-        raise Unsupported("the reference reader does not support lu_solve of one right side for a batch", code="value")
+        raise Unsupported(
+            "the reference reader does not support lu_solve with a single right-hand side for a batch", code="value"
+        )
     if LU_data.array.ndim < 3 or self.array.shape[:-2] != LU_data.array.shape[:-2]:
         raise fail("b and LU_data should have the same number of batches")
     return lu_solve(self, LU_data, LU_pivots)
@@ -353,7 +353,7 @@ def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True,
 
 def _unspecified(what: str) -> Unsupported:
     return Unsupported(
-        f"the reference reader does not support {what} of a matrix that has none, in whose place releases leave numbers",
+        f"the reference reader does not support {what} of a matrix that has none; releases return arbitrary numbers in this case",
         code="value",
     )
 
@@ -410,7 +410,7 @@ def linalg_cholesky_ex(self: Tensor, *, upper: bool = False, check_errors: bool 
     values = np.linalg.eigvalsh(only_finite(whole))
     least, most = values.min(axis=-1, initial=math.inf), np.abs(values).max(axis=-1, initial=0.0)
     if (np.abs(least) <= NEAR * _rounding(array.dtype) * max(1, array.shape[-1]) * most).any():
-        raise _ambiguous("whether a matrix is positive definite,")
+        raise _ambiguous("whether a matrix is positive definite")
     if (least < 0).any():
         if check_errors:
             raise fail("linalg.cholesky: The factorization could not be completed because the input is not positive-definite.")

@@ -52,7 +52,7 @@ def _histogram(
     if len(bins) != count:
         raise fail(f"torch.histogramdd(): expected {count} bin counts or sequences of bin edges, but got {len(bins)}")
     if array.dtype in HALVES:
-        raise Unsupported("histograms of numbers of 16 bits are not modelled", code="dtype")
+        raise Unsupported("histograms of 16-bit dtypes are not supported", code="dtype")
     if array.dtype not in (np.float32, FLOAT64):
         raise not_implemented("histogram_cpu" if count == 1 else "histogramdd", array.dtype)
     points = array.reshape(-1, count)
@@ -113,7 +113,7 @@ def _histograms() -> None:
                 raise fail("torch.histogram(): if weight tensor is provided it should have as many elements as the input tensor")
             if hist is not None and bin_edges is not None and hist.storage is bin_edges.storage:
                 raise Unsupported(
-                    "one tensor for the counts and for the edges is written in an order that is not modelled", code="operator"
+                    "one tensor for both the counts and the edges is not supported: the write order is unknown", code="operator"
                 )
             found, (edges,) = _histogram(Tensor(self.array.reshape(-1, 1)), [bins], range, flat, density, era=era)
             if hist is not None and bin_edges is not None:
@@ -128,7 +128,9 @@ def _histograms() -> None:
             count = self.array.shape[-1] if self.array.ndim else 0
             listed = bins if bins.__class__ is list else [bins] * count
             if len(listed) != count:
-                raise Unsupported("a histogram with bins for another number of dimensions is not modelled", code="operator")
+                raise Unsupported(
+                    "a histogram whose bins do not match the number of dimensions is not supported", code="operator"
+                )
             return _histogram(self, list(listed), range, weight, density, era=era)
 
         operator("aten::histogram", since=since, gradient=False)(histogram)

@@ -99,7 +99,7 @@ def _some(array: Array, indices: Any, *, filled: bool = False) -> None:
     if len(indices) > array.ndim:
         raise raised("IndexError", f"too many indices for tensor of dimension {array.ndim} (got {len(indices)})")
     if not filled and all(not one.ndim and one.dtype in MASKS for one in given):
-        raise fail("ntensor >= 3 INTERNAL ASSERT FAILED: masks without dimensions are no indices")
+        raise fail("ntensor >= 3 INTERNAL ASSERT FAILED: 0-dim masks are not valid indices")
 
 
 def _one_mask(indices: Any) -> bool:

@@ -49,9 +49,7 @@ def _exponential(matrices: Array) -> Array:
 def matrix_exp_1_7(self: Tensor) -> Tensor:
     """In 1.7 alone complex matrices with holes in memory give whatever is in them."""
     if self.array.dtype.kind == "c" and not self.array.flags.c_contiguous:
-        raise Unsupported(
-            "the reference reader does not support exponentials of complex matrices with holes in memory", code="value"
-        )
+        raise Unsupported("the reference reader does not support matrix_exp of non-contiguous complex matrices", code="value")
     return matrix_exp_1_8(self)
 
 
@@ -71,11 +69,11 @@ def matrix_exp(self: Tensor) -> Tensor:
     array = self.array
     if array.dtype in HALVES:
         raise Unsupported(
-            "the reference reader does not support exponentials of matrices of 16 bits, whose roundings grow", code="value"
+            "the reference reader does not support matrix_exp of 16-bit matrices, whose rounding errors accumulate", code="value"
         )
     square("linalg.matrix_exp", array)
     if not np.isfinite(array).all():
-        raise Unsupported("the reference reader does not support exponentials of matrices with infinities or NaN", code="value")
+        raise Unsupported("the reference reader does not support matrix_exp of matrices with infinities or NaN", code="value")
     with np.errstate(all="ignore"):
         return Tensor(np.ascontiguousarray(_exponential(decomposed(array)).astype(array.dtype)))
 
@@ -91,7 +89,9 @@ def _values(array: Array, *, hermitian: bool) -> Array:
     """Singular values, the largest first; of Hermitian matrices the sizes of eigenvalues."""
     wide = decomposed(array)
     if not np.isfinite(wide).all():
-        raise Unsupported("the reference reader does not support singular values of infinities or NaN", code="value")
+        raise Unsupported(
+            "the reference reader does not support singular values of matrices with infinities or NaN", code="value"
+        )
     if hermitian:
         return np.sort(np.abs(np.linalg.eigvalsh(wide)), axis=-1)[..., ::-1]
     return np.asarray(np.linalg.svd(wide, compute_uv=False))
@@ -111,7 +111,7 @@ def _rank(array: Array, atol: Any, rtol: Any, *, hermitian: bool) -> Array:
     lowest = rounding * max(array.shape[-2:])  # the limit by default, of which nothing that is mere rounding comes near
     mere = (values <= lowest / 4 * most[..., None]) & (limit[..., None] >= lowest * 0.99 * most[..., None])
     if (close & ~mere & (most[..., None] > 0)).any():
-        raise Unsupported("the reference reader does not support ranks that are a matter of rounding", code="value")
+        raise Unsupported("the reference reader does not support ranks that depend on rounding", code="value")
     return np.asarray((values > limit[..., None]).sum(axis=-1)).astype(INT64)
 
 
@@ -210,7 +210,7 @@ def linalg_cond(self: Tensor, p: Any = None) -> Tensor:
     most, least = values.max(axis=-1), values.min(axis=-1)
     if (least <= NEAR * float(np.finfo(array.dtype).eps) * max(array.shape[-2:]) * most).any():
         raise Unsupported(
-            "the reference reader does not support the condition of singular matrices, which is a matter of rounding",
+            "the reference reader does not support the condition number of singular matrices, which depends on rounding",
             code="value",
         )
     if p in BY_VALUES:
@@ -239,7 +239,7 @@ def _check_dtype(where: str, given: np.dtype[Any], wanted: np.dtype[Any], era: i
     if not whole and parts == (given.kind == "c") and wanted.itemsize >= given.itemsize:
         return
     if not era and not whole:
-        raise Unsupported("the reference reader does not support matrix_norm in a type that loses something", code="value")
+        raise Unsupported("the reference reader does not support matrix_norm in a narrower dtype", code="value")
     raise fail(
         f"{where}: the dtype of the input ({words(given)}) should be convertible without narrowing to the specified dtype ({words(wanted)})"
     )
@@ -263,7 +263,7 @@ def _matrix_norm(self: Tensor, ord: Any, dim: Sequence[int], keepdim: bool, dtyp
         raise fail(f"{where}: Low precision dtypes not supported. Got {words(array.dtype)}")
     told = dtypes.as_dtype(dtype)
     if not era and not array.size:
-        raise Unsupported("the reference reader does not support matrix_norm of nothing before 1.13", code="value")
+        raise Unsupported("the reference reader does not support matrix_norm of an empty matrix before 1.13", code="value")
     if told is not None:
         _check_dtype(where, array.dtype, told.array, era)
     if ord == "fro":

@@ -339,7 +339,7 @@ def native_layer_norm_1_0(
         count *= inner[0]
     if count != N or input.array.size != M * N or not inner:
         raise Unsupported(
-            "the reference reader does not normalize by sizes that are not those of last dimensions", code="operator"
+            "the reference reader supports normalized_shape only if it matches the last dimensions", code="operator"
         )
     return _layer_norm(input, inner, weight, bias, eps)
 

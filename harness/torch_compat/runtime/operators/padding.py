@@ -65,7 +65,7 @@ def _padding(mode: str, *, whole: bool = True, count: int = 0, exact: bool = Tru
             raise not_implemented(f"{mode}_padding", array.dtype)
         if count and len(padding) != count and (exact or len(padding) < count):
             if not exact and len(padding) == 1:
-                raise Unsupported("padding by widths beyond the end of their list is not modelled", code="operator")
+                raise Unsupported("padding with fewer widths than required is not supported", code="operator")
             raise fail(f"padding size is expected to be {count}, but got: {len(padding)}")
         padding = padding[:count] if count else padding
         if mode == "circular":
@@ -124,7 +124,7 @@ def _mirrored(array: Array, widths: list[tuple[int, int]], mode: str, first_padd
             places = np.where(places < first, first, np.where(places > last, last, places))
         places = places - max(before, 0) + max(-before, 0)
         if places.min() < 0 or places.max() >= size:
-            raise Unsupported("padding by elements outside of the tensor is not modelled", code="operator")
+            raise Unsupported("padding that reads out of bounds is not supported", code="operator")
         array = np.take(array, places, axis=at)
     return array.copy() if all(pair == (0, 0) for pair in widths) else array
 

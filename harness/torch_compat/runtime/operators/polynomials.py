@@ -34,7 +34,7 @@ def _recurrent(x: Number, n: int, first: Number, step: Callable[[int, Number, Nu
     if not n:
         return before
     if n > MOST:
-        raise Unsupported("the reference reader does not support polynomials of such a degree", code="value")
+        raise Unsupported("the reference reader does not support polynomials of this degree", code="value")
     for k in range(looped(n - 1)):
         before, now = now, step(k, now, before)
         if np.isnan(now):
@@ -85,7 +85,7 @@ def _of_chebyshev(kind: str, *, shifted: bool) -> Callable[[Number, int], Number
 
 def _bounded(x: Number, n: int) -> None:
     if n > HERMITE[x.dtype]:
-        raise Unsupported("the reference reader does not support polynomials of Hermite of such a degree", code="value")
+        raise Unsupported("the reference reader does not support Hermite polynomials of this degree", code="value")
 
 
 def _hermite_h(x: Number, n: int) -> Number:
@@ -120,7 +120,7 @@ def _legendre(x: Number, n: int) -> Number:
 def _register(name: str, function: Callable[[Number, int], Number]) -> None:
     def of_one(x: Number, n: Number) -> Number:
         if np.isnan(n) or abs(n) >= 2.0**63:
-            raise Unsupported("the reference reader does not support degrees that are no integers of 64 bits", code="value")
+            raise Unsupported("the reference reader supports only degrees that are 64-bit integers", code="value")
         degree = int(n)
         return x.dtype.type(0) if degree < 0 else function(x, degree)
 

@@ -391,7 +391,7 @@ def _fractional(self: Tensor, kernel_size: Sizes, output_size: Sizes, random_sam
     if samples.dtype != full.dtype:
         raise fail("Expect _random_samples to have the same dtype as input")
     if samples.ndim != 3 or samples.shape != (*full.shape[:2], n):
-        raise Unsupported("fractional pooling with random numbers of another shape reads beyond them", code="operator")
+        raise Unsupported("fractional pooling with random samples of the wrong shape reads out of bounds", code="operator")
     unit = full.dtype.type
     looped(math.prod(full.shape[:2]) * math.prod(wanted), math.prod(k))
     value = np.empty((*full.shape[:2], *wanted), full.dtype)

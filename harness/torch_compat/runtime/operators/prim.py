@@ -95,7 +95,7 @@ def _percent_format(self: str, args: tuple[Any, ...], *, by_magnitude: bool) -> 
             made.append(shown(value, by_magnitude=by_magnitude))
         elif code == "c":
             if value.__class__ is not str and not (value.__class__ is int and 0 <= value < 256):
-                raise raised("RuntimeError", "%c requires a byte or a text")
+                raise raised("RuntimeError", "%c requires a byte or a string")
             made.append(value if isinstance(value, str) else chr(value))
         elif code in {"x", "X", "o"}:
             if value.__class__ is not int:
@@ -165,7 +165,7 @@ DEVICE_TYPES = frozenset({
 def device_of(a: str, index: int | None = None) -> Device:
     """torch.device(a)."""
     if a.__class__ is not str or (index.__class__ is not int and index is not None):
-        raise raised("RuntimeError", "expected a text, and perhaps an index, for a device")
+        raise raised("RuntimeError", "expected a device string and an optional index")
     kind = a.partition(":")[0]
     if kind not in DEVICE_TYPES:
         said = (
@@ -375,7 +375,7 @@ def hash_of(value: Any) -> int:
     elif value.__class__ in {int, float, bool}:
         found = number_hash(value, "<d")
     else:
-        raise Unsupported("the reference reader knows hashes of numbers and texts alone", code="operator")
+        raise Unsupported("the reference reader supports hash() only for numbers and strings", code="operator")
     return found - (1 << 64) if found >> 63 else found
 
 

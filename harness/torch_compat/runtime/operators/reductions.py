@@ -511,7 +511,7 @@ def trapz_1_2(y: Tensor, x: Tensor | None = None, dx: Scalar = 1, dim: int = -1)
         raise fail("Subtraction, the `-` operator, with a bool tensor is not supported.")
     if y.array.dtype.kind in "iu":
         if x.__class__ is Tensor:
-            raise Unsupported("the reference reader has no trapz of integers with places in 1.2", code="operator")
+            raise Unsupported("the reference reader does not support trapz of integers with x= in 1.2", code="operator")
         at, steps = axis(dim, y.array.ndim), int((x if x is not None else dx).real)  # type: ignore[union-attr]
         if y.array.shape[at]:
             return Tensor(np.asarray(y.array.sum(axis=at, dtype=INT64) * steps))  # half of the ends is cut to nothing

@@ -66,7 +66,8 @@ def _one_matrix(*arrays: Array, floats: bool = False) -> None:
     for array in arrays:
         if not (array.flags.c_contiguous or array.flags.f_contiguous):
             raise Unsupported(
-                "the reference reader does not support factors with holes in memory, beside which releases read", code="value"
+                "the reference reader does not support non-contiguous factors, for which releases read out of bounds",
+                code="value",
             )
         if floats and array.dtype.kind == "c":
             raise fail(f"not supported on CPUType for {words(array.dtype)}")
@@ -136,7 +137,8 @@ def orgqr_1_8(self: Tensor, input2: Tensor) -> Tensor:
     for array in (self.array, input2.array):
         if not (array.flags.c_contiguous or array.flags.f_contiguous):
             raise Unsupported(
-                "the reference reader does not support factors with holes in memory, beside which releases read", code="value"
+                "the reference reader does not support non-contiguous factors, for which releases read out of bounds",
+                code="value",
             )
     return orgqr(self, input2)
 
@@ -153,12 +155,10 @@ def ormqr_1_0(self: Tensor, input2: Tensor, input3: Tensor, left: bool = True, t
     _one_matrix(self.array, input2.array, input3.array, floats=True)
     if not self.array.flags.f_contiguous:
         raise Unsupported(
-            "the reference reader does not support factors that lie row by row, which releases read as columns", code="value"
+            "the reference reader does not support row-major factors, which releases read as column-major", code="value"
         )
     if self.array.shape[0] != input3.array.shape[0 if left else 1] or input2.array.ndim != 1:
-        raise Unsupported(
-            "the reference reader does not support reflections of other lengths than those of the matrix", code="value"
-        )
+        raise Unsupported("the reference reader does not support reflectors whose lengths do not match the matrix", code="value")
     return ormqr_1_9(self, input2, input3, left, transpose)
 
 

@@ -59,7 +59,7 @@ def index_reduce(self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: 
         or any(one != at and a != b for one, (a, b) in enumerate(zip(full.shape, given.shape, strict=True)))
     ):
         if not places.size:
-            raise Unsupported("no slices of another shape are taken by some releases", code="operator")
+            raise Unsupported("some releases accept empty slices of a different shape", code="operator")
         raise fail(
             f"index_reduce_(): Number of indices ({places.size}) should be equal to source.size(dim), and all other sizes equal"
         )
@@ -67,7 +67,7 @@ def index_reduce(self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: 
     if where.size and (int(where.min()) < 0 or int(where.max()) >= full.shape[at]):
         raise raised("IndexError", "index out of range in self")
     if x.dtype.kind == "b":
-        raise Unsupported("the reference reader does not reduce bools at places", code="dtype")
+        raise Unsupported("the reference reader does not support index_reduce of bool tensors", code="dtype")
     looped(where.size, given.size // max(1, where.size))
     moved, rows = np.moveaxis(full, at, 0), np.moveaxis(given, at, 0)
     if not include_self:
@@ -101,7 +101,7 @@ def segment_reduce(
         raise fail(f"\"segment_reduce\" not implemented for '{words(array.dtype)}'")
     given: Array = (lengths if lengths is not None else offsets).array  # type: ignore[union-attr]
     if given.ndim != 1 or axis != 0 or not array.size:
-        raise Unsupported("the reference reader reduces segments along the first dimension alone", code="operator")
+        raise Unsupported("the reference reader reduces segments only along the first dimension", code="operator")
     counts = given if lengths is not None else np.diff(given)
     if not unsafe and lengths is not None:
         if (counts < 0).any():
@@ -112,7 +112,7 @@ def segment_reduce(
             )
     starts = np.cumsum(counts) - counts if lengths is not None else given[:-1]
     if (counts < 0).any() or (starts < 0).any() or (starts + counts > array.shape[0]).any():
-        raise Unsupported("segments beyond the tensor are read from memory", code="operator")
+        raise Unsupported("segments past the end of the tensor read out of bounds", code="operator")
     looped(array.shape[0] + len(counts), array.size // array.shape[0])
     name = _REDUCTIONS[reduce]
     value = np.empty((max(len(given) - (lengths is None), 0), *array.shape[1:]), FLOAT64)

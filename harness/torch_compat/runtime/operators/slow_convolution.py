@@ -27,14 +27,14 @@ def _computed(
             if transposed:
                 raise fail(f"It is expected {name} equals to {n}, but got size {len(one)}")
             raise Unsupported(
-                "kernels of convolutions with another number of sizes than dimensions are not modelled", code="operator"
+                "convolutions whose kernel_size has the wrong number of dimensions are not supported", code="operator"
             )
     if self.array.ndim != n + 2:
-        raise Unsupported("kernels of convolutions without a batch are not modelled", code="operator")
+        raise Unsupported("unbatched convolutions are not supported", code="operator")
     if any(one < 0 for one in (*sizes(more, n), *sizes(padding, n))):
-        raise Unsupported("kernels of convolutions with negative padding are not modelled", code="operator")
+        raise Unsupported("convolutions with negative padding are not supported", code="operator")
     if array.ndim != n + 2 or array.shape[2:] != sizes(kernel_size, n):
-        raise Unsupported("kernels of convolutions of another size than the weight has are not modelled", code="operator")
+        raise Unsupported("convolutions whose kernel_size does not match the weight are not supported", code="operator")
     if self.array.dtype == BOOL or self.array.dtype.kind == "c":
         raise not_implemented("slow_conv_cpu", self.array.dtype)
     value = convolution_of(

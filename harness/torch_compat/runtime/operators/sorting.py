@@ -101,7 +101,9 @@ def sort_1_0_0(self: Tensor, dim: Any = -1, descending: bool = False) -> tuple[T
         return _sorted(self, dim, descending=descending, algorithm=_by_quicksort)
     at = axis(dim, array.ndim)
     if array.shape[at] > INSERTED:
-        raise Unsupported(f"aten::sort of more than {INSERTED} numbers that include NaN, as in 1.0.0", code="operator")
+        raise Unsupported(
+            f"aten::sort of more than {INSERTED} values that include NaN, with the semantics of 1.0.0", code="operator"
+        )
     looped(array.size // max(1, array.shape[at]))
     places = np.apply_along_axis(_inserted, at, array, descending=descending)
     return Tensor(np.take_along_axis(array, places, axis=at)), Tensor(places)
@@ -177,7 +179,7 @@ def topk_1_0(self: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: 
         Unsupported: NaN is among the elements, which compares as in C++.
     """
     if self.array.dtype.kind == "f" and bool(np.isnan(self.array).any()):
-        raise Unsupported("aten::topk of numbers that include NaN, as up to 1.1", code="operator")
+        raise Unsupported("aten::topk of values that include NaN, with the semantics of 1.1 and older", code="operator")
     return _best(self, k, dim, largest=largest, select=_selected_and_sorted if sorted else _selected)
 
 

@@ -85,7 +85,9 @@ def _keys(indices: Array, shape: tuple[int, ...]) -> Array:
 def _inside(indices: Array, shape: tuple[int, ...]) -> None:
     bounds = np.array(shape[: len(indices)], np.int64).reshape(-1, 1)
     if indices.size and ((indices < 0) | (indices >= bounds)).any():
-        raise Unsupported("a sparse tensor has values beyond its size, which releases read or write elsewhere", code="operator")
+        raise Unsupported(
+            "a sparse tensor has indices out of bounds, for which releases read or write other memory", code="operator"
+        )
 
 
 def _made(indices: Array, values: Array, shape: tuple[int, ...], *, coalesced: bool) -> OpaqueTensor:
@@ -99,7 +101,7 @@ def _parts(value: Any, name: str) -> tuple[Array, Array, bool]:
         Unsupported: it is another one.
     """
     if value.__class__ is not OpaqueTensor or value.layout != COO or "coalesced" not in value.parts:
-        raise Unsupported(f"the reference reader does not support aten::{name} for such a tensor", code="operator")
+        raise Unsupported(f"the reference reader does not support aten::{name} for this kind of sparse tensor", code="operator")
     return value.parts["indices"], value.parts["values"], value.parts["coalesced"]
 
 
@@ -207,7 +209,7 @@ def transposed(self: Any) -> OpaqueTensor:
     """Rows as columns."""
     indices, values, _ = _parts(self, "t")
     if len(self.shape) != len(indices) or len(indices) > 2:
-        raise Unsupported("the reference reader does not transpose such a sparse tensor", code="operator")
+        raise Unsupported("the reference reader does not support transposing this kind of sparse tensor", code="operator")
     return _made(indices[::-1].copy(), values, self.shape[::-1], coalesced=False)
 
 
@@ -216,7 +218,7 @@ def add(self: Any, other: Any, *, alpha: Any = 1) -> OpaqueTensor:
     """Two sparse tensors of one shape."""
     first, second = _parts(self, "add"), _parts(other, "add")
     if self.shape != other.shape or len(first[0]) != len(second[0]) or first[1].dtype != second[1].dtype or alpha != 1:
-        raise Unsupported("the reference reader does not add such sparse tensors", code="operator")
+        raise Unsupported("the reference reader does not support adding these kinds of sparse tensors", code="operator")
     indices, values = (np.concatenate([a, b], axis=at) for a, b, at in zip(first[:2], second[:2], (1, 0), strict=True))
     if first[2] and second[2]:
         return _summed(indices, values, self.shape)
@@ -228,7 +230,7 @@ def mm(self: Any, mat2: Any) -> Tensor:
     """A sparse matrix and a strided one: rows of the second, each times a value, are added to rows of the result."""
     indices, values, _ = _parts(self, "mm")
     if mat2.__class__ is not Tensor or len(indices) != MATRIX or values.ndim != 1 or mat2.ndim != MATRIX:
-        raise Unsupported("the reference reader does not multiply such sparse tensors", code="operator")
+        raise Unsupported("the reference reader does not support multiplying these kinds of sparse tensors", code="operator")
     if mat2.shape[0] != self.shape[1]:
         raise fail(f"addmm: Argument #3 (dense): Expected dim 0 size {self.shape[1]}, got {mat2.shape[0]}")
     if mat2.array.dtype != values.dtype:

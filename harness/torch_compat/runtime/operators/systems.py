@@ -65,7 +65,7 @@ def linalg_lstsq(self: Tensor, b: Tensor, rcond: float | None = None, *, driver:
         raise fail(f"{where}: input.dim() must be greater or equal to other.dim() and (input.dim() - other.dim()) <= 1")
     if vector and right.ndim > 1 and right.shape != a.shape[:-1]:
         raise Unsupported(
-            "the reference reader does not support lstsq of vectors in other batches than those of the matrices", code="value"
+            "the reference reader does not support lstsq if the batch shapes of vectors and matrices differ", code="value"
         )
     right = right[..., None] if vector else right
     if a.shape[-2] != right.shape[-2]:
@@ -97,12 +97,10 @@ def _least_squares(a: Array, right: Array, rcond: float | None, driver: str, vec
     if (
         np.abs(values - limit) <= NEAR * eps * max(rows, wide) * values.max(axis=-1, initial=0.0, keepdims=True)
     ).any() and values.any():
-        raise Unsupported("the reference reader does not support least squares whose rank is a matter of rounding", code="value")
+        raise Unsupported("the reference reader does not support least squares if the rank depends on rounding", code="value")
     counts = values > limit
     if driver == "gels" and not counts.all():
-        raise Unsupported(
-            "the reference reader does not support least squares of matrices without full rank by gels", code="value"
-        )
+        raise Unsupported("the reference reader does not support driver='gels' for rank-deficient matrices", code="value")
     inverted = np.where(counts, 1 / np.where(counts, values, 1), 0)
     found = multiplied(transposed(vh).conj(), inverted[..., None] * multiplied(transposed(u).conj(), given))
     rank = counts.sum(axis=-1)
@@ -147,7 +145,7 @@ def lstsq(self: Tensor, A: Tensor) -> tuple[Tensor, Tensor]:  # noqa: N803
     corner = np.triu(factors[:count])
     sizes = np.abs(arrays.diagonal(corner))
     if sizes.min() <= NEAR * float(np.finfo(a.dtype).eps) * sizes.max():
-        raise Unsupported("the reference reader does not support lstsq of a matrix without full rank", code="value")
+        raise Unsupported("the reference reader does not support lstsq of a rank-deficient matrix", code="value")
     if fewer:
         found = np.zeros((a.shape[1], b.shape[1]))
         found[:count] = substituted(transposed(corner), given, upper=False)
@@ -185,7 +183,9 @@ def linalg_tensorsolve(self: Tensor, other: Tensor, dims: Sequence[int] | None =
             raise fail("movedim: repeated dim in `source`")
         array = np.moveaxis(array, moved, range(array.ndim - len(moved), array.ndim))
     if right.ndim > array.ndim:
-        raise Unsupported("the reference reader does not support tensorsolve with more dimensions on the right", code="value")
+        raise Unsupported(
+            "the reference reader does not support tensorsolve if the right-hand side has more dimensions", code="value"
+        )
     shape = array.shape[right.ndim :]
     count = math.prod(shape)
     if count != right.size:

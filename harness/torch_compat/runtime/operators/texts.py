@@ -132,7 +132,7 @@ def count_str(self: str, substr: str, start: int = 0, end: int = -1) -> int:
     end = max(0, size + end + 1) if end < 0 else end
     if not substr:
         if start < end:
-            raise raised("RuntimeError", "count() of an empty text never ends")
+            raise raised("RuntimeError", "count() of an empty string never terminates")
         return 0
     times, at = 0, self.find(substr, start)
     while -1 < at < end:
