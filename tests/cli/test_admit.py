@@ -387,7 +387,7 @@ def test_last_bits_of_another_processor_are_no_difference(
         ("policies/torch/releases.toml", "2026-07-15", "2026-07-16", "policies/torch/releases.toml: line"),
         ("reports/findings.md", "# Findings", "# Who", "reports/findings.md: line 1 is"),
         (f"fixtures/{NAME}/state.pt", "", "x", "the contents of the archive differ"),
-        ("fixtures/FROZEN", f"{NAME}/state", f"{NAME}/estate", "is pinned otherwise"),
+        ("fixtures/FROZEN", f"{NAME}/state", f"{NAME}/estate", "is pinned differently"),
         ("fixtures/recipes/state.py", "epoch", "era", "fixtures/recipes/state.py: line"),
     ],
 )

@@ -41,7 +41,7 @@ def test_integers_compared_in_place_with_a_float(horizon: str, modelled: list[in
 
 def test_more_distinct_elements_than_the_hash_table_is_known_for() -> None:
     many = Tensor(np.arange(1100))
-    with pytest.raises(Unsupported, match="sets of up to 1031 numbers"):
+    with pytest.raises(Unsupported, match="only for up to 1031 numbers"):
         resolve("aten::_unique2", Release("2.1.2"))(many, False, True, False)
     assert resolve("aten::_unique2", Release("2.2.2"))(many, False, True, False)[0].array.tolist() == list(range(1100))
 
@@ -98,7 +98,7 @@ def test_places_that_bfloat16_does_not_hold() -> None:
     """1.10.2 and 1.12.1 count up to 256; 1.9.1 and 1.13.1 refuse the dtype."""
     places = resolve("aten::triu_indices", Release("1.12.1"))
     assert places(2, 3, 0, dtype=15).array.shape == (2, 5)
-    with pytest.raises(Unsupported, match="stop at 256"):
+    with pytest.raises(Unsupported, match="every integer above 256"):
         places(2, 1000, 2, dtype=15)
     for release in ("1.9.1", "1.13.1"):
         with pytest.raises(Raised, match="not implemented"):

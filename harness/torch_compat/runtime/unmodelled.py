@@ -135,7 +135,12 @@ def _along_one(args: Calls, keywords: dict[str, Any]) -> bool:
 def _into_another_type(args: Calls, keywords: dict[str, Any]) -> bool:
     """Computed in a dtype that is not that of ``out``, or over no dimensions that are named."""
     out, dtype = keywords.get("out"), as_dtype(keywords.get("dtype"))
-    return isinstance(out, Tensor) and dtype is not None and (dtype.array != out.array.dtype or (len(args) > 2 and args[2] == []))
+    if not isinstance(out, Tensor):
+        return False
+    half = (
+        first(args) is not None and first(args).dtype in {FLOAT16.array, BFLOAT16.array} and out.array.dtype != first(args).dtype
+    )
+    return half or (dtype is not None and (dtype.array != out.array.dtype or (len(args) > 2 and args[2] == [])))
 
 
 def _points_of_other_dimensions(args: Calls, _keywords: dict[str, Any]) -> bool:
@@ -474,7 +479,7 @@ ENTRIES: Final = (
     entry("norm", "..<1.2.0", _norm_of_nothing, "computes the minimum of no elements, which is infinite for some overloads"),
     entry("dist", "..<1.5.0", _norm_of_nothing, "computes the maximum of no elements, which starts at -1"),
     entry("glu", "..<1.5.0", _gate_overflows, "computes a vectorized exponential that is clamped at 88.4"),
-    entry("sort", "1.11.0..<1.12.0", lambda _, keywords: isinstance(out := keywords.get("indices"), Tensor) and out.array.dtype != np.int64,
+    entry("sort", "1.7.0..<1.12.0", lambda _, keywords: isinstance(out := keywords.get("indices"), Tensor) and out.array.dtype != np.int64,
            "writes indices to a tensor of a different dtype: uninitialized memory"),
     entry("linalg_norm", "1.7.0..<1.8.0", _is_complex, "computes norms of complex numbers in a dtype that depends on the order, or refuses them"),
     entry("linalg_norm", "1.8.0..<1.12.0", _whole_dtype, "computes a norm in an integer dtype"),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from torch_compat.runtime.dtypes import as_dtype
+from torch_compat.runtime.dtypes import BFLOAT16, as_dtype
 from torch_compat.runtime.tensor import Tensor
 from torch_compat.runtime.unmodelled_calls import Calls, argument, empty, entry, first
 
@@ -180,7 +180,38 @@ def _no_places(args: Calls, keywords: dict[str, Any]) -> bool:
     return index.__class__ is Tensor and not index.array.size and not empty(args, keywords)
 
 
+def _nan_beside_others(args: Calls, _keywords: dict[str, Any]) -> bool:
+    array = first(args)
+    return (
+        array is not None
+        and array.dtype.kind == "f"
+        and array.size > 3
+        and bool(np.isnan(array).any() and not np.isnan(array).all())
+    )
+
+
+def _half_without_dimensions(args: Calls, _keywords: dict[str, Any]) -> bool:
+    array = first(args)
+    return array is not None and not array.ndim and array.dtype == BFLOAT16.array
+
+
+def _powers_overflow(args: Calls, keywords: dict[str, Any]) -> bool:
+    """Of complex numbers, in the powers of a Vandermonde matrix."""
+    array, count = first(args), keywords.get("N", args[1] if len(args) > 1 else None)
+    if array is None or array.dtype.kind != "c" or not array.size:
+        return False
+    count = array.shape[-1] if count.__class__ is not int else count
+    with np.errstate(all="ignore"):
+        largest = float(np.abs(array).max())
+        return not math.isfinite(largest) or (
+            largest > 1 and count * math.log(largest) > math.log(float(np.finfo(array.dtype).max)) - 1
+        )
+
+
 OUT_OF_RANGE: Final = (
+    entry("hardtanh_?", "..<1.5.0", _nan_beside_others, "clips NaN: vectorized code may return a bound instead"),
+    entry("relu", "1.2.0..<1.3.0", _half_without_dimensions, "returns uint8 for a 0-dim tensor of bfloat16"),
+    entry("linalg_vander", "1.12.0..<2.1.0", _powers_overflow, "overflows: products of complex numbers decide between infinity and NaN"),
     entry("upsample_linear1d|upsample_bilinear2d|upsample_trilinear3d", "..<2.0.0", _beyond_the_last_point, "has scales that do not match its sizes, and reads past the last point"),
     entry("upsample_nearest1d|upsample_nearest2d|upsample_nearest3d", "1.13.0..<2.0.0", _infinite_scale, "has an infinite scale, for which 1.13 computes the points in two ways"),
     entry("|".join(f"special_{name}" for name in ("chebyshev_polynomial_t", "chebyshev_polynomial_u", "chebyshev_polynomial_v", "chebyshev_polynomial_w",

@@ -561,6 +561,13 @@ BEYOND: list[tuple[str, tuple[Any, ...], dict[str, Any], list[str], list[str]]] 
     ("glu", (array([1] * 16 + [-1000] * 16), 0), {}, ["1.2.0"], ["1.5.1"]),
     ("glu", (array([1] * 16 + [-80] * 16), 0), {}, [], ["1.2.0"]),
     ("scatter", (array([[1], [2]]), 1, array([], np.int64), array([[1], [2]])), {}, ["1.10.2"], ["1.9.1", "1.11.0"]),
+    ("hardtanh", (array([1, 2, 8, math.nan]), -1, 7), {}, ["1.2.0", "1.4.0"], ["1.5.1"]),
+    ("hardtanh", (array([math.nan, 2]), -1, 7), {}, [], ["1.2.0"]),
+    ("relu", (array(1, BFLOAT16.array),), {}, ["1.2.0"], ["1.10.2"]),
+    ("sort", (array([2, 1]), 0), {"values": array([]), "indices": array([])}, ["1.7.1", "1.10.2", "1.11.0"], ["1.12.1"]),
+    ("norm", (array([1, 2], np.float16), 2, [0]), {"out": array([], np.float64)}, ["1.8.1"], ["2.1.2"]),
+    ("linalg_vander", (array([3 + 4j, 1j], np.complex64),), {"N": 80}, ["1.12.1", "2.0.1"], ["2.1.2"]),
+    ("linalg_vander", (array([3 + 4j, 1j], np.complex64),), {"N": 8}, [], ["1.12.1"]),
     ("scatter", (array([[1], [2]]), 1, array([[0]], np.int64), array([[1], [2]])), {}, [], ["1.10.2"]),
     ("special_chebyshev_polynomial_w", (math.nan, array([2, 3])), {}, ["2.9.1", "2.13.0"], ["2.8.0", "2.14.1"]),
     ("special_legendre_polynomial_p", (array([math.nan]), array([2])), {}, ["2.10.0"], ["2.8.0", "2.14.1"]),
@@ -683,3 +690,28 @@ def test_a_list_of_one_tensor_is_sorted_up_to_1_4() -> None:
     """Of more tensors, 1.4 sorts the list that is passed, too."""
     assert answer("1.4.0", "aten::sorted", [array([1])]) == [[1]]
     assert answer("1.4.0", "aten::sorted", [array([2]), array([1])]) == NOT_MODELLED
+
+
+@pytest.mark.parametrize(("value", "cut"), [(5, 5), (-5, -5), (2**31, -(2**31)), (2**32 + 5, 5), (2**62, 0)])
+def test_hashes_of_integers(value: int, cut: int) -> None:
+    """As 1.2.0, 1.7.1 and 1.8.1 gave them."""
+    assert [answer(horizon, "aten::hash", value) for horizon in ("1.2.0", "1.7.1", "1.8.1")] == [cut, cut, value]
+    assert answer("1.7.1", "aten::hash", 0.5) == answer("1.8.1", "aten::hash", 0.5)
+
+
+@pytest.mark.parametrize("name", ["cat", "hstack"])
+@pytest.mark.parametrize("shape", [(), (1,), (2,)])
+def test_nothing_joined_into_out(name: str, shape: tuple[int, ...]) -> None:
+    """As 1.11.0 and 1.12.1 gave it: out= keeps its shape, or has no elements."""
+    for horizon, expected in (("1.11.0", shape), ("1.12.1", (0,))):
+        out = Tensor(np.zeros(shape, np.float32))
+        resolve(f"aten::{name}", Release(horizon))([array([]), array([])], out=out)
+        assert out.array.shape == expected
+
+
+@pytest.mark.parametrize(
+    ("correction", "expected"), [(math.nan, [math.inf]), (math.inf, [math.inf]), (3, [math.inf]), (-math.inf, [0.0])]
+)
+def test_variances_with_corrections_out_of_range(correction: float, expected: list[float]) -> None:
+    """As 2.1.2, 2.6.0 and 2.15.0 gave them."""
+    assert answer("2.6.0", "aten::var", array([[-0.5, -2.5, 0.5]]), [1], correction=correction) == expected

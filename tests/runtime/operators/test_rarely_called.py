@@ -70,7 +70,7 @@ def test_a_number_that_is_none_in_a_histogram() -> None:
     """Up to 1.13 it is counted in a bin."""
     given = t([float("nan"), 1.0]), t([0.0, 1.0, 2.0])
     assert called("histogram", given, at="2.0.1") == "(float32[2][0.0, 1.0], float32[3][0.0, 1.0, 2.0])"
-    with pytest.raises(Unsupported, match="not a number"):
+    with pytest.raises(Unsupported, match="NaN elements"):
         resolve("aten::histogram", Release("1.13.1"))(*given)
 
 
@@ -235,7 +235,7 @@ def test_the_memory_of_a_scattered_view() -> None:
     found = resolve("aten::as_strided_scatter", Release("2.0.1"))(part, t([50, 60]), [2], [1], 1)
     assert found.array.tolist() == [[0, 60], [4, 6]]
     assert base.array.tolist() == [[0, 1, 2, 3], [4, 5, 6, 7]]
-    with pytest.raises(Unsupported, match="not of its memory"):
+    with pytest.raises(Unsupported, match="not of its whole storage"):
         resolve("aten::as_strided_scatter", Release("1.13.1"))(part, t([50, 60]), [2], [1], 1)
 
 

@@ -76,6 +76,11 @@ def _joined(tensors: Any, dim: int, *, promote: bool, layout: int = ROW_MAJOR) -
     return np.ascontiguousarray(np.concatenate(parts, axis=at))
 
 
+def _nothing(tensors: list[Tensor]) -> bool:
+    """Tensors that are all skipped: up to 1.11 `out` stays as it is then, of whatever shape."""
+    return all(one.array.shape == (0,) for one in tensors)
+
+
 def _cats() -> None:
     for since, promote, layout in (("1.0.0", False, ROW_MAJOR), ("1.6.0", True, AS_FIRST), ("1.12.0", True, AS_ALL)):
 
@@ -83,6 +88,8 @@ def _cats() -> None:
             tensors: Any, dim: int = 0, *, out: Tensor | None = None, promote: bool = promote, _layout: int = layout
         ) -> Tensor:
             array = _joined(tensors, dim, promote=promote, layout=_layout)
+            if out is not None and _layout != AS_ALL and _nothing(tensors):
+                return out
             return Tensor(array) if out is None else into(out, array)
 
         def stacked(tensors: Any, dim: int = 0, *, out: Tensor | None = None, promote: bool = promote) -> Tensor:
@@ -106,13 +113,21 @@ def _cats() -> None:
 _cats()
 
 
-def _stacks(name: str, shape_up: Any, dim_of: Any) -> None:
+def _stacks(name: str, shape_up: Any, dim_of: Any, since: str = "1.0.0", *, keeps: bool = False) -> None:
+    """From a release on.
+
+    Parameters:
+        keeps: whether `out` stays as it is where all tensors are skipped.
+    """
+
     def call(tensors: list[Tensor], *, out: Tensor | None = None) -> Tensor:
         parts = shape_up(list(tensors))
         array = _joined(parts, dim_of(parts[0].array.ndim), promote=True)
+        if out is not None and keeps and _nothing(parts):
+            return out
         return Tensor(array) if out is None else into(out, array)
 
-    operator(f"aten::{name}")(call)
+    operator(f"aten::{name}", since=since)(call)
 
 
 def _as_columns(tensors: list[Tensor]) -> list[Tensor]:
@@ -121,7 +136,8 @@ def _as_columns(tensors: list[Tensor]) -> list[Tensor]:
     return [one if one.array.ndim > 1 else Tensor(one.array.reshape(-1, 1)) for one in tensors]
 
 
-_stacks("hstack", atleast_1d, lambda ndim: 0 if ndim == 1 else 1)
+_stacks("hstack", atleast_1d, lambda ndim: 0 if ndim == 1 else 1, keeps=True)
+_stacks("hstack", atleast_1d, lambda ndim: 0 if ndim == 1 else 1, "1.12.0")
 _stacks("vstack", atleast_2d, lambda _ndim: 0)
 _stacks("column_stack", _as_columns, lambda _ndim: 1)
 _stacks("row_stack", atleast_2d, lambda _ndim: 0)

@@ -368,6 +368,12 @@ def is_strides_like_format(self: Tensor, memory_format: int) -> bool:
 
 
 @operator("aten::hash", of="any")
+def hash_1_0(value: Any) -> int:
+    """Up to 1.7 that of an integer is cut to 32 bits."""
+    return (value + (1 << 31)) % (1 << 32) - (1 << 31) if value.__class__ is int else hash_of(value)
+
+
+@operator("aten::hash", of="any", since="1.8.0")
 def hash_of(value: Any) -> int:
     """The hash of a number or a text, as the C++ library of the releases has it."""
     if value.__class__ is str:

@@ -27,7 +27,7 @@ def spread(array: Array, dims: tuple[int, ...], correction: float, *, keepdims: 
         center = (total.astype(array.dtype) / count.astype(array.dtype)).astype(FLOAT64)
     else:
         center = np.where(np.isinf(total), (exact / count).sum(axis=dims, keepdims=True), total / count)
-    gap, rest = exact - center, np.asarray(max(float(count) - correction, 0.0))
+    gap, rest = exact - center, np.asarray(max(0.0, float(count) - correction))  # NaN gives 0
     # Of complex numbers, both parts have their variance, which is NaN where nothing is divided by nothing.
     parts = [gap.real, gap.imag] if array.dtype.kind == "c" else [gap]
     if array.dtype == np.complex64:
