@@ -458,8 +458,6 @@ ENTRIES: Final = (
     entry("elu_", "..<1.2.0", lambda args, keywords: keywords.get("input_scale", args[3] if len(args) > 3 else 1) != 1,
            "in place, also multiplies positive elements by the scale of the input"),
     entry("masked_scatter_?", "1.8.0..<2.1.0", lambda args, _: _in_another_order(args), "reads elements in the memory order of the destination"),
-    entry("hardtanh_?", "..<1.5.0", lambda args, _: any(one.__class__ is float and math.isnan(one) for one in args[1:]),
-           "has a bound that is NaN"),
     entry("nll_loss", "..<1.4.0", lambda args, _: len(args) > 1 and args[1].__class__ is Tensor and not args[1].array.ndim,
            "accepts a 0-dim target, for which the result has one dimension or the call is refused"),
     entry("(sin|cos)_?", "..<1.2.0", _not_finite, "sometimes returns zero for non-finite values"),

@@ -180,16 +180,6 @@ def _no_places(args: Calls, keywords: dict[str, Any]) -> bool:
     return index.__class__ is Tensor and not index.array.size and not empty(args, keywords)
 
 
-def _nan_beside_others(args: Calls, _keywords: dict[str, Any]) -> bool:
-    array = first(args)
-    return (
-        array is not None
-        and array.dtype.kind == "f"
-        and array.size > 3
-        and bool(np.isnan(array).any() and not np.isnan(array).all())
-    )
-
-
 def _half_without_dimensions(args: Calls, _keywords: dict[str, Any]) -> bool:
     array = first(args)
     return array is not None and not array.ndim and array.dtype == BFLOAT16.array
@@ -209,7 +199,6 @@ def _powers_overflow(args: Calls, keywords: dict[str, Any]) -> bool:
 
 
 OUT_OF_RANGE: Final = (
-    entry("hardtanh_?", "..<1.5.0", _nan_beside_others, "clips NaN: vectorized code may return a bound instead"),
     entry("relu", "1.2.0..<1.3.0", _half_without_dimensions, "returns uint8 for a 0-dim tensor of bfloat16"),
     entry("linalg_vander", "1.12.0..<2.1.0", _powers_overflow, "overflows: products of complex numbers decide between infinity and NaN"),
     entry("upsample_linear1d|upsample_bilinear2d|upsample_trilinear3d", "..<2.0.0", _beyond_the_last_point, "has scales that do not match its sizes, and reads past the last point"),

@@ -97,12 +97,30 @@ def _bounds(array: Array, min_val: Scalar, max_val: Scalar) -> tuple[Array, Arra
     return checked_scalar(low, array.dtype), checked_scalar(high, array.dtype)
 
 
-@functional("hardtanh", inplace=True)
-def hardtanh_1_0(self: Tensor, min_val: Scalar = -1, max_val: Scalar = 1) -> Tensor:
+@functional("hardtanh", inplace=True, since="1.5.0")
+def hardtanh_1_5(self: Tensor, min_val: Scalar = -1, max_val: Scalar = 1) -> Tensor:
     """Up to 1.7 the lower bound wins."""
     array = self.array
     low, high = _bounds(array, min_val, max_val)
     return Tensor(np.where(array < low, low, np.where(array > high, high, array)))
+
+
+@operator("aten::hardtanh")
+def hardtanh_1_0(self: Tensor, min_val: Scalar = -1, max_val: Scalar = 1, *, out: Tensor | None = None) -> Tensor:
+    """Up to 1.4 NaN becomes the upper bound where tensors of several dimensions are contiguous, and stays elsewhere."""
+    array = self.array
+    if array.ndim < 2 or not array.flags.c_contiguous or not (out is None or out.array.flags.c_contiguous):
+        result = hardtanh_1_5(self, min_val, max_val)
+    else:
+        low, high = _bounds(array, min_val, max_val)
+        result = Tensor(np.where(array < low, low, np.where(array <= high, array, high)))
+    return result if out is None else into(out, result.array)
+
+
+@operator("aten::hardtanh_")
+def hardtanh_in_place_1_0(self: Tensor, min_val: Scalar = -1, max_val: Scalar = 1) -> Tensor:
+    """In place NaN stays."""
+    return write(self, hardtanh_1_5(self, min_val, max_val).array)
 
 
 @functional("hardtanh", inplace=True, since="1.8.0")
