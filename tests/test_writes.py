@@ -402,7 +402,7 @@ def test_many_at_once_lose_nothing(root: Path) -> None:
     [
         (errno.ENOSPC, "the disk is full (free some space; nothing was changed"),
         (errno.EDQUOT, "the disk quota is exceeded (free some space"),
-        (errno.EROFS, "the file system is read-only (work on a copy"),
+        (errno.EROFS, "the file system is read-only (work on a writable copy"),
         (errno.EACCES, "permission denied (change the permissions"),
         (errno.EIO, "Input/output error (mend that"),
     ],

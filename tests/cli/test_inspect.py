@@ -153,7 +153,7 @@ def test_a_folder_without_files_is_nothing_selected(run: Callable[..., tuple[int
     status, out, err = run(tmp_path, "--format", "json")
     assert status == 4
     assert json.loads(out) == {"schema_version": 1, "archives": []}
-    assert "there is no file" in err
+    assert "no files to inspect" in err
 
 
 def test_many_files_come_in_order_and_one_that_is_damaged_costs_one_row(

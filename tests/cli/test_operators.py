@@ -185,7 +185,7 @@ def test_the_history_shows_each_implementation_of_the_reference_reader(run: Run)
         assert source[version["line"] - 1].lstrip().startswith(("@", "def ")), version
     _, text, _ = run("history", "aten::eq", "--reference")
     assert "reference reader: aten::eq, first argument list" in text
-    assert "not modelled: computes in the dtype of a 0-dim complex tensor" in text
+    assert "not modeled: computes in the dtype of a 0-dim complex tensor" in text
     _, text, _ = run("history", "aten::_fw_primal", "--reference", "--format", "json")
     assert json.loads(text)["reference"] == []
 

@@ -169,9 +169,11 @@ def test_every_change_since_is_named(run: Run, root: Path) -> None:
                 path.parent.mkdir(exist_ok=True)
                 path.write_bytes((kept or b"") + b"\n")
             ended = run(*VERIFY)
-            shown = f"{path.name} {'to' if what == 'added' else 'of'} the sign-off" if name.startswith(signed) else name
+            shown = f"{what}: {name}"
+            if name.startswith(signed):
+                shown = f"added to the sign-off: {path.name}" if what == "added" else f"{what}: {path.name} of the sign-off"
             assert (name, ended.status) == (name, 1), ended.err
-            assert f"  {what}: {shown}\n" in ended.out
+            assert f"  {shown}\n" in ended.out
             if kept is None:
                 path.unlink()
             else:

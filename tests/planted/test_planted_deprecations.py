@@ -204,7 +204,7 @@ def event_twice(tree: Tree, random: Random) -> str:
     tree.edit(
         path, "\n[[deprecation.docs]]", '\n[[deprecation.events]]\nwhat = "warned"\nrelease = "1.11.0"\n\n[[deprecation.docs]]'
     )
-    return "is 'warned' already"
+    return "is already 'warned'"
 
 
 @defect(2)

@@ -15,7 +15,7 @@ def test_each_mutant_changes_the_body_and_stands_once() -> None:
     for what in (
         "flipped",
         "never taken",
-        "is not asked",
+        "is removed",
         "'or' is replaced by 'and'",
         "'trunc' is 'floor'",
         "left out",

@@ -107,7 +107,7 @@ def test_a_planted_leak_is_found(day: DayBefore, plant: Callable[[DayBefore], Da
 def test_later_operators_are_a_leak(day: DayBefore, evidence: Evidence) -> None:
     assert evidence.operators is not None
     found = leaks(replace(day, operators=(evidence.operators.schemas, *day.operators[1:])))
-    assert any("schemas.txt tells of 2.15.0" in one for one in found)
+    assert any("schemas.txt mentions 2.15.0" in one for one in found)
 
 
 @pytest.mark.parametrize(

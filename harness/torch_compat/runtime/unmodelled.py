@@ -55,6 +55,10 @@ def _empty_whole(args: Calls, keywords: dict[str, Any]) -> bool:
     return empty(args, keywords) and keywords.get("dim", args[1] if len(args) > 1 else []) in ([], (), None)
 
 
+def _is_wide_complex(args: Calls, keywords: dict[str, Any]) -> bool:
+    return _is_complex(args, keywords) and first(args).dtype == np.complex128
+
+
 def _into_other_shape(args: Calls, keywords: dict[str, Any]) -> bool:
     array, out = first(args), keywords.get("out")
     return array is not None and out.__class__ is Tensor and out.array.shape != array.shape
@@ -453,7 +457,7 @@ ENTRIES: Final = (
     entry("amax|amin", "1.9.0..<1.12.0", _empty_whole, "returns the maximum of no elements: uninitialized memory"),
     entry("tensordot", "1.8.0..<1.9.0", lambda _, keywords: "out" in keywords, "does not write to out="),
     entry("norm_except_dim", "1.6.0..<1.8.0", _is_complex, "computes the norm of complex numbers in a dtype that depends on the release"),
-    entry("not_equal_|ne_|eq_", "1.6.0..<2.1.0", _is_complex, "overwrites complex numbers with the result of a comparison"),
+    entry("not_equal_|ne_|eq_", "1.6.0..<2.1.0", _is_wide_complex, "overwrites complex128 numbers with the result of a comparison, in vectorized code in both parts"),
     entry("grid_sampler(_2d)?", "..<1.8.0", _points_by_cubes, "uses bicubic sampling, which was added in 1.8: uninitialized memory"),
     entry("elu_", "..<1.2.0", lambda args, keywords: keywords.get("input_scale", args[3] if len(args) > 3 else 1) != 1,
            "in place, also multiplies positive elements by the scale of the input"),
@@ -472,8 +476,7 @@ ENTRIES: Final = (
     entry("aminmax", "1.10.0..<2.1.0", _kept_of_one, "keeps a dimension of a 0-dim tensor"),
     entry("nanmean", "1.10.0..<2.13.0", _whole_dtype, "computes a mean in an integer dtype"),
     entry("cosine_similarity", "1.12.0..<2.1.0", _any_whole, "divides integers by their norm in their own dtype"),
-    entry("linalg_norm|norm_except_dim", "1.8.0..<2.1.0", _half_power_overflows,
-           "adds powers of float16 values in float16, which overflow"),
+    entry("linalg_norm|norm_except_dim", "1.8.0..<2.1.0", _half_power_overflows, "adds powers of float16 values in float16, which overflow"),
     entry("norm", "..<1.2.0", _norm_of_nothing, "computes the minimum of no elements, which is infinite for some overloads"),
     entry("dist", "..<1.5.0", _norm_of_nothing, "computes the maximum of no elements, which starts at -1"),
     entry("glu", "..<1.5.0", _gate_overflows, "computes a vectorized exponential that is clamped at 88.4"),
@@ -559,6 +562,8 @@ ENTRIES: Final = (
     entry("erfinv_?", "1.6.0..<1.7.0", lambda args, _: first(args) is not None and first(args).dtype == BFLOAT16.array, "returns only zeros for bfloat16"),
     entry("put|resize|resize_as|embedding_renorm", "..<1.13.0", _into_out, "copies into out=: 1.12 refuses it"),
     entry("matrix_exp", "1.7.0..<1.8.0", _is_complex, "computes the exponential of a complex matrix: 1.7 gets it wrong unless the matrix is small"),
+    entry("cholesky", "1.5.0..<1.9.0", _into_other_shape, "copies into out=, which is not resized up to 1.8"),
+    entry("orgqr", "1.8.0..<1.9.0", _is_complex, "computes complex factors, which 1.8 reads in another order"),
     entry("inverse", "..<1.9.0", _into_other_shape, "copies into out=: up to 1.8 it is not resized"),
     entry("pow", "..<1.6.0", _into_other_dtype, "computes in the dtype of out= up to 1.5"),
     entry("histogram|histogramdd", "..<2.0.0", _nan, "counts NaN elements: up to 1.13, in an arbitrary bin"),

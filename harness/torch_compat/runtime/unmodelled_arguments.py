@@ -82,7 +82,7 @@ def _high_order(args: Calls, _keywords: dict[str, Any]) -> bool:
 
 
 def _overflowing_order(args: Calls, _keywords: dict[str, Any]) -> bool:
-    return any(one.__class__ is int and 33 < one % 2**32 < 171 for one in args[:2])
+    return any(one.__class__ is int and one % 2**32 > 33 for one in args[:2])
 
 
 def _residuals_with_elements(_args: Calls, keywords: dict[str, Any]) -> bool:

@@ -562,6 +562,11 @@ BEYOND: list[tuple[str, tuple[Any, ...], dict[str, Any], list[str], list[str]]] 
     ("glu", (array([1] * 16 + [-80] * 16), 0), {}, [], ["1.2.0"]),
     ("scatter", (array([[1], [2]]), 1, array([], np.int64), array([[1], [2]])), {}, ["1.10.2"], ["1.9.1", "1.11.0"]),
     ("relu", (array(1, BFLOAT16.array),), {}, ["1.2.0"], ["1.10.2"]),
+    ("cholesky", (array([[10.5]]), False), {"out": array([[]])}, ["1.5.1", "1.8.1"], ["2.0.1"]),
+    ("cholesky", (array([[10.5]]), False), {"out": array([[0]])}, [], ["1.5.1"]),
+    ("polygamma", (1000, array([0.75])), {}, ["1.7.1"], []),
+    ("ne_", (array([1j], np.complex128), 2), {}, ["1.6.0", "2.0.1"], ["2.1.2"]),
+    ("ne_", (array([1j], np.complex64), 2), {}, [], ["1.6.0", "2.0.1"]),
     ("sort", (array([2, 1]), 0), {"values": array([]), "indices": array([])}, ["1.7.1", "1.10.2", "1.11.0"], ["1.12.1"]),
     ("norm", (array([1, 2], np.float16), 2, [0]), {"out": array([], np.float64)}, ["1.8.1"], ["2.1.2"]),
     ("linalg_vander", (array([3 + 4j, 1j], np.complex64),), {"N": 80}, ["1.12.1", "2.0.1"], ["2.1.2"]),
@@ -737,3 +742,11 @@ def test_nan_between_bounds(name: str, given: Tensor, expected: list[float]) -> 
             )
         kept = [one if math.isnan(one) else min(one, 7.0) for one in given.array.reshape(-1).tolist()]
         assert repr(found) == repr(expected if horizon != "1.5.1" else kept)
+
+
+@pytest.mark.parametrize(("horizon", "bounded"), [("1.0.1", False), ("1.5.1", False), ("1.11.0", False), ("2.0.1", True)])
+def test_a_cosine_with_epsilon_that_is_nan(horizon: str, bounded: bool) -> None:
+    """As 1.5.1, 1.11.0 and 2.0.1 gave it: up to 1.11 NaN bounds nothing."""
+    found = answer(horizon, "aten::cosine_similarity", array([[3.0, 4.0]]), array([[3.0, 4.0]]), 1, math.nan)
+    assert (math.isnan(found[0])) is bounded
+    assert bounded or found == pytest.approx([1.0])

@@ -68,7 +68,7 @@ def test_values(expression: str, expected: Any) -> None:
         ("torch.fft_fftn(torch.ones([2, 2]), None, [0, 0])", "unique"), ("torch.isclose(torch.ones([1]), torch.ones([1]), -1.)", "rtol"),
         ("torch.binary_cross_entropy(torch.ones([1]), torch.neg(torch.ones([1])))", "elements of target"), ("torch.squeeze(torch.ones([2]), [0, -1])", "multiple times"),
         ("torch.index(torch.ones([1]), annotate(List[Tensor], []))", "at least one index"), ("torch.multi_margin_loss(torch.ones([1, 1]), torch.tensor([0]), 3)", "p == 1"),
-        ("torch.adaptive_avg_pool2d(torch.ones([1, 2, 2]), [-1, 1])", "greater than or equal to 0"), ("torch.index(torch.ones([2]), [torch.tensor(True)])", "without dimensions"),
+        ("torch.adaptive_avg_pool2d(torch.ones([1, 2, 2]), [-1, 1])", "greater than or equal to 0"), ("torch.index(torch.ones([2]), [torch.tensor(True)])", "0-dim masks are not valid indices"),
         ("torch.index(torch.ones([2]), [torch.tensor(0), torch.tensor(0)])", "too many indices"), ("torch.sum_to_size(torch.ones([2]), [3])", "not expandable"),
     ],
 )  # fmt: skip

@@ -100,8 +100,13 @@ def cosine_similarity_1_0(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-
     """1.0 divides by the product of two norms, which is at least ``eps``."""
     kind, (a, _) = _operands("cosine_similarity", x1, x2)
     first, second = (NORMS["1.0.0"](one, 2, [axis(dim, one.array.ndim)]).array for one in (x1, x2))
-    lengths = np.maximum(first * second, a.dtype.type(eps))
+    lengths = _at_least(first * second, a.dtype.type(eps))
     return _over_lengths(sum_of_products(x1.array, x2.array, dim), lengths, kind)
+
+
+def _at_least(lengths: Array, least: Any) -> Array:
+    """As C++ takes the larger of two: a bound that is NaN bounds nothing."""
+    return np.where(lengths < least, least, lengths)
 
 
 @operator("aten::cosine_similarity", since="1.1.0")
@@ -110,7 +115,7 @@ def cosine_similarity_1_1(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-
     _refuse_halves(x1, x2)
     kind, (a, _) = _operands("cosine_similarity", x1, x2)
     first, second = (sum_of_products(one.array, one.array, dim) for one in (x1, x2))
-    lengths = rounded(np.sqrt(np.maximum(rounded(first * second, kind), a.dtype.type(eps * eps))), kind)
+    lengths = rounded(np.sqrt(_at_least(rounded(first * second, kind), a.dtype.type(eps * eps))), kind)
     return _over_lengths(sum_of_products(x1.array, x2.array, dim), lengths, kind)
 
 

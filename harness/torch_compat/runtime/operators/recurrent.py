@@ -212,25 +212,25 @@ def _network(kind: str) -> None:
     step = STEPS[kind][0]
 
     def cell(
-        input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None, *, rows: bool = False  # noqa: A002
+        input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None, *, _rows: bool = False  # noqa: A002
     ) -> Any:  # fmt: skip
         x = input.array
         hidden = of(hx)
         _check(kind, x, [w_ih], hidden)
-        _check_cell(kind, x, hidden, w_hh.array.shape[1], rows=rows)
+        _check_cell(kind, x, hidden, w_hh.array.shape[1], rows=_rows)
         gates = tuple(None if one is None else exact(one.array) for one in (w_ih, w_hh, b_ih, b_hh))
         found = [Tensor(one.astype(x.dtype)) for one in step(exact(x), tuple(exact(one) for one in hidden), gates)]
         return tuple(found) if count == 2 else found[0]
 
     def of_rows(input: Tensor, *rest: Any, **named: Any) -> Any:  # noqa: A002
         """Since 1.9 the input has as many rows as the hidden state."""
-        return cell(input, *rest, **named, rows=True)
+        return cell(input, *rest, **named, _rows=True)
 
     def of_matrices(input: Tensor, *rest: Any, **named: Any) -> Any:  # noqa: A002
         """Since 2.15 the input is looked at first, with another error."""
         if input.array.ndim != MATRIX:
             raise fail(f"Expected 2D input (batch x feature), but got {input.array.ndim}D input")
-        return cell(input, *rest, **named, rows=True)
+        return cell(input, *rest, **named, _rows=True)
 
     for since, form in (("1.0.0", cell), ("1.9.0", of_rows), ("2.15.0", of_matrices)):
         operator(f"aten::{kind}_cell", since=since)(form)
