@@ -167,7 +167,7 @@ def covered_operators_changed_otherwise(tree: Tree, random: Random) -> tuple[str
     return (
         "schema-breaks-upgraded:renamed:aten::_foreach_",
         "waiver op-lists-written-to is for a different change: ",
-        "shows required-argument-added, argument-renamed, alias-annotation, not alias-annotation",
+        "has the change required-argument-added, argument-renamed, alias-annotation, not alias-annotation",
     )
 
 
