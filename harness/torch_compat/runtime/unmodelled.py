@@ -562,7 +562,7 @@ ENTRIES: Final = (
     entry("erfinv_?", "1.6.0..<1.7.0", lambda args, _: first(args) is not None and first(args).dtype == BFLOAT16.array, "returns only zeros for bfloat16"),
     entry("put|resize|resize_as|embedding_renorm", "..<1.13.0", _into_out, "copies into out=: 1.12 refuses it"),
     entry("matrix_exp", "1.7.0..<1.8.0", _is_complex, "computes the exponential of a complex matrix: 1.7 gets it wrong unless the matrix is small"),
-    entry("cholesky", "1.5.0..<1.9.0", _into_other_shape, "copies into out=, which is not resized up to 1.8"),
+    entry("cholesky", "1.5.0..<1.9.0", lambda args, keywords: _into_other_shape(args, keywords) and not keywords["out"].array.size and keywords["out"].array.ndim > 1, "copies nothing into out= without elements, which is not resized up to 1.8"),
     entry("orgqr", "1.8.0..<1.9.0", _is_complex, "computes complex factors, which 1.8 reads in another order"),
     entry("inverse", "..<1.9.0", _into_other_shape, "copies into out=: up to 1.8 it is not resized"),
     entry("pow", "..<1.6.0", _into_other_dtype, "computes in the dtype of out= up to 1.5"),

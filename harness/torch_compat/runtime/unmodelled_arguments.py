@@ -82,7 +82,7 @@ def _high_order(args: Calls, _keywords: dict[str, Any]) -> bool:
 
 
 def _overflowing_order(args: Calls, _keywords: dict[str, Any]) -> bool:
-    return any(one.__class__ is int and one % 2**32 > 33 for one in args[:2])
+    return any(one.__class__ is int and (one % 2**32 > 33 or one >= 2**31) for one in args[:2])
 
 
 def _residuals_with_elements(_args: Calls, keywords: dict[str, Any]) -> bool:
@@ -198,7 +198,20 @@ def _powers_overflow(args: Calls, keywords: dict[str, Any]) -> bool:
         )
 
 
+def _complex_ends_not_finite(args: Calls, keywords: dict[str, Any]) -> bool:
+    out = keywords.get("out")
+    ends = [one for one in args[:2] if one.__class__ is float]
+    return isinstance(out, Tensor) and out.array.dtype.kind == "c" and not all(map(math.isfinite, ends))
+
+
+def _complex_power_of_nan(args: Calls, _keywords: dict[str, Any]) -> bool:
+    array = first(args)
+    return array is not None and array.dtype.kind == "c" and any(one.__class__ is float and math.isnan(one) for one in args[1:2])
+
+
 OUT_OF_RANGE: Final = (
+    entry("linspace", "1.6.0..<1.7.0", _complex_ends_not_finite, "interpolates between complex numbers that are not finite, whose imaginary parts depend on the kernel"),
+    entry("norm", "1.6.0..<1.7.0", _complex_power_of_nan, "computes a norm of complex numbers whose power is NaN"),
     entry("relu", "1.2.0..<1.3.0", _half_without_dimensions, "returns uint8 for a 0-dim tensor of bfloat16"),
     entry("linalg_vander", "1.12.0..<2.1.0", _powers_overflow, "overflows: products of complex numbers decide between infinity and NaN"),
     entry("upsample_linear1d|upsample_bilinear2d|upsample_trilinear3d", "..<2.0.0", _beyond_the_last_point, "has scales that do not match its sizes, and reads past the last point"),
