@@ -31,7 +31,7 @@ def opened(path: Path) -> ZipArchive:
 @settings(deadline=None, max_examples=60)
 @given(
     sizes=st.lists(SIZES, min_size=1, max_size=7),
-    alignment=ALIGNMENTS,
+    alignment=ALIGNMENTS.filter(lambda one: one < 1 << 16),
     folder=st.text("ab", min_size=1, max_size=200),
     longest=st.integers(1, 3000),
 )
@@ -39,6 +39,7 @@ def opened(path: Path) -> ZipArchive:
 @example(sizes=[M - 1, 1], alignment=1, folder="archive", longest=1)
 @example(sizes=[M - 64, 0, 0, 5], alignment=64, folder="archive", longest=1)  # headers around the threshold
 def test_calculated_offsets_are_those_of_the_archive(sizes: list[int], alignment: int, folder: str, longest: int) -> None:
+    """Of alignments that the padding in an extra field, of at most 65,535 bytes, can bring about behind any header."""
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / "sparse.pt"
         text = str(alignment).encode()
