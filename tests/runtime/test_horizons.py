@@ -81,6 +81,11 @@ def test_an_answer_from_memory_that_nothing_wrote_is_no_value() -> None:
     assert f"| {UNWRITTEN} | {found.total[UNWRITTEN]:,} |" in document([found], 12, 0)
 
 
+def test_a_library_that_does_not_fill_memory_ends_the_comparison() -> None:
+    with pytest.raises(RuntimeError, match=r"torch-1\.5\.1: planted"):
+        column_of({"unfilled": "planted"})
+
+
 def test_an_operator_without_calls_is_named() -> None:
     assert any("Generator" in reason or "random" in reason for reason in column_of({"value": 1}, "^aten::bernoulli$").left)
 

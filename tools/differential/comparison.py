@@ -75,7 +75,7 @@ class Outcome:
 
     Attributes:
         counts: ``compared``: both gave a value; ``refused``: neither did; ``unsupported``: torch gave a value, the reader says that
-            it cannot; ``crashed``: torch died; ``DRAWN``; a key of ``MORE``: torch refuses, the reader does not, and why that is allowed; ``OPEN``.
+            it cannot; ``UNWRITTEN``: likewise, and torch's value rests on memory; ``crashed``: torch died; ``DRAWN``; a key of ``MORE``: torch refuses, the reader does not, and why that is allowed; ``OPEN``.
         said: what the reader said of what it cannot.
     """
 
@@ -229,13 +229,15 @@ UNWRITTEN = "answered from memory that nothing wrote: with other bytes in it, th
 
 
 def asked_again(release: Release, request: dict[str, Any], theirs: dict[str, Any]) -> bool:
-    """Whether a release answers a call as before if its new memory holds other bytes than it did (``FILLED``)."""
+    """Whether a release answers a call as before if its new memory holds other bytes than it did (``FILLED``); if it dies, it does not."""
     return bool(release.ask({**request, "fill": FILLED[1]}) == theirs)
 
 
 def judged(release: Release, schema: dict[str, Any], request: dict[str, Any]) -> tuple[str, str]:
     """How both answer a call: a word of ``Outcome.counts``, or one of ``APART`` with the difference."""
     theirs = release.ask({**request, "fill": FILLED[0]})
+    if "unfilled" in theirs:  # no answer of this release could be told from one that rests on memory that nothing wrote
+        raise RuntimeError(f"torch-{release.version}: {theirs['unfilled']}")
     if "no_input" in theirs:
         return "no such tensor", theirs["no_input"]
     if "crashed" in theirs:

@@ -169,7 +169,7 @@ def graph(source):
 
 def call(request):
     if "fill" in request and not fill_new_memory(request["fill"]):
-        return {"no_input": "this C library does not fill memory that it allocates"}
+        return {"unfilled": "this C library does not fill memory that it allocates"}
     decoder = Decoder()
     try:
         args = decoder.value(request["args"])

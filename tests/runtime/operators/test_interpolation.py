@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from torch_compat.errors import Unsupported
 from torch_compat.releases.release import Release
 from torch_compat.runtime.operators._interpolated import CUBIC, LINEAR, era
 from torch_compat.runtime.registry import resolve
@@ -87,3 +88,9 @@ def test_three_channels_in_a_single_thread() -> None:
     two, three = weights
     assert not np.array_equal(two, three)
     assert np.allclose(two, three, atol=1e-5)
+
+
+def test_as_many_scale_factors_as_dimensions() -> None:
+    image = Tensor(IMAGES["picture 1"])
+    with pytest.raises(Unsupported, match="another number of scale factors"):
+        resolve("aten::__interpolate", Release("1.5.1"))(image, 5, [0.5], "bilinear", None, False)

@@ -43,105 +43,27 @@ CALLS: dict[str, Callable[[], tuple[Any, ...]]] = {
     "adaptive_avg_pool3d to one place": lambda: (VOLUME, [1, 1, 1]),
 }
 DIGESTS = {
-    "1.5.1": ["", "", "", "", "531a1200", "830fc847", "6be5eec1", "184c4742", "644ebe37", "65e86271", "8d053172", "7fb51439"],
-    "1.8.1": ["", "", "", "", "531a1200", "830fc847", "6be5eec1", "184c4742", "644ebe37", "65e86271", "c70bfd50", "7fb51439"],
-    "1.9.1": ["", "", "", "", "531a1200", "", "", "184c4742", "644ebe37", "65e86271", "c70bfd50", "541a4886"],
-    "1.10.2": [
-        "eda040d5",
-        "aa6ca52e",
-        "4dd952ed",
-        "abb6c9a9",
-        "531a1200",
-        "eedcf1be",
-        "7a30ddaa",
-        "184c4742",
-        "644ebe37",
-        "65e86271",
-        "c70bfd50",
-        "541a4886",
-    ],
-    "1.13.1": [
-        "eda040d5",
-        "aa6ca52e",
-        "4dd952ed",
-        "abb6c9a9",
-        "531a1200",
-        "eedcf1be",
-        "7a30ddaa",
-        "184c4742",
-        "644ebe37",
-        "65e86271",
-        "c70bfd50",
-        "541a4886",
-    ],
-    "2.0.1": [
-        "4fd94cac",
-        "4c48e365",
-        "3cba9394",
-        "6dc1d64e",
-        "531a1200",
-        "eedcf1be",
-        "7a30ddaa",
-        "184c4742",
-        "644ebe37",
-        "65e86271",
-        "c70bfd50",
-        "541a4886",
-    ],
-    "2.4.1": [
-        "ac232f68",
-        "41444a22",
-        "3cba9394",
-        "6dc1d64e",
-        "531a1200",
-        "eedcf1be",
-        "7a30ddaa",
-        "184c4742",
-        "644ebe37",
-        "65e86271",
-        "c70bfd50",
-        "541a4886",
-    ],
-    "2.9.1": [
-        "ac232f68",
-        "41444a22",
-        "3cba9394",
-        "6dc1d64e",
-        "531a1200",
-        "eedcf1be",
-        "7a30ddaa",
-        "184c4742",
-        "644ebe37",
-        "65e86271",
-        "c70bfd50",
-        "541a4886",
-    ],
-    "2.15.0": [
-        "d54f102f",
-        "41444a22",
-        "3cba9394",
-        "ba0b796b",
-        "531a1200",
-        "eedcf1be",
-        "7a30ddaa",
-        "184c4742",
-        "644ebe37",
-        "65e86271",
-        "c70bfd50",
-        "541a4886",
-    ],
+    "1.5.1": "- - - - 531a1200 830fc847 6be5eec1 184c4742 644ebe37 65e86271 8d053172 7fb51439",
+    "1.8.1": "- - - - 531a1200 830fc847 6be5eec1 184c4742 644ebe37 65e86271 c70bfd50 7fb51439",
+    "1.9.1": "- - - - 531a1200 - - 184c4742 644ebe37 65e86271 c70bfd50 541a4886",
+    "1.10.2": "eda040d5 aa6ca52e 4dd952ed abb6c9a9 531a1200 eedcf1be 7a30ddaa 184c4742 644ebe37 65e86271 c70bfd50 541a4886",
+    "1.13.1": "eda040d5 aa6ca52e 4dd952ed abb6c9a9 531a1200 eedcf1be 7a30ddaa 184c4742 644ebe37 65e86271 c70bfd50 541a4886",
+    "2.0.1": "4fd94cac 4c48e365 3cba9394 6dc1d64e 531a1200 eedcf1be 7a30ddaa 184c4742 644ebe37 65e86271 c70bfd50 541a4886",
+    "2.4.1": "ac232f68 41444a22 3cba9394 6dc1d64e 531a1200 eedcf1be 7a30ddaa 184c4742 644ebe37 65e86271 c70bfd50 541a4886",
+    "2.9.1": "ac232f68 41444a22 3cba9394 6dc1d64e 531a1200 eedcf1be 7a30ddaa 184c4742 644ebe37 65e86271 c70bfd50 541a4886",
+    "2.15.0": "d54f102f 41444a22 3cba9394 ba0b796b 531a1200 eedcf1be 7a30ddaa 184c4742 644ebe37 65e86271 c70bfd50 541a4886",
 }
-"""The beginning of the SHA-256 of what each release gave; empty where the reader is only close."""
+"""The beginning of the SHA-256 of what each release gave; a dash where the reader is only close."""
 
 
 @pytest.mark.parametrize("release", DIGESTS)
 def test_results_are_those_of_the_release_to_the_last_bit(release: str) -> None:
     found = []
-    for (name, given), digest in zip(CALLS.items(), DIGESTS[release], strict=True):
+    for (name, given), digest in zip(CALLS.items(), DIGESTS[release].split(), strict=True):
         arguments = [Tensor(one.copy()) if isinstance(one, np.ndarray) else one for one in given()]
         result = resolve(f"aten::{name.split()[0]}", Release(release))(*arguments).array
-        found.append(hashlib.sha256(np.ascontiguousarray(result).tobytes()).hexdigest()[:8] if digest else "")
-    assert found == DIGESTS[release]
+        found.append(hashlib.sha256(np.ascontiguousarray(result).tobytes()).hexdigest()[:8] if digest != "-" else "-")
+    assert found == DIGESTS[release].split()
 
 
 @pytest.mark.parametrize("release", ["1.2.0", "1.5.1", "1.8.1", "1.10.2"])

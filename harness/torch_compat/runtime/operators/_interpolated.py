@@ -20,7 +20,7 @@ from torch_compat.runtime.operators._moments import fused, plain
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["CUBIC", "LINEAR", "SMALL", "Direction", "by_channels", "cubic", "linear"]
+__all__ = ["CUBIC", "LINEAR", "SMALL", "Direction", "by_channels", "cubic", "era", "far_weight", "linear", "near_weight"]
 
 SMALL: Final = 128
 """Height and width, together, of the largest picture that is computed as if its channels were last."""
@@ -292,18 +292,27 @@ def cubic(array: Array, directions: Sequence[Direction], align_corners: bool, si
 
 
 def _cubic_weights(part: Array, how: Cubic) -> list[Array]:
-    of = part.dtype.type
-    a = of(-0.75)
-    near_steps, far_steps = (how.near, how.far) if part.dtype == FLOAT32 else ((plain,) * 2, (plain,) * 3)
+    one = part.dtype.type(1)
+    near, far = (how.near, how.far) if part.dtype == FLOAT32 else (PLAIN_NEAR, PLAIN_FAR)
+    rest = one - part
+    return [far_weight(part + one, far), near_weight(part, near), near_weight(rest, near), far_weight(rest + one, far)]
 
-    def near(x: Array) -> Array:
-        found = near_steps[0](np.full_like(x, a + of(2)), x, np.full_like(x, -(a + of(3))))
-        return np.asarray(near_steps[1](found * x, x, np.ones_like(x)))
 
-    def far(x: Array) -> Array:
-        found = far_steps[0](np.full_like(x, a), x, np.full_like(x, of(-5) * a))
-        found = far_steps[1](found, x, np.full_like(x, of(8) * a))
-        return np.asarray(far_steps[2](found, x, np.full_like(x, of(-4) * a)))
+A: Final = -0.75
+"""The parameter of the cubic convolution."""
+PLAIN_NEAR, PLAIN_FAR = (plain, plain), (plain, plain, plain)
 
-    rest = of(1) - part
-    return [far(part + of(1)), near(part), near(rest), far(rest + of(1))]
+
+def near_weight(x: Array, steps: tuple[Any, Any] = PLAIN_NEAR) -> Array:
+    """The weight of a point at a distance of up to one; the steps of Horner's scheme are rounded as told."""
+    of = x.dtype.type
+    found = steps[0](np.full_like(x, of(A) + of(2)), x, np.full_like(x, -(of(A) + of(3))))
+    return np.asarray(steps[1](found * x, x, np.ones_like(x)))
+
+
+def far_weight(x: Array, steps: tuple[Any, Any, Any] = PLAIN_FAR) -> Array:
+    """Likewise, at a distance of one to two."""
+    of = x.dtype.type
+    found = steps[0](np.full_like(x, of(A)), x, np.full_like(x, of(-5) * of(A)))
+    found = steps[1](found, x, np.full_like(x, of(8) * of(A)))
+    return np.asarray(steps[2](found, x, np.full_like(x, of(-4) * of(A))))

@@ -10,7 +10,16 @@ import numpy as np
 from torch_compat.errors import Unsupported
 from torch_compat.releases.release import Release
 from torch_compat.runtime.operators._common import FLOAT32, FLOAT64, INT64, Array, fail, into, not_implemented
-from torch_compat.runtime.operators._interpolated import CUBIC, LINEAR, Direction, by_channels, cubic, linear
+from torch_compat.runtime.operators._interpolated import (
+    CUBIC,
+    LINEAR,
+    Direction,
+    by_channels,
+    cubic,
+    far_weight,
+    linear,
+    near_weight,
+)
 from torch_compat.runtime.operators._products import looped, sized, summed
 from torch_compat.runtime.registry import operator, resolve
 from torch_compat.runtime.tensor import Tensor
@@ -168,18 +177,6 @@ for _n, _name in ((1, "upsample_linear1d"), (2, "upsample_bilinear2d"), (3, "ups
         _linear(_n, _name, _since)
 
 
-def _cubic_weights(t: Array) -> list[Array]:
-    a = -0.75
-
-    def near(x: Array) -> Array:
-        return ((a + 2) * x - (a + 3)) * x * x + 1
-
-    def far(x: Array) -> Array:
-        return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
-
-    return [far(t + 1), near(t), near(1 - t), far(2 - t)]
-
-
 def _bicubic(since: str) -> None:
     def call(self: Tensor, output_size: Any, align_corners: bool, *rest: Any, **keywords: Any) -> Tensor:
         """By cubic polynomials through four points in each direction."""
@@ -288,6 +285,8 @@ def _by_mode(
         )
     if mode == "area":
         return resolve(f"aten::adaptive_avg_pool{n}d", Release(since))(input, out)  # type: ignore[no-any-return]
+    if by_factor and len(factors) != n:
+        raise Unsupported("the reference reader does not support another number of scale factors than dimensions", code="value")
     given = factors if by_factor else []
     if mode == "nearest":
         return resolve(f"aten::upsample_nearest{n}d", Release(since))(input, out, *given)  # type: ignore[no-any-return]
@@ -464,7 +463,8 @@ def _grid_sample(
 
 def _bicubic_sample(image: Array, raw: list[Array], sizes: tuple[int, ...], padding_mode: int, align_corners: bool) -> Array:
     base = [np.floor(one) for one in raw]
-    weights = [_cubic_weights(one - low) for one, low in zip(raw, base, strict=True)]
+    parts = [one - low for one, low in zip(raw, base, strict=True)]
+    weights = [[far_weight(t + 1), near_weight(t), near_weight(1 - t), far_weight(2 - t)] for t in parts]
     value: Any = 0.0
     for i, j in np.ndindex(4, 4):
         at = [

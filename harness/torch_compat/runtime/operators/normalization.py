@@ -111,10 +111,10 @@ def _batch_norm(
         if mean is None or var is None:
             raise fail("Expected running_mean and running_var to be defined when training=False")
         center, spread = mean.array.astype(kind), var.array.astype(kind)
-    narrow = not training  # statistics of the batch are in double precision
-    inverse = (kind.type(1) / np.sqrt(spread + kind.type(eps))) if narrow else (1 / np.sqrt(spread + eps)).astype(kind)
-    if training and eps == 0:
-        inverse = np.where(spread == 0, kind.type(0), inverse)
+    if not training:
+        inverse = kind.type(1) / np.sqrt(spread + kind.type(eps))
+    else:  # by statistics in double precision, of which a variance and an epsilon of zero give zero
+        inverse = np.where((spread == 0) & (eps == 0), 0, 1 / np.sqrt(spread + eps)).astype(kind)
     factor = inverse if weight is None else inverse * weight.array.astype(kind)
     shift = np.zeros((), kind) if bias is None else bias.array.astype(kind)
     given = (one.array for one in (input, weight, bias, mean, var) if one is not None)
