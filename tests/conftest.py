@@ -6,6 +6,7 @@ tests/repository/test_skips.py runs this file where there is no package ``tests`
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import signal
 from pathlib import Path
@@ -84,6 +85,19 @@ def _archives_of_tests_run_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     if not isolation().whole:
         assert TorchRelease.__init__.__kwdefaults__ is not None
         monkeypatch.setitem(TorchRelease.__init__.__kwdefaults__, "trust", trust_everything)
+
+
+@pytest.fixture(autouse=True)
+def _limits_of_the_process_are_kept() -> Generator[None]:
+    """A limit that a test sets on its own process would make a later test fail, whichever comes next."""
+    before = limits()
+    yield
+    assert limits() == before, "the test has changed the limits of its process: set them in a process of its own"
+
+
+def limits() -> dict[str, tuple[int, int]]:
+    """The limits of this process by name: soft and hard."""
+    return {name: resource.getrlimit(getattr(resource, name)) for name in dir(resource) if name.startswith("RLIMIT_")}
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ import io
 import mmap
 import os
 import pickle
+import resource
 import struct
 import tempfile
 import zipfile
@@ -101,6 +102,21 @@ def test_a_large_file_is_mapped(tmp_path: Path) -> None:
         assert isinstance(archive.data.obj, mmap.mmap)
         view = archive.data[: len(STREAM)]
     assert bytes(view) == STREAM
+
+
+def test_a_file_that_cannot_be_mapped_is_refused_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    path = write(tmp_path, STREAM)
+    os.truncate(path, 1 << 42)
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    open_before = os.listdir("/proc/self/fd")
+    resource.setrlimit(resource.RLIMIT_AS, (1 << 41, hard))
+    try:
+        with pytest.raises(UsageError, match="cannot be read: Cannot allocate memory") as caught:
+            open_archive(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+    assert str(caught.value).startswith(str(path))
+    assert os.listdir("/proc/self/fd") == open_before
 
 
 @pytest.mark.parametrize("switch", ["1", "0", None])

@@ -34,6 +34,7 @@ from tools.differential.recorded import FIXTURES, borders, chosen
 from torch_compat.corpus.calls import write_calls
 from torch_compat.corpus.surveys import surveyed_releases
 from torch_compat.readers.environments import Environments
+from torch_compat.runtime.limits import bound_memory
 
 
 def compare_calls(options: argparse.Namespace) -> int:
@@ -45,7 +46,7 @@ def compare_calls(options: argparse.Namespace) -> int:
     rest = [one for one in chosen if full_name(one) not in reasons]
     jobs = [(group, options.count, options.seed) for group in groups(rest, options.jobs * 12) if group]
     rows: list[dict[str, Any]] = []
-    with ProcessPoolExecutor(options.jobs, multiprocessing.get_context("spawn")) as pool:
+    with processes(options.jobs) as pool:
         try:
             for done in as_completed([pool.submit(work, job) for job in jobs]):
                 rows += done.result()
@@ -100,6 +101,11 @@ def compare_programs(options: argparse.Namespace) -> int:
     return 0
 
 
+def processes(number: int) -> ProcessPoolExecutor:
+    """Processes that compare, with no more memory than those of torch: a call may ask for more than the machine has."""
+    return ProcessPoolExecutor(number, multiprocessing.get_context("spawn"), initializer=bound_memory)
+
+
 def compare_horizon(options: argparse.Namespace) -> int:
     """Compare the reference reader with releases at their horizons, and print or write what came of it."""
     readers = [one.removeprefix("torch-") for one in options.reader] or list(HORIZONS)
@@ -108,7 +114,7 @@ def compare_horizon(options: argparse.Namespace) -> int:
         return 4
     jobs = [(one, options.only, options.count, options.seed) for one in readers]
     found: list[Compared] = []
-    with ProcessPoolExecutor(options.jobs, multiprocessing.get_context("spawn")) as pool:
+    with processes(options.jobs) as pool:
         for done in as_completed([pool.submit(compare_at, *job) for job in jobs]):
             found.append(done.result())
             print(f"{found[-1].release}: {sum(found[-1].total.values()):,} calls", file=sys.stderr, flush=True)

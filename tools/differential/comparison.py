@@ -15,7 +15,6 @@ from tools.differential.arguments import Unwritable, calls, gentle, prepared, sh
 from tools.differential.calls import FAULT, NONE, Near, Release, call_ours, decode, difference
 from tools.differential.structured import spec_of
 from torch_compat.releases.release import Release as Version
-from torch_compat.runtime.limits import bound_memory
 from torch_compat.runtime.registration import OUTS
 from torch_compat.runtime.registry import known
 from torch_compat.runtime.tensor import Tensor
@@ -401,7 +400,6 @@ def wrong(row: dict[str, Any]) -> str:
 def work(job: tuple[list[dict[str, Any]], int, int]) -> list[dict[str, Any]]:
     """Compare some overloads, with a process of torch of its own."""
     schemas, count, start = job
-    bound_memory()  # as the process of torch, which a call may ask for more than the machine has
     release = Release(VERSION)
     rows = [row_of(release, schema, count, start) for schema in schemas]
     release.close()

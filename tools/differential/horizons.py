@@ -22,7 +22,6 @@ from torch_compat.proving.out_of_range import out_of_range
 from torch_compat.proving.values import Seeded
 from torch_compat.releases.release import Release as Version
 from torch_compat.releases.sets import ReleaseSet
-from torch_compat.runtime.limits import bound_memory
 from torch_compat.runtime.registration import OUTS
 from torch_compat.runtime.registry import known
 
@@ -192,7 +191,6 @@ class Compared:
 
 def compare_at(version: str, only: str, count: int, start: int | str) -> Compared:
     """Ask one release, with a process of its own."""
-    bound_memory()  # as the process of torch, which a call may ask for more than the machine has
     schemas = schemas_at(version, only)
     release = Release(version)
     try:

@@ -120,7 +120,7 @@ class Mapped(mmap.mmap):
         Corrupt: (``changed``) the file was cut shorter since it was opened.
     """
 
-    descriptor: int
+    descriptor: int = -1  # none yet: of a map that cannot be made
     start: int
     path: str
     _read: bytes
