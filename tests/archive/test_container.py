@@ -108,7 +108,7 @@ def test_a_file_that_cannot_be_mapped_is_refused_and_leaves_nothing_behind(tmp_p
     path = write(tmp_path, STREAM)
     os.truncate(path, 1 << 42)
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-    open_before = os.listdir("/proc/self/fd")
+    open_before = sorted(Path("/proc/self/fd").iterdir())
     resource.setrlimit(resource.RLIMIT_AS, (1 << 41, hard))
     try:
         with pytest.raises(UsageError, match="cannot be read: Cannot allocate memory") as caught:
@@ -116,7 +116,7 @@ def test_a_file_that_cannot_be_mapped_is_refused_and_leaves_nothing_behind(tmp_p
     finally:
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
     assert str(caught.value).startswith(str(path))
-    assert os.listdir("/proc/self/fd") == open_before
+    assert sorted(Path("/proc/self/fd").iterdir()) == open_before
 
 
 @pytest.mark.parametrize("switch", ["1", "0", None])

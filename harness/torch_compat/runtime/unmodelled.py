@@ -258,12 +258,6 @@ def _slice_taken_for_transposed(args: Calls, _keywords: dict[str, Any]) -> bool:
     return bool(array.shape[args[1]]) and _taken_for_transposed(array[(*places[: args[1] % array.ndim], 0)])
 
 
-def _same_size(args: Calls, _keywords: dict[str, Any]) -> bool:
-    """Of several images, whose size stays."""
-    array = first(args)
-    return array is not None and array.ndim == 4 and array.shape[0] > 1 and len(args) > 1 and list(array.shape[2:]) == args[1]
-
-
 def _smaller_index(args: Calls, _keywords: dict[str, Any]) -> bool:
     """Places that are fewer than the elements beside the dimension."""
     array, places = first(args), first(args[2:3])
@@ -497,7 +491,6 @@ ENTRIES: Final = (
     entry("index_fill", "1.4.0..<1.6.0", _slice_taken_for_transposed, "fills the memory after the first element of a non-contiguous slice"),
     entry("zero_", "..<1.4.0", lambda args, _: _taken_for_transposed(first(args)), "fills the memory after the first element of a non-contiguous tensor"),
     entry("fill_", "..<1.2.0", lambda args, _: _taken_for_transposed(first(args)), "fills the memory after the first element of a non-contiguous tensor"),
-    entry("upsample_bicubic2d", "..<1.8.0", _same_size, "keeps the size of several images, but writes only the first"),
     entry("scatter_add_?|scatter_?", "..<1.3.0", _smaller_index, "reads past the end of its index"),
     entry("_weight_norm", "1.6.0..", _is_complex, "accepts complex lengths: releases up to 1.11 use a different dtype, and newer releases refuse complex and real lengths together"),
     entry("(add|sub|subtract|rsub|mul|multiply|div|divide|true_divide|pow|eq|ne|not_equal|result_type|addcmul|addcdiv|lerp)_?", "1.6.0..<1.12.0",

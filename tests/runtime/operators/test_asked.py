@@ -323,14 +323,11 @@ def test_a_mask_of_truths_is_one_of_numbers_since_2_1() -> None:
     assert np.array(found[1]) == pytest.approx(np.array([[0.5964928, 1.5964928], [0.7917657, 1.7917657]]), abs=1e-6)
 
 
-TWO_IMAGES = array(np.ones((2, 1, 2, 2)))
 PERMUTED = Tensor(np.lib.stride_tricks.as_strided(np.arange(9, dtype=np.float32), (3, 1, 3), (4, 12, 12)))
 DEFECTS: list[tuple[str, tuple[Any, ...], dict[str, Any], str | None, str | None]] = [
     # operator, arguments, keywords, a release whose defect is not modelled, a release beside it that is
     ("hardtanh", (array([0.0, 0.25, 7.0] * 8), 0.5, 0), {}, "1.7.1", "1.4.0"),
     ("hardtanh", (array([0.0, 0.25, 7.0]), 0.5, 0), {}, None, "1.7.1"),
-    ("upsample_bicubic2d", (TWO_IMAGES, [2, 2], False), {}, "1.7.1", "1.8.1"),
-    ("upsample_bicubic2d", (TWO_IMAGES, [3, 3], False), {}, None, "1.7.1"),
     ("scatter_add", (array([[6, 4]]), 0, array([[0]], np.int64), array([[2, 2]])), {}, "1.2.0", "1.3.1"),
     ("_weight_norm", (array([[3.0, 4.0]]), array([[1j]], np.complex64), 0), {}, "1.11.0", None),
     ("_weight_norm", (array([[3.0, 4.0]]), array([[2.0]]), 0), {}, None, "1.11.0"),

@@ -80,7 +80,7 @@ ROUNDED = (
     | {
         (f"aten::{name}", Release(since))
         for name in ("upsample_bicubic2d", *BY_MODE)
-        for since in CUBIC.keys() - {"1.0.0", "1.9.0"}
+        for since in CUBIC.keys() - {"1.0.0", "1.8.0", "1.9.0"}
     }
     | {(f"aten::{name}", Release(since)) for name in BY_MODE for since in ("1.6.0", "1.9.0")}
     | {("aten::group_norm", Release(since)) for since in ("2.0.0", "2.8.0")}

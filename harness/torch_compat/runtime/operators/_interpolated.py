@@ -117,18 +117,19 @@ class Cubic(NamedTuple):
         places: as of `Linear`.
         near, far: how the steps of the polynomials of the two nearer and the two farther points are rounded.
         step: how products are added along a dimension.
-        copies: whether a picture whose size stays is copied.
+        copies: which pictures of a batch are copied if their size stays, and the others are zeros; none: they are interpolated.
     """
 
     places: str
     near: tuple[Any, Any]
     far: tuple[Any, Any, Any]
     step: Callable[[Array, Array, Array], Array]
-    copies: bool = False
+    copies: slice | None = None
 
 
 CUBIC: Final = {
-    "1.0.0": Cubic(FUSED, (plain, plain), (plain, plain, plain), plain, copies=True),
+    "1.0.0": Cubic(FUSED, (plain, plain), (plain, plain, plain), plain, copies=slice(1)),
+    "1.8.0": Cubic(FUSED, (plain, plain), (plain, plain, plain), plain, copies=slice(None)),
     "1.9.0": Cubic(FUSED, (fused, fused), (fused, fused, fused), fused),
     "1.13.0": Cubic(WIDE, (fused, fused), (fused, fused, fused), fused),
     "2.0.0": Cubic(FUSED, (fused, fused), (fused, fused, fused), fused),
@@ -273,7 +274,9 @@ def cubic(array: Array, directions: Sequence[Direction], align_corners: bool, si
     """Elements of [batch, channels, height, width] by cubic polynomials through four points in each direction."""
     how: Cubic = era(CUBIC, since)
     if how.copies and tuple(one.out for one in directions) == array.shape[2:]:
-        return array.copy()
+        copied = np.zeros_like(array)
+        copied[how.copies] = array[how.copies]
+        return copied
     single = array.dtype == FLOAT32
     for at in range(array.ndim - 1, 1, -1):
         one = directions[at - 2]

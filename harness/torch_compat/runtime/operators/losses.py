@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torch_compat.errors import Unsupported
+from torch_compat.releases.release import Release
 from torch_compat.runtime import dtypes
 from torch_compat.runtime.operators._common import (
     FLOAT32,
@@ -28,7 +29,7 @@ from torch_compat.runtime.operators._operands import common_float
 from torch_compat.runtime.operators._sums import mean_of, ordered_sum
 from torch_compat.runtime.operators.activations import log_softmax_of
 from torch_compat.runtime.operators.distances import PAIRWISE, rounded, sum_of_products
-from torch_compat.runtime.registry import operator
+from torch_compat.runtime.registry import operator, resolve
 from torch_compat.runtime.tensor import Tensor
 from torch_compat.runtime.values import raised
 
@@ -64,12 +65,8 @@ def _floats(where: str, *tensors: Tensor) -> tuple[np.dtype[Any], list[Array]]:
     return kind, [one.array.astype(FLOAT64) for one in tensors]
 
 
-def _into_first(name: str, function: Callable[..., Tensor], since: str, until: str, then: Callable[..., Tensor]) -> None:
-    """Between two releases a loss that is reduced into ``out`` is reduced along its first dimension only.
-
-    Parameters:
-        then: the loss from the second release on.
-    """
+def _by_rows(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """A loss that is reduced along its first dimension only where it goes into ``out``."""
 
     def call(self: Tensor, target: Tensor, reduction: int = MEAN, *rest: Any, out: Tensor | None = None) -> Tensor:
         if out is None or reduction == NONE:
@@ -82,8 +79,7 @@ def _into_first(name: str, function: Callable[..., Tensor], since: str, until: s
             )
         return into(out, np.asarray(value))
 
-    operator(f"aten::{name}", since=since)(call)
-    functional(name, since=until)(then)
+    return call
 
 
 def _named(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
@@ -125,9 +121,11 @@ def _simple(name: str, compute: Any, kernel: str) -> Callable[..., Tensor]:
 
 
 _mse = _simple("mse_loss", lambda x, y: (x - y) ** 2, "mse_cpu")
-_into_first("mse_loss", _mse, "1.4.0", "1.12.0", _named(_mse))
+operator("aten::mse_loss", since="1.4.0")(_by_rows(_mse))
+functional("mse_loss", since="1.12.0")(_named(_mse))
 _l1 = _simple("l1_loss", lambda x, y: np.abs(x - y), "")
-_into_first("l1_loss", _l1, "1.4.0", "1.8.0", _summed(_l1))
+operator("aten::l1_loss", since="1.4.0")(_by_rows(_l1))
+functional("l1_loss", since="1.8.0")(_summed(_l1))
 functional("l1_loss", since="1.13.0")(_l1)
 
 
@@ -182,7 +180,23 @@ def smooth_l1_loss_1_5(self: Tensor, target: Tensor, reduction: int = MEAN, *, o
     return found if out is None or reduction else into(out, found.array)
 
 
-_into_first("smooth_l1_loss", smooth_l1_loss, "1.7.0", "1.11.0", _named(smooth_l1_loss))
+def _smooth_or_absolute(since: str) -> Callable[..., Tensor]:
+    """A beta of zero stands for ``l1_loss``. Integers are refused, which releases then accept up to 1.12."""
+    smooth = _by_rows(smooth_l1_loss)
+
+    def call(self: Tensor, target: Tensor, reduction: int = MEAN, beta: float = 1.0, *, out: Tensor | None = None) -> Tensor:
+        keywords = {} if out is None else {"out": out}
+        if beta:
+            return smooth(self, target, reduction, beta, **keywords)
+        found: Tensor = resolve("aten::l1_loss", Release(since))(self, target, reduction, **keywords)
+        return found
+
+    return call
+
+
+for _since in ("1.7.0", "1.8.0"):
+    operator("aten::smooth_l1_loss", since=_since)(_smooth_or_absolute(_since))
+functional("smooth_l1_loss", since="1.11.0")(_named(smooth_l1_loss))
 
 
 @operator("aten::huber_loss")
