@@ -55,8 +55,9 @@ def _empty_whole(args: Calls, keywords: dict[str, Any]) -> bool:
     return empty(args, keywords) and keywords.get("dim", args[1] if len(args) > 1 else []) in ([], (), None)
 
 
-def _is_wide_complex(args: Calls, keywords: dict[str, Any]) -> bool:
-    return _is_complex(args, keywords) and first(args).dtype == np.complex128
+def _is_vector_of_complex(args: Calls, keywords: dict[str, Any]) -> bool:
+    """Of complex128, or of as many numbers of complex64 as a vector register holds."""
+    return _is_complex(args, keywords) and (first(args).dtype == np.complex128 or first(args).size >= 4)
 
 
 def _into_other_shape(args: Calls, keywords: dict[str, Any]) -> bool:
@@ -451,7 +452,7 @@ ENTRIES: Final = (
     entry("amax|amin", "1.9.0..<1.12.0", _empty_whole, "returns the maximum of no elements: uninitialized memory"),
     entry("tensordot", "1.8.0..<1.9.0", lambda _, keywords: "out" in keywords, "does not write to out="),
     entry("norm_except_dim", "1.6.0..<1.8.0", _is_complex, "computes the norm of complex numbers in a dtype that depends on the release"),
-    entry("not_equal_|ne_|eq_", "1.6.0..<2.1.0", _is_wide_complex, "overwrites complex128 numbers with the result of a comparison, in vectorized code in both parts"),
+    entry("not_equal_|ne_|eq_", "1.6.0..<2.1.0", _is_vector_of_complex, "overwrites complex numbers with the result of a comparison, in vectorized code in both parts"),
     entry("grid_sampler(_2d)?", "..<1.8.0", _points_by_cubes, "uses bicubic sampling, which was added in 1.8: uninitialized memory"),
     entry("elu_", "..<1.2.0", lambda args, keywords: keywords.get("input_scale", args[3] if len(args) > 3 else 1) != 1,
            "in place, also multiplies positive elements by the scale of the input"),
