@@ -160,7 +160,7 @@ ZEROS: dict[str, str] = {
 }
 
 # Calculated in the type of the elements from a matrix whose roundings come back larger (see `sensitivity`).
-SENSITIVE = re.compile("pinv|cholesky|^(linalg_)?inv(erse|_ex)?$")
+SENSITIVE = re.compile("pinv|cholesky|matrix_exp|^(linalg_)?inv(erse|_ex)?$")
 CANCELLED = re.compile("[cs]?elu_?")
 """One is taken off an exponential: the last place of that is several of the result."""
 RANDOM = "does not support random numbers"
@@ -171,13 +171,15 @@ OPEN = "open: of a singular matrix, what rounding makes of a zero counts"
 def sensitivity(request: dict[str, Any]) -> float:
     """How large the roundings of a matrix are in its inverse, or in its root: the ratio of singular values times the result's size.
 
-    Of an inverse, what is nearly zero does not count, as torch cuts it, too. Infinite where it counts: where the limit given is far below
+    In an exponential: the size of the matrix times a bound of the result's size, by the largest eigenvalue of its Hermitian part. Of an inverse, what is nearly zero does not count, as torch cuts it, too. Infinite where it counts: where the limit given is far below
     the roundings, and in a root, of which one triangle of the matrix is read.
     """
     matrix = decode(request["args"][0], {}).array
     if matrix.ndim < 2 or not matrix.size or matrix.dtype.kind not in "fc":
         return 0.0
     whole = matrix.astype(np.complex128 if matrix.dtype.kind == "c" else np.float64)
+    if "matrix_exp" in request["name"]:
+        return _of_exponential(whole)
     root = "cholesky" in request["name"]
     if root and matrix.shape[-1] != matrix.shape[-2]:
         return 0.0
@@ -193,6 +195,15 @@ def sensitivity(request: dict[str, Any]) -> float:
             if counts.any():
                 worst = max(worst, float(one[0] / one[counts][-1] * (math.sqrt(one[0]) if root else 1 / one[counts][-1])))
     return worst
+
+
+def _of_exponential(matrices: np.ndarray[Any, Any]) -> float:
+    if matrices.shape[-1] != matrices.shape[-2] or not np.isfinite(matrices).all():
+        return 0.0
+    growth = np.linalg.eigvalsh((matrices + np.swapaxes(matrices, -1, -2).conj()) / 2)[..., -1]
+    with np.errstate(over="ignore"):
+        worst = float(np.max(np.linalg.norm(matrices, 2, axis=(-2, -1)) * np.exp(growth)))
+    return worst if math.isfinite(worst) else 0.0  # beyond the largest number nothing is rounded
 
 
 # Where torch refuses what the reader computes: allowed, and counted. A program that torch refuses for the types of its tensors has no

@@ -100,6 +100,29 @@ def _scale_not_finite(_args: Calls, keywords: dict[str, Any]) -> bool:
     return scale.__class__ is float and not math.isfinite(scale)
 
 
+def _causal_and_turned(args: Calls, keywords: dict[str, Any]) -> bool:
+    scale = keywords.get("scale")
+    return scale.__class__ in {int, float} and scale <= 0 and bool(argument(args, keywords, "is_causal", 5, False))
+
+
+def _without_distance(args: Calls, keywords: dict[str, Any]) -> bool:
+    """Of complex numbers, between samples of which two lie at the same place."""
+    array, spacing = first(args), keywords.get("spacing")
+    if array is None or array.dtype.kind != "c":
+        return False
+    for one in spacing if spacing.__class__ is list else [spacing]:
+        places = first((one,))
+        if places is None and one == 0:
+            return True
+        if (
+            places is not None
+            and places.ndim == 1
+            and bool((places[1:] == places[:-1]).any() or (places[2:] == places[:-2]).any())
+        ):
+            return True
+    return False
+
+
 def _unnamed_bag(args: Calls, keywords: dict[str, Any]) -> bool:
     mode = argument(args, keywords, "mode", 4, 0)
     return mode.__class__ is int and mode not in {0, 1, 2}
@@ -243,5 +266,7 @@ OUT_OF_RANGE: Final = (
     entry("linalg_lstsq", "..", _residuals_with_elements, "writes no residuals into a tensor that is not empty, which stays as it is"),
     entry("linalg_lstsq", "..", _no_ratio, "uses an rcond that is NaN or at least 1: which singular values remain depends on LAPACK"),
     entry("_?scaled_dot_product_attention(_math)?", "2.1.0..", _scale_not_finite, "scales by a number that is not finite: which rows count as masked depends on the kernel"),
+    entry("scaled_dot_product_attention", "2.1.0..", _causal_and_turned, "is causal and scales by zero or by a negative number: which rows count as masked depends on the kernel"),
+    entry("gradient", "..", _without_distance, "divides complex numbers by zero: which parts are NaN depends on the release"),
     entry("contiguous|clone|to|resize_|resize_as_", "..<1.5.0", _volumes_before_named, "takes the memory format channels_last_3d, which 1.5 added"),
 )  # fmt: skip

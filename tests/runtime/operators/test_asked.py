@@ -509,9 +509,17 @@ def test_complex_quotients_that_are_not_rounded_up_to_1_7() -> None:
 
 
 GAPS = np.lib.stride_tricks.as_strided(np.arange(9, dtype=np.float32), (3, 1, 3), (4, 12, 12))
+QUERY = array(np.ones((1, 1, 2, 4)))
 BEYOND: list[tuple[str, tuple[Any, ...], dict[str, Any], list[str], list[str]]] = [
     # operator, arguments, keywords, releases of which the call is not modelled, and of which it is
     ("clamp", (array(range(12), np.int64), 2, -1), {}, ["1.3.1", "1.7.1"], ["1.2.0", "1.8.1"]),
+    ("scaled_dot_product_attention", (QUERY, QUERY, QUERY, None, 0.0, True), {"scale": -0.5}, ["2.1.2", "2.15.0"], []),
+    ("scaled_dot_product_attention", (QUERY, QUERY, QUERY, None, 0.0, True), {"scale": 0.5}, [], ["2.1.2", "2.15.0"]),
+    ("scaled_dot_product_attention", (QUERY, QUERY, QUERY, None, 0.0, False), {"scale": -0.5}, [], ["2.1.2", "2.15.0"]),
+    ("gradient", (array([1j, 2, 3], np.complex128),), {"spacing": 0, "dim": 0}, ["1.10.2", "2.15.0"], []),
+    ("gradient", (array([1j, 2, 3], np.complex128),), {"spacing": [array([1, 2, 1])], "dim": [0]}, ["1.10.2", "2.15.0"], []),
+    ("gradient", (array([1j, 2, 3], np.complex128),), {"spacing": 2, "dim": 0}, [], ["1.10.2", "2.15.0"]),
+    ("gradient", (array([1, 2, 3]),), {"spacing": 0, "dim": 0}, [], ["1.10.2", "2.15.0"]),
     ("clip", (array(range(16)),), {"min": 2.0, "max": -1.0}, ["1.7.1"], ["1.8.1"]),
     ("clamp", (array(range(7), np.int64), 2, -1), {}, [], ["1.3.1", "1.7.1"]),
     ("clamp", (array(range(12), np.int64), -1, 2), {}, [], ["1.3.1", "1.7.1"]),
