@@ -5,6 +5,7 @@ Each reads memory beside what it is given, or rests on how a number is cut to an
 
 from __future__ import annotations
 
+import cmath
 import math
 from typing import TYPE_CHECKING, Any, Final
 
@@ -121,6 +122,21 @@ def _without_distance(args: Calls, keywords: dict[str, Any]) -> bool:
         ):
             return True
     return False
+
+
+def _into_another_width(args: Calls, keywords: dict[str, Any]) -> bool:
+    """Into floats, or parts of complex numbers, that are wider or narrower than those of the tensor."""
+    array, out = first(args), keywords.get("out")
+    if array is None or not isinstance(out, Tensor):
+        return False
+    kinds = {array.dtype.kind, out.array.dtype.kind}
+    return kinds <= {"f", "c"} and bool(np.finfo(array.dtype).bits != np.finfo(out.array.dtype).bits)
+
+
+def _complex_ends_not_finite(args: Calls, keywords: dict[str, Any]) -> bool:
+    out, dtype = keywords.get("out"), as_dtype(keywords.get("dtype"))
+    kind = out.array.dtype.kind if isinstance(out, Tensor) else dtype.array.kind if dtype is not None else ""
+    return kind == "c" and not all(cmath.isfinite(one) for one in args[:2] if isinstance(one, int | float | complex))
 
 
 def _unnamed_bag(args: Calls, keywords: dict[str, Any]) -> bool:
@@ -267,6 +283,8 @@ OUT_OF_RANGE: Final = (
     entry("linalg_lstsq", "..", _no_ratio, "uses an rcond that is NaN or at least 1: which singular values remain depends on LAPACK"),
     entry("_?scaled_dot_product_attention(_math)?", "2.1.0..", _scale_not_finite, "scales by a number that is not finite: which rows count as masked depends on the kernel"),
     entry("scaled_dot_product_attention", "2.1.0..", _causal_and_turned, "is causal and scales by zero or by a negative number: which rows count as masked depends on the kernel"),
+    entry("norm", "1.8.0..<1.10.0", _into_another_width, "reads the numbers of out= as if they had the width of the input"),
+    entry("logspace", "..<1.10.0", _complex_ends_not_finite, "raises a base to complex exponents that are not finite, with other imaginary parts than newer releases"),
     entry("gradient", "..", _without_distance, "divides complex numbers by zero: which parts are NaN depends on the release"),
     entry("contiguous|clone|to|resize_|resize_as_", "..<1.5.0", _volumes_before_named, "takes the memory format channels_last_3d, which 1.5 added"),
 )  # fmt: skip

@@ -97,6 +97,12 @@ EVERY: list[tuple[str, tuple[Any, ...], dict[str, Any], dict[str, str]]] = [
     ("multi_margin_loss", (t([[1.0, 2.0]]), t([0]), 1, nan), {}, {"2.6.0": "float32[][0.0]"}),
     ("special_zeta", (t([nan, nan]), t([-4.0, 5.0])), {}, {"2.6.0": "float32[2][inf, nan]"}),
     ("polygamma", (2**62, t([2.0])), {}, {"2.6.0": "float32[1][-inf]"}),
+    ("item", (t(2.5 + 0j, "complex64"),), {}, {"1.6.0": "2", "1.7.1": "2", "1.8.1": "(2.5+0j)", "2.15.0": "(2.5+0j)"}),
+    ("item", (t(1j, "complex64"),), {}, {"1.7.1": "raises", "1.8.1": "1j"}),
+    ("item", (t(complex(inf, 0), "complex128"),), {}, {"1.7.1": "raises", "1.8.1": "(inf+0j)"}),
+    ("trapz", (t([-3, -(2**63), -2]), t([6, -2, 1])), {}, {"1.5.1": "float32[][-4.61169e+18]", "2.15.0": "float32[][-4.61169e+18]"}),
+    ("linspace", (nan, -1, 1), {"dtype": 9}, {"1.7.1": "complex64[1][(nan+0j)]", "2.13.0": "complex64[1][(nan+0j)]"}),
+    ("linspace", (1, inf, 3), {"dtype": 9}, {"1.7.1": "complex64[3][(nan+0j), (nan+0j), (nan+0j)]", "2.13.0": "complex64[3][(nan+0j), (nan+0j), (nan+0j)]"}),
     ("resize", (Tensor(np.arange(4).reshape(2, 2).T), [2]), {}, {"1.12.1": "int64[2][0, 1]", "1.13.1": "int64[2][0, 1]", "2.15.0": "int64[2][0, 1]"}),
 ]  # fmt: skip
 

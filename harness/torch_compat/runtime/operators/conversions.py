@@ -158,11 +158,27 @@ def float_implicit(a: Any) -> float:
     return to_float(_implicit(a))
 
 
+def _without_bools(found: Any) -> Any:
+    return int(found) if found.__class__ is bool else found
+
+
+def _without_complex(found: Any) -> Any:
+    """Up to 1.7 a number that a program holds is never complex: without an imaginary part it is cut to an integer, else refused."""
+    if found.__class__ is complex and not -float(HALF) <= found.real < float(HALF):
+        raise raised("RuntimeError", "value cannot be converted to type int64_t without overflow")
+    return to_int(found) if found.__class__ is complex else _without_bools(found)
+
+
 @operator("aten::ScalarImplicit", of="any")
 def scalar_implicit_1_0(a: Any) -> Any:
+    """A tensor as a number argument: an integer where it is complex, 1 of True."""
+    return _without_complex(scalar_implicit(a))
+
+
+@operator("aten::ScalarImplicit", of="any", since="1.8.0")
+def scalar_implicit_1_8(a: Any) -> Any:
     """A tensor as a number argument; 1 of True."""
-    found = scalar_implicit(a)
-    return int(found) if found.__class__ is bool else found
+    return _without_bools(scalar_implicit(a))
 
 
 @operator("aten::ScalarImplicit", of="any", since="1.9.0")
@@ -200,9 +216,14 @@ def aten_complex(a: Any, b: Any = _NOTHING) -> complex:
 
 @operator("aten::_local_scalar_dense", of="any")
 def first_item_1_0(a: Any) -> Any:
+    """The first number of a tensor: an integer where it is complex, 1 of True."""
+    return _without_complex(first_item(a))
+
+
+@operator("aten::_local_scalar_dense", of="any", since="1.8.0")
+def first_item_1_8(a: Any) -> Any:
     """The first number of a tensor; 1 of True."""
-    found = first_item(a)
-    return int(found) if found.__class__ is bool else found
+    return _without_bools(first_item(a))
 
 
 @operator("aten::_local_scalar_dense", of="any", since="1.9.0")
@@ -215,9 +236,14 @@ def first_item(a: Any) -> Any:
 
 @operator("aten::item", of="any")
 def item_1_0(a: Any) -> Any:
+    """The number of a tensor of one element: an integer where it is complex, 1 of True."""
+    return _without_complex(item(a))
+
+
+@operator("aten::item", of="any", since="1.8.0")
+def item_1_8(a: Any) -> Any:
     """The number of a tensor of one element; 1 of True."""
-    found = scalar_of(a)
-    return int(found) if found.__class__ is bool else found
+    return _without_bools(item(a))
 
 
 @operator("aten::item", of="any", since="1.9.0")

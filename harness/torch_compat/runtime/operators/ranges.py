@@ -167,8 +167,11 @@ def spaced(start: Scalar, end: Scalar, steps: int, kind: np.dtype[Any], *, era: 
     if not steps:
         return np.empty(0, kind)
     if kind.kind == "c":
-        first, last = complex(start), complex(end)
-        return np.linspace(first, last, steps).astype(kind)
+        unit, first, last = FLOAT32 if kind == np.complex64 else FLOAT64, complex(start), complex(end)
+        points = np.empty(steps, kind)
+        points.real = spaced(first.real, last.real, steps, unit, era=era)
+        points.imag = spaced(first.imag, last.imag, steps, unit, era=era)
+        return points
     if kind.kind == "b":
         raise not_implemented("linspace_cpu", kind)
     whole = kind.kind in "iu"

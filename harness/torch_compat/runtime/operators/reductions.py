@@ -570,7 +570,7 @@ def _trapz(y: Tensor, x: Tensor | None, dx: Scalar, dim: int) -> Tensor:
         whole = [one.dtype.kind in "iu" for one in (array, places)]
         kind = areas.dtype if whole[0] == whole[1] else places.dtype if whole[0] else array.dtype
         wide = np.dtype(np.complex128) if kind.kind == "c" else FLOAT64
-        total = np.asarray(areas.sum(axis=at, dtype=wide) / 2)
+        total = np.asarray(areas.sum(axis=at, dtype=INT64 if areas.dtype.kind in "iu" else wide) / 2)  # integers wrap around
     return Tensor(cast(total, FLOAT32 if kind.kind in "iub" else kind))
 
 
