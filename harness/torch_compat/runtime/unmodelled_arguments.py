@@ -237,12 +237,6 @@ def _powers_overflow(args: Calls, keywords: dict[str, Any]) -> bool:
         )
 
 
-def _complex_ends_not_finite(args: Calls, keywords: dict[str, Any]) -> bool:
-    out = keywords.get("out")
-    ends = [one for one in args[:2] if one.__class__ is float]
-    return isinstance(out, Tensor) and out.array.dtype.kind == "c" and not all(map(math.isfinite, ends))
-
-
 def _complex_power_of_nan(args: Calls, _keywords: dict[str, Any]) -> bool:
     array = first(args)
     return array is not None and array.dtype.kind == "c" and any(one.__class__ is float and math.isnan(one) for one in args[1:2])
