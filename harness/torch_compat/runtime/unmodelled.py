@@ -494,7 +494,7 @@ ENTRIES: Final = (
     entry("fill_", "..<1.2.0", lambda args, _: _taken_for_transposed(first(args)), "fills the memory after the first element of a non-contiguous tensor"),
     entry("scatter_add_?|scatter_?", "..<1.3.0", _smaller_index, "reads past the end of its index"),
     entry("_weight_norm", "1.6.0..", _is_complex, "accepts complex lengths: releases up to 1.11 use a different dtype, and newer releases refuse complex and real lengths together"),
-    entry("(add|sub|subtract|rsub|mul|multiply|div|divide|true_divide|pow|eq|ne|not_equal|result_type|addcmul|addcdiv|lerp)_?", "1.6.0..<1.12.0",
+    entry("(add|sub|subtract|rsub|mul|multiply|div|divide|true_divide|pow|eq|ne|not_equal|result_type|addcmul|addcdiv|lerp|ldexp)_?", "1.6.0..<1.12.0",
            _wider_complex, "computes in the dtype of a 0-dim complex tensor"),
     entry("kthvalue|median", "..<1.1.0", _not_a_number, "compares NaN as C++ does, so the order depends on the position of NaN"),
     entry("argmin|argmax", "1.5.0..<1.6.0", lambda args, keywords: _without_dimensions(args, keywords) and len(args) > 1 and args[1] is not None,

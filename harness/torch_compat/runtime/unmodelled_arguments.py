@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from torch_compat.runtime.dtypes import BFLOAT16, as_dtype
+from torch_compat.runtime.dtypes import BFLOAT16, FLOAT16, as_dtype
 from torch_compat.runtime.tensor import Tensor
 from torch_compat.runtime.unmodelled_calls import Calls, argument, empty, entry, first
 
@@ -137,6 +137,12 @@ def _complex_ends_not_finite(args: Calls, keywords: dict[str, Any]) -> bool:
     out, dtype = keywords.get("out"), as_dtype(keywords.get("dtype"))
     kind = out.array.dtype.kind if isinstance(out, Tensor) else dtype.array.kind if dtype is not None else ""
     return kind == "c" and not all(cmath.isfinite(one) for one in args[:2] if isinstance(one, int | float | complex))
+
+
+def _half_into_another_type(args: Calls, keywords: dict[str, Any]) -> bool:
+    array, out = first(args), keywords.get("out")
+    halves = array is not None and array.dtype in {FLOAT16.array, BFLOAT16.array}
+    return halves and isinstance(out, Tensor) and out.array.dtype != array.dtype
 
 
 def _unnamed_bag(args: Calls, keywords: dict[str, Any]) -> bool:
@@ -278,6 +284,7 @@ OUT_OF_RANGE: Final = (
     entry("_?scaled_dot_product_attention(_math)?", "2.1.0..", _scale_not_finite, "scales by a number that is not finite: which rows count as masked depends on the kernel"),
     entry("scaled_dot_product_attention", "2.1.0..", _causal_and_turned, "is causal and scales by zero or by a negative number: which rows count as masked depends on the kernel"),
     entry("norm", "1.8.0..<1.10.0", _into_another_width, "reads the numbers of out= as if they had the width of the input"),
+    entry("norm", "..<1.8.0", _half_into_another_type, "computes a norm of 16-bit numbers in the dtype of out="),
     entry("logspace", "..<1.10.0", _complex_ends_not_finite, "raises a base to complex exponents that are not finite, with other imaginary parts than newer releases"),
     entry("gradient", "..", _without_distance, "divides complex numbers by zero: which parts are NaN depends on the release"),
     entry("contiguous|clone|to|resize_|resize_as_", "..<1.5.0", _volumes_before_named, "takes the memory format channels_last_3d, which 1.5 added"),
