@@ -145,6 +145,11 @@ def _half_into_another_type(args: Calls, keywords: dict[str, Any]) -> bool:
     return halves and isinstance(out, Tensor) and out.array.dtype != array.dtype
 
 
+def _into_its_own_memory(args: Calls, keywords: dict[str, Any]) -> bool:
+    array, outs = first(args), keywords.get("out")
+    return array is not None and outs.__class__ is list and any(np.may_share_memory(array, one.array) for one in outs)
+
+
 def _unnamed_bag(args: Calls, keywords: dict[str, Any]) -> bool:
     mode = argument(args, keywords, "mode", 4, 0)
     return mode.__class__ is int and mode not in {0, 1, 2}
@@ -285,6 +290,7 @@ OUT_OF_RANGE: Final = (
     entry("scaled_dot_product_attention", "2.1.0..", _causal_and_turned, "is causal and scales by zero or by a negative number: which rows count as masked depends on the kernel"),
     entry("norm", "1.8.0..<1.10.0", _into_another_width, "reads the numbers of out= as if they had the width of the input"),
     entry("norm", "..<1.8.0", _half_into_another_type, "computes a norm of 16-bit numbers in the dtype of out="),
+    entry("split_copy|unbind_copy|split_with_sizes_copy", "..", _into_its_own_memory, "copies parts of a tensor into its own memory: later parts read values that are overwritten"),
     entry("logspace", "..<1.10.0", _complex_ends_not_finite, "raises a base to complex exponents that are not finite, with other imaginary parts than newer releases"),
     entry("gradient", "..", _without_distance, "divides complex numbers by zero: which parts are NaN depends on the release"),
     entry("contiguous|clone|to|resize_|resize_as_", "..<1.5.0", _volumes_before_named, "takes the memory format channels_last_3d, which 1.5 added"),

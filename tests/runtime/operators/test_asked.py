@@ -509,7 +509,7 @@ def test_complex_quotients_that_are_not_rounded_up_to_1_7() -> None:
 
 
 GAPS = np.lib.stride_tricks.as_strided(np.arange(9, dtype=np.float32), (3, 1, 3), (4, 12, 12))
-QUERY = array(np.ones((1, 1, 2, 4)))
+QUERY, SHARED = array(np.ones((1, 1, 2, 4))), array([[1.5, -1.0], [3.0, 1.5]])
 BEYOND: list[tuple[str, tuple[Any, ...], dict[str, Any], list[str], list[str]]] = [
     # operator, arguments, keywords, releases of which the call is not modelled, and of which it is
     ("clamp", (array(range(12), np.int64), 2, -1), {}, ["1.3.1", "1.7.1"], ["1.2.0", "1.8.1"]),
@@ -525,6 +525,8 @@ BEYOND: list[tuple[str, tuple[Any, ...], dict[str, Any], list[str], list[str]]] 
     ("norm", (array([1, 2], BFLOAT16.array), 2.0, []), {"out": array([], BFLOAT16.array)}, [], ["1.5.1", "1.7.1"]),
     ("ldexp", (array([1, 2]), array(1j, np.complex128)), {}, ["1.8.1", "1.11.0"], ["1.12.1"]),
     ("ldexp", (array([1, 2]), array([1j], np.complex128)), {}, [], ["1.8.1", "1.11.0"]),
+    ("unbind_copy", (SHARED, 1), {"out": [SHARED, array([0, 0])]}, ["1.13.1", "2.15.0"], []),
+    ("unbind_copy", (SHARED, 1), {"out": [array([0, 0]), array([0, 0])]}, [], ["1.13.1", "2.15.0"]),
     ("logspace", (math.nan, 1, 1), {"out": array([], np.complex64)}, ["1.7.1", "1.8.1"], ["1.10.2"]),
     ("gradient", (array([1, 2, 3]),), {"spacing": 0, "dim": 0}, [], ["1.10.2", "2.15.0"]),
     ("clip", (array(range(16)),), {"min": 2.0, "max": -1.0}, ["1.7.1"], ["1.8.1"]),

@@ -25,7 +25,6 @@ from torch_compat.runtime.operators._common import (
     checked_scalar,
     fail,
     filled_scalar,
-    into,
     not_implemented,
     wrapped_int,
 )
@@ -120,7 +119,7 @@ def _with_end(start: Scalar, end: Scalar, step: Scalar, dtype: Any, out: Tensor 
     count = math.floor((float(end.real) - float(start.real)) / float(step.real)) + 1
     meter.array(count)
     array = (float(start.real) + np.arange(count) * float(step.real)).astype(kind)
-    return Tensor(array) if out is None else into(out, array)
+    return _filled(array, out)
 
 
 @operator("aten::range", gradient=False)
