@@ -150,13 +150,17 @@ def _into_its_own_memory(args: Calls, keywords: dict[str, Any]) -> bool:
     return array is not None and outs.__class__ is list and any(np.may_share_memory(array, one.array) for one in outs)
 
 
-def _complex_without_spread(args: Calls, keywords: dict[str, Any]) -> bool:
-    """Complex observations that are too few for a covariance, or of which a correlation is asked and a variable does not vary."""
+def _few_complex(args: Calls, keywords: dict[str, Any]) -> bool:
     array, correction = first(args), keywords.get("correction", 1)
-    if array is None or array.dtype.kind != "c" or array.ndim > 2:
+    if array is None or array.dtype.kind != "c" or not isinstance(correction, int):
         return False
-    few = (array.shape[-1] if array.ndim else 1) <= (correction.real if isinstance(correction, int | float | complex) else 1)
-    return few or bool(array.size and (array == array[..., :1]).all(axis=-1).any())
+    return (array.shape[-1] if array.ndim else 1) <= correction
+
+
+def _complex_without_spread(args: Calls, _keywords: dict[str, Any]) -> bool:
+    """Complex numbers with a variable whose observations are all the same."""
+    array = first(args)
+    return array is not None and array.dtype.kind == "c" and array.size > 0 and bool((array == array[..., :1]).all(axis=-1).any())
 
 
 def _unnamed_bag(args: Calls, keywords: dict[str, Any]) -> bool:
@@ -300,7 +304,8 @@ OUT_OF_RANGE: Final = (
     entry("norm", "1.8.0..<1.10.0", _into_another_width, "reads the numbers of out= as if they had the width of the input"),
     entry("norm", "..<1.8.0", _half_into_another_type, "computes a norm of 16-bit numbers in the dtype of out="),
     entry("split_copy|unbind_copy|split_with_sizes_copy", "..", _into_its_own_memory, "copies parts of a tensor into its own memory: later parts read values that are overwritten"),
-    entry("cov|corrcoef", "..", _complex_without_spread, "divides complex numbers by a spread of zero: which parts are NaN depends on the release"),
+    entry("cov", "..", _few_complex, "divides complex numbers by zero: which parts are NaN depends on the release"),
+    entry("corrcoef", "..", _complex_without_spread, "divides complex numbers by a spread of zero: which parts are NaN depends on the release"),
     entry("logspace", "..<1.10.0", _complex_ends_not_finite, "raises a base to complex exponents that are not finite, with other imaginary parts than newer releases"),
     entry("gradient", "..", _without_distance, "divides complex numbers by zero: which parts are NaN depends on the release"),
     entry("contiguous|clone|to|resize_|resize_as_", "..<1.5.0", _volumes_before_named, "takes the memory format channels_last_3d, which 1.5 added"),
