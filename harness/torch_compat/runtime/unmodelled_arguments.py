@@ -160,7 +160,9 @@ def _few_complex(args: Calls, keywords: dict[str, Any]) -> bool:
 def _complex_without_spread(args: Calls, _keywords: dict[str, Any]) -> bool:
     """Complex numbers with a variable whose observations are all the same."""
     array = first(args)
-    return array is not None and array.dtype.kind == "c" and array.size > 0 and bool((array == array[..., :1]).all(axis=-1).any())
+    if array is None or array.dtype.kind != "c" or not array.size:
+        return False
+    return not array.ndim or bool((array == array[..., :1]).all(axis=-1).any())
 
 
 def _unnamed_bag(args: Calls, keywords: dict[str, Any]) -> bool:

@@ -530,6 +530,7 @@ BEYOND: list[tuple[str, tuple[Any, ...], dict[str, Any], list[str], list[str]]] 
     ("cov", (array([1j, 2, 3], np.complex64),), {"correction": 3}, ["1.10.2", "2.15.0"], []),
     ("cov", (array([1j, 2, 3], np.complex64),), {"correction": 2}, [], ["1.10.2", "2.15.0"]),
     ("cov", (array([1j, 1j, 1j], np.complex64),), {}, [], ["1.10.2", "2.15.0"]),
+    ("corrcoef", (array(1j, np.complex64),), {}, ["1.10.2", "2.15.0"], []),
     ("corrcoef", (array([[1j, 1j], [2, 3]], np.complex64),), {}, ["1.10.2", "2.15.0"], []),
     ("corrcoef", (array([[1, 1], [2, 3]]),), {}, [], ["1.10.2", "2.15.0"]),
     ("logspace", (math.nan, 1, 1), {"out": array([], np.complex64)}, ["1.7.1", "1.8.1"], ["1.10.2"]),
