@@ -94,7 +94,7 @@ def test_behaviors_keep_their_order_and_count_in_the_digest(added: str, tmp_path
     ("table", "written", "instead", "said"),
     [
         (SLIP, '"1.5.0..', '"1.5.9..', "release '1.5.9' is not in the calendar"),
-        (SLIP, '"1.5.0..', '"1.8.0..', "must run from an older release to a newer one; found '1.8.0..1.7.1'"),
+        (SLIP, '"1.5.0..', '"1.8.0..', "must go from an older release to a newer one; found '1.8.0..1.7.1'"),
         (SLIP, '"1.5.0..1.7.1"', '"none"', "readers: must name at least one"),
         (SLIP, 'readers = "1.5.0..1.7.1"\n', "", "needs 'readers' if the outcome is 'crashed'"),
         (SLIP, 'all = ["family:torchscript", "unmet:operator"]\n', "", "needs 'all' or 'any'"),
@@ -117,7 +117,7 @@ def test_behaviors_keep_their_order_and_count_in_the_digest(added: str, tmp_path
         (SLIP, 'evidence = "planted"\n', "", "needs 'evidence'"),
         (NEED, '"1.5.0.."', '"1.5.9.."', "release '1.5.9' is not in the calendar"),
         (NEED, 'readers = "1.5.0.."\n', "", "needs either 'readers' or 'python'"),
-        (NEED, 'because = "planted"', 'because = "planted"\npython = "3.9"', "needs either 'readers' or 'python', and not both"),
+        (NEED, 'because = "planted"', 'because = "planted"\npython = "3.9"', "needs either 'readers' or 'python', but not both"),
         (NEED, 'all = ["family:torchscript"]\n', "", "needs 'all' or 'any'"),
         (NEED, 'id = "planted"', 'id = "model-json"', "behavior 'model-json' is already defined"),
         (NEED, '["family:torchscript"]', '["Family torchscript"]', "a sign such as"),

@@ -294,7 +294,7 @@ class Program:
         self.mobile = True
         self.slips.family = "mobile"
         self.bytecode = archive.bytecode if self.horizon.release != registry.NEWEST else 0
-        self.notes.append("run from the TorchScript source that it carries, not from its bytecode")
+        self.notes.append("run from the TorchScript source that it contains, not from its bytecode")
         self._constants = archive.constants(self._made)
         value = archive.state(self._made)
         if not isinstance(value, ScriptObject):
@@ -344,7 +344,7 @@ class Program:
             self.slips.family = "mobile"
             if self.horizon.release != registry.NEWEST:
                 self.bytecode = self._bytecode(archive)
-            self.notes.append("run from the TorchScript source that it carries, not from its bytecode")
+            self.notes.append("run from the TorchScript source that it contains, not from its bytecode")
         found = unpickle(archive.view("data.pkl"), where=f"{self.path}, record 'data.pkl'", allowance=self._allowance).value
         value = self._value(found, "data/")
         if not isinstance(value, ScriptObject):
