@@ -83,7 +83,7 @@ def test_a_deprecation_has_a_file_of_its_own(policy: Path) -> None:
     assert any("each deprecation must be in its own file, deprecations/<id>.toml" in one for one in mistakes(policy))
     path = policy / "deprecations" / "mode.toml"
     path.write_text('[[rule]]\nid = "x"\n' + path.read_text(encoding="utf-8"), encoding="utf-8")
-    expected = "deprecations/mode.toml:1: a file of deprecations/ contains one [deprecation] and nothing else; 'rule' belongs in a file in"
+    expected = "deprecations/mode.toml:1: a file in deprecations/ contains one [deprecation] and nothing else; 'rule' belongs in a file in"
     assert any(expected in one for one in mistakes(policy))
 
 

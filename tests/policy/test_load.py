@@ -113,7 +113,7 @@ def test_a_folder_that_holds_no_policy(write: Write, name: str) -> None:
         ("promises.toml", "[[rule]]", "[rule]", "P/promises.toml:21: rule: must be written [[rule]], once for each"),
         ("promises.toml", "[policy]", "[[policy]]", "P/promises.toml:1: policy: must be one table, written [policy]"),
         ("formats.toml", "[[format]]", "[waiver]\n[[format]]", "P/formats.toml:8: each waiver must be in its own file, waivers/<id>.toml"),
-        ("waivers/known.toml", "[waiver]", "[policy]\n[waiver]", "P/waivers/known.toml:1: a file of waivers/ contains one [waiver] and nothing else; 'policy' belongs in a file in the parent directory"),
+        ("waivers/known.toml", "[waiver]", "[policy]\n[waiver]", "P/waivers/known.toml:1: a file in waivers/ contains one [waiver] and nothing else; 'policy' belongs in a file in the parent directory"),
         ("waivers/known.toml", "[waiver]", "[[waiver]]", "P/waivers/known.toml:1: waiver: must be one table, written [waiver]"),
         # between tables
         ("releases.toml", '"1.10.1"', '"1.10.0"', "P/releases.toml:16: release[2].version: release '1.10.0' is already defined at P/releases.toml:8"),
