@@ -155,7 +155,7 @@ class Deprecation(Table):
     unclear: Annotated[tuple[Unclear, ...], Field(strict=False)] = ()
     """Releases for which the probe cannot determine the state, and why."""
     hidden: Annotated[tuple[Hidden, ...], Field(strict=False)] = ()
-    """Releases whose warning Python hides by default, and its category; if there are none, everybody sees the warning."""
+    """Releases whose warning Python hides by default, and its category; if there are none, every user sees the warning."""
     events: Annotated[tuple[Event, ...], Field(strict=False, min_length=1)]
     """What happened, oldest first."""
     docs: Annotated[tuple[Statement, ...], Field(strict=False)] = ()

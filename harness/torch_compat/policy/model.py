@@ -130,7 +130,7 @@ class CalendarRelease(Table):
     version: ReleaseName
     """The full version, such as '1.12.0'."""
     date: dt.date
-    """The day on which its first wheel was uploaded; for a planned release, the planned day."""
+    """The date on which its first wheel was uploaded; for a planned release, the planned date."""
     source: Text | None = None
     """Where it was announced. Only for a planned release; `torch-compat admit` replaces the entry."""
     pythons: Several[Annotated[str, Field(pattern=PYTHON)]] = ()
@@ -382,7 +382,7 @@ class Waiver(Table):
     reason: Text
     """Why this is accepted."""
     evidence: Text
-    """What shows that the cause is understood."""
+    """The evidence that the cause is understood."""
     owner: Text
     """The person responsible for this waiver."""
     expires: dt.date | None = None

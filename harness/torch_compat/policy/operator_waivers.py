@@ -86,7 +86,7 @@ class OperatorWaiver(Table):
     reason: Text
     """Why this is accepted."""
     evidence: Text
-    """What shows that the cause is understood."""
+    """The evidence that the cause is understood."""
     owner: Text
     """The person responsible for this waiver."""
     expires: dt.date | None = None

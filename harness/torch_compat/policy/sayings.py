@@ -43,7 +43,7 @@ class Phrase(Table):
 
 
 OF_WARNINGS = ("families", "options", "during", "operators", "always", "varies", "once")
-"""The keys that only warnings have."""
+"""The keys that apply only to warnings."""
 
 
 class KnownMessage(Table):

@@ -30,7 +30,7 @@ BY_PLACE = dict.fromkeys(
 """The position of the dtype argument if it is not passed by name."""
 NAMES = {FLOAT16.array: "float16", BFLOAT16.array: "bfloat16"}
 BOUNDED = (2, 2, 2)
-"""The numbers of dimensions with which clamp with tensor bounds was tested."""
+"""The numbers of dimensions in the tests of clamp with tensor bounds."""
 UNLESS = {"aten::kl_div": "log_target"}
 """Flags with which an operator does not use the tested kernel."""
 INTO_OUT = {"aten::adaptive_avg_pool2d": "aten::_adaptive_avg_pool2d"}

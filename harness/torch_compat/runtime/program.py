@@ -306,7 +306,7 @@ class Program:
             return CustomObject(name, self.path)
         info = self.info(name)
         if info is None or info.python is None or not issubclass(info.python, ScriptObject):
-            raise Refused(f"names {name}, which is not a class of the source", where=self.path, code="source")
+            raise Refused(f"names {name}, which is not a class in the source", where=self.path, code="source")
         made = info.python()
         if by_state:
             self._set_state(made, info, state)
@@ -416,7 +416,7 @@ class Program:
             if target.name in BUILDERS:
                 return self._value(self._argument(value), folder)
         if not target.module.startswith("__torch__"):
-            raise Refused(f"names {target.path}, which is not a class of the program", where=self.path, code="pickle")
+            raise Refused(f"names {target.path}, which is not a class in the program", where=self.path, code="pickle")
         if target.path.startswith(CLASS_PREFIX):
             return CustomObject(target.path, self.path)
         info = self.info(target.path)

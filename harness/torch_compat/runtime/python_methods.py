@@ -399,6 +399,6 @@ _FIRST: Final = {
     "2.5.0": "mtia register_load_state_dict_pre_hook register_state_dict_post_hook set_submodule",
 }
 OTHERS: Final[dict[str, Release]] = {name: Release(since) for since, names in _FIRST.items() for name in names.split()}
-"""The first release with each name in the class of a loaded module; these methods raise when called with values that a recorded call can contain."""
+"""The first release whose loaded modules have each name; these methods raise for every value that a recorded call can contain."""
 UNKNOWN: Final = frozenset({"define", "get_debug_state", "graph_for", "save", "save_to_buffer"})
 """The methods among them that return a value, or change the module."""
