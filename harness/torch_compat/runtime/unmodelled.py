@@ -563,7 +563,7 @@ ENTRIES: Final = (
     entry("put|resize|resize_as|embedding_renorm", "..<1.13.0", _into_out, "copies into out=, which 1.12 refuses"),
     entry("matrix_exp", "1.7.0..<1.8.0", _is_complex, "computes the exponential of a complex matrix: 1.7 gets it wrong unless the matrix is small"),
     entry("cholesky", "1.5.0..<1.9.0", lambda args, keywords: _into_other_shape(args, keywords) and not keywords["out"].array.size and keywords["out"].array.ndim > 1, "copies an empty result into out=, which is not resized up to 1.8"),
-    entry("orgqr", "1.8.0..<1.9.0", _is_complex, "computes complex factors, which 1.8 reads in another order"),
+    entry("orgqr", "1.8.0..<1.9.0", _is_complex, "computes complex factors, which 1.8 reads in a different order"),
     entry("inverse", "..<1.9.0", _into_other_shape, "copies into out=, which is not resized up to 1.8"),
     entry("pow", "..<1.6.0", _into_other_dtype, "computes in the dtype of out= up to 1.5"),
     entry("histogram|histogramdd", "..<2.0.0", _nan, "counts NaN elements, up to 1.13 in an arbitrary bin"),

@@ -297,7 +297,7 @@ def _by_mode(
         ("trilinear", 3): "trilinear3d",
     }.get((mode, n))
     if name is None:
-        raise fail(f"Got {n + 2}D input, but mode {mode} needs another number of dimensions")
+        raise fail(f"Got {n + 2}D input, but mode {mode} needs a different number of dimensions")
     return resolve(f"aten::upsample_{name}", Release(since))(input, out, bool(align_corners), *given)  # type: ignore[no-any-return]
 
 

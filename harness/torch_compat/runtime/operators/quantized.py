@@ -151,7 +151,8 @@ def _per_channel(since: str, *, together: bool) -> None:
             raise fail("quantize_tensor_per_channel_affine zero_point is out of range.")
         if not self.array.flags.c_contiguous:
             raise Unsupported(
-                "the reference reader does not support per-channel quantization of tensors in another memory order", code="value"
+                "the reference reader does not support per-channel quantization of tensors with a different memory order",
+                code="value",
             )
         precise = cast(scales.array, FLOAT64)
         along = [1] * self.ndim
