@@ -190,7 +190,7 @@ def wrong(waiver: OperatorWaiver, applied: Applied, became: Became | None, *, as
         if other != waiver
     }
     if shared:
-        return "overlapping", f"covers operators that {', '.join(sorted(shared))} also covers"
+        return "overlapping", f"covers operators that are also covered by {', '.join(sorted(shared))}"
     covered = {operator: applied.covered.get((waiver.id, operator), ()) for operator in waiver.operators}
     absent = [operator for operator, changes in covered.items() if not changes]
     others = {operator: other for operator in absent if (other := applied.otherwise.get((waiver.id, operator)))}
