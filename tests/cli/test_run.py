@@ -82,7 +82,7 @@ def test_of_what_a_release_dies_is_told_as_its_death(run: Any) -> None:
     status, out, err = run(path, "--reader", "reference@1.8.1", "--format", "json")
     said = json.loads(out)
     assert (status, err, said["outcome"], said["error"]["code"]) == (1, "", "crashed", "SIGABRT")
-    assert said["error"]["message"].startswith("the release that reference@1.8.1 stands for crashes here (SIGABRT): ")
+    assert said["error"]["message"].startswith("the release that reference@1.8.1 represents crashes here (SIGABRT): ")
     assert run(path, "--reader", "reference@1.8.1")[1].splitlines()[0] == "crashed  (reference@1.8.1, forward)"
 
 

@@ -29,7 +29,7 @@ POLICY = load_policy(Path(__file__).parents[2] / "policies" / "torch")
 SAVED = re.compile(
     r"torch (?P<old>[\d.]+) saved (?P<saved>a program|\d+ programs) that .*?; torch (?P<new>[\d.]+) (?P<said>.*?)[.] "
 )
-UNSAVED = re.compile(r"cannot save a call of (\d+) of them")
+UNSAVED = re.compile(r"cannot save (\d+) of these calls")
 WITHOUT = {"op-full-names-upgrader"}  # about an upgrader, not about a schema
 
 
@@ -86,7 +86,7 @@ def test_programs_end_as_the_waivers_say(old: str, new: str, tmp_path: Path) -> 
         saved = [name for name in covered if name not in unsaved]
         loads = sum(said[name] == "" for name in saved)
         counts = {"loads": loads, "refuses": len(saved) - loads}
-        words = {"it": 1, "all": len(covered)}
+        words = {"it": 1, "them": len(covered)}
         told = dict.fromkeys(counts, 0) | {
             what: words[number] if number in words else int(number)
             for what, number in re.findall(r"(loads|refuses) (\w+)", found["said"])

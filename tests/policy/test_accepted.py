@@ -168,7 +168,7 @@ def test_the_text_of_a_lock() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        (HEADER, "# older words\n", "waivers.lock:1: does not begin with the header"),
+        (HEADER, "# older words\n", "waivers.lock:1: does not start with the header"),
         ("releases 1.0.0", "release 1.0.0", "waivers.lock:3: must list the releases that were recorded"),
         ("releases 1.0.0 1.0.1", "releases 1.0.1 1.0.0", "waivers.lock:3: expected unique releases in calendar order"),
         ("releases 1.0.0", "releases one", "waivers.lock:3: "),

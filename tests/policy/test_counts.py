@@ -125,8 +125,8 @@ def test_two_branches_merge_line_by_line(shared: Path, ours: dict[Key, Value], t
         (f"aten::f.out = {SEEN}\n", f"= {SEEN}\n", "counts.lock:8: must be 'operator_waiver ID OPERATOR = DIGEST'"),
         ("behavior known = 2\n", f"behavior known = {SEEN}\n", "counts.lock:4: must be 'KIND ID = COUNT'"),
         ("aten::f.out", "aten::f", f"counts.lock:8: the policy has no operator_waiver 'op-a aten::f'; did you mean 'op-a aten::f.out'?: {ACCEPT}"),
-        (HEADER, "", f"counts.lock:1: does not begin with the header of this version: {ACCEPT}"),
-        (HEADER, "# older words\n", f"counts.lock:1: does not begin with the header of this version: {ACCEPT}"),
+        (HEADER, "", f"counts.lock:1: does not start with the header of this version: {ACCEPT}"),
+        (HEADER, "# older words\n", f"counts.lock:1: does not start with the header of this version: {ACCEPT}"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_named_with_its_line_and_what_to_do(tmp_path: Path, old: str, new: str, expected: str) -> None:

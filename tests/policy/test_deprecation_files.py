@@ -41,18 +41,18 @@ def mistakes(policy: Path) -> list[str]:
         ("mode", 'what = "warned"', 'what = "warnd"', "deprecations/mode.toml:16: deprecation.events[1].what: must be one of alternative, warned, withdrawn, error, removed, switched, restored; found 'warnd'; did you mean 'warned'?"),
         ("mode", 'what = "warned"', 'what = "warned"\nnigthly = 2020-01-01', "deprecations/mode.toml:17: deprecation.events[1].nigthly: unknown key 'nigthly'; did you mean 'nightly'?"),
         ("mode", 'release = "1.4.0"', 'release = "1.4"', "deprecations/mode.toml:21: deprecation.events[2].release: must be a full release such as '1.12.0'; found '1.4'"),
-        ("mode", 'holds = "deprecated"', 'holds = "deprecated"\nabsent = true', "deprecations/mode.toml:27: deprecation.docs[0]: needs either 'holds' or 'absent', and not both"),
-        ("mode", 'holds = "deprecated"\n', "", "deprecations/mode.toml:27: deprecation.docs[0]: needs either 'holds' or 'absent', and not both"),
+        ("mode", 'holds = "deprecated"', 'holds = "deprecated"\nabsent = true', "deprecations/mode.toml:27: deprecation.docs[0]: needs either 'holds' or 'absent', but not both"),
+        ("mode", 'holds = "deprecated"\n', "", "deprecations/mode.toml:27: deprecation.docs[0]: needs either 'holds' or 'absent', but not both"),
         ("mode", 'probe = "mode"', 'probe = "Mode"', "deprecations/mode.toml:9: deprecation.probe: must be lower-case words joined by underscores such as 'floor_divide'; found 'Mode'"),
         ("mode", 'kind = "mode-change"', 'kind = "mode"', "deprecations/mode.toml:4: deprecation.kind: must be one of mode-change, keyword-only, removal, default-change, behaviour-change, rename; found 'mode'"),
         ("mode", "[deprecation]", "[deprecations]", "deprecations/mode.toml:1: unknown table 'deprecations'; did you mean 'deprecation'?"),
         ("name", "silent = false", "silent = true", "deprecations/name.toml:4: deprecation.kind: there is no [[timeline]] for a silent rename"),
-        ("unclear", 'readers = "1.0.0..1.1.0"', 'readers = "1.1.0..1.0.0"', "deprecations/unclear.toml:10: deprecation.unclear[0].readers: must run from an older release to a newer one; found '1.1.0..1.0.0'"),
+        ("unclear", 'readers = "1.0.0..1.1.0"', 'readers = "1.1.0..1.0.0"', "deprecations/unclear.toml:10: deprecation.unclear[0].readers: must go from an older release to a newer one; found '1.1.0..1.0.0'"),
         ("unclear", '..1.1.0"', '..1.12.0"', "deprecations/unclear.toml:10: deprecation.unclear[0].readers: release '1.12.0' is not in the calendar; did you mean '1.2.0'?"),
         ("unclear", '..1.1.0"', '.."', "deprecations/unclear.toml:10: deprecation.unclear[0].readers: must name a first and a last release, such as '1.5.0..1.8.1'; found '1.0.0..'"),
         ("pending", 'release = "1.12.0"', 'release = "1.99.0"', "deprecations/pending.toml:10: deprecation.announced.release: release '1.99.0' is not in the calendar, and is not planned; did you mean '1.9.0'?"),
-        ("pending", 'what = "warned"', 'what = "withdrawn"', "deprecations/pending.toml:13: deprecation.events[0].what: is withdrawn, but there is no warning or error to withdraw"),
-        ("pending", '[[deprecation.events]]\nwhat = "warned"', '[[deprecation.events]]\nwhat = "error"', "deprecations/pending.toml:7: deprecation.warning: has the text of a warning, but no event with a warning"),
+        ("pending", 'what = "warned"', 'what = "withdrawn"', "deprecations/pending.toml:13: deprecation.events[0].what: is withdrawn, but has no warning or error to withdraw"),
+        ("pending", '[[deprecation.events]]\nwhat = "warned"', '[[deprecation.events]]\nwhat = "error"', "deprecations/pending.toml:7: deprecation.warning: has the text of a warning, but no event has a warning"),
         ("long-ago", '[[deprecation.events]]\nwhat = "removed"', '[[deprecation.docs]]\nrelease = "1.1.0"\nholds = "a"\n[[deprecation.docs]]\nrelease = "1.1.0"\nholds = "b"\n[[deprecation.events]]\nwhat = "removed"', "deprecations/long-ago.toml:19: deprecation.docs[1].release: statements must be sorted, oldest first: 1.1.0 follows 1.1.0"),
     ],
 )  # fmt: skip
@@ -83,7 +83,7 @@ def test_a_deprecation_has_a_file_of_its_own(policy: Path) -> None:
     assert any("each deprecation must be in its own file, deprecations/<id>.toml" in one for one in mistakes(policy))
     path = policy / "deprecations" / "mode.toml"
     path.write_text('[[rule]]\nid = "x"\n' + path.read_text(encoding="utf-8"), encoding="utf-8")
-    expected = "deprecations/mode.toml:1: a file of deprecations/ contains one [deprecation] and nothing else; 'rule' belongs in a file in"
+    expected = "deprecations/mode.toml:1: a file in deprecations/ contains one [deprecation] and nothing else; 'rule' belongs in a file in"
     assert any(expected in one for one in mistakes(policy))
 
 

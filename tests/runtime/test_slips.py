@@ -79,7 +79,7 @@ def test_classes_that_hold_each_other_without_end_are_gone_through() -> None:
 
 def test_debug_records_are_deadly_where_the_source_is_refused_and_only_there() -> None:
     path = FIXTURES / "torch-2.0.0" / "div_out.pt"
-    with pytest.raises(DiesLoading, match=r"reference@1\.8\.1 stands for crashes here \(SIGABRT\)") as caught:
+    with pytest.raises(DiesLoading, match=r"reference@1\.8\.1 represents crashes here \(SIGABRT\)") as caught:
         load(path, "reference@1.8.1")
     assert (caught.value.code, caught.value.where) == ("SIGABRT", str(path))
     facts = read_facts(path, verify=False)

@@ -40,7 +40,7 @@ HEAD: Final = """\
 # tar           whether the container of 0.1 is taken
 # torchscript   whether an archive of TorchScript is taken, by handing it to torch.jit.load
 """
-BECAUSE: Final = 'because = "this is what these releases did when they were tested"'
+BECAUSE: Final = 'because = "this is how these releases behaved when they were tested"'
 LISTS: Final = {"globals": "allowed[]", "opcodes": "opcodes[]", "blocked": "blocked_modules[]"}
 
 

@@ -49,7 +49,7 @@ HEADER: Final = """\
 # What each waiver covers in the recorded evidence. The grammar: harness/torch_compat/policy/accepted.py
 """
 NOBODY: Final = "-"
-"""Stands for writers where no release wrote the archives."""
+"""Used instead of writers for archives that no release wrote."""
 _WORDS: Final = 8
 _FINDING: Final = "finding"
 _NAME: Final = re.compile(r"[A-Za-z0-9_.-]+")
@@ -223,7 +223,7 @@ def read_accepted(folder: Path) -> Accepted | None:
         raise PolicyError([Problem(file, 1, "", why)]) from error
     problems: list[Problem] = []
     if not content.startswith(HEADER):
-        problems.append(Problem(file, 1, "", f"does not begin with the header of this version: {ACCEPT}"))
+        problems.append(Problem(file, 1, "", f"does not start with the header of this version: {ACCEPT}"))
     *lines, rest = content.split("\n")
     if rest:
         problems.append(Problem(file, len(lines) + 1, "", "is cut off: the last line has no newline; restore the file"))

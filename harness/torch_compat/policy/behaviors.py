@@ -31,11 +31,11 @@ class BehaviorEntry(Table):
     """What some releases do if an archive, or what is done with it, meets a condition."""
 
     id: Annotated[str, Field(pattern=NAMED)]
-    """Its name; for a vulnerability, the number under which it was published."""
+    """Its name; for a vulnerability, its published identifier."""
     all: Signs | None = None
     """Signs that must all be present, rarest last. Either this or `any`, or both; neither if the outcome is `offers`."""
     any: Signs | None = None
-    """Signs of which at least one must be present."""
+    """Signs, at least one of which must be present."""
     none: Signs | None = None
     """Signs that must not be present."""
     readers: Releases | None = None
@@ -72,17 +72,17 @@ class BehaviorEntry(Table):
     that they wrote contain `operators`.
     """
     departs: bool = False
-    """Whether no rule determines which releases load it. Only for `loads`."""
+    """True if no rule determines which releases load it. Only for `loads`."""
     stage: Literal["load", "call"] = "load"
     """When it happens: while the program is loaded, or while it runs."""
     signal: Literal["SIGABRT", "SIGFPE", "SIGSEGV"] | None = None
     """The signal that ends the process, or that can end it if the outcome varies."""
     says: Text | None = None
-    """Text that the error of the releases that do not load it contains, verbatim. Only together with `writers`."""
+    """Text contained verbatim in the error of releases that do not load it. Only together with `writers`."""
     operator: Annotated[str, Field(pattern=SCHEMA)] | None = None
     """The schema of an operator that these releases have, although their own lists of operators omit it."""
     operators: Several[Annotated[str, Field(pattern=QUALIFIED)]] | None = None
-    """The operators, with overloads, that change with a file format version and that the recipe does not declare."""
+    """The operators, with overloads, that change with a file format version but are not declared by the recipe."""
     taken_as: Several[Text] | None = None
     """The types that the argument is converted to."""
     takes: WeightsOnly | None = None
@@ -94,7 +94,7 @@ class BehaviorEntry(Table):
     because: Text
     """The explanation that users see; for a vulnerability, what a crafted file does."""
     evidence: Text | None = None
-    """What was run to observe it; for a vulnerability, where it was published. Optional if recorded archives show it."""
+    """What was run to observe it; for a vulnerability, where it was published. Optional if recorded archives show the behavior."""
 
     @property
     def when(self) -> Condition:
@@ -142,7 +142,7 @@ KEYS: Final = {
     "exploited": _Keys(OF_ARCHIVES, ("readers", "call", "safe", "evidence")),
     "writes": _Keys(OF_CELLS, ("writers", "operators")),
 }
-"""The kinds of signs and the keys that fit each outcome."""
+"""The kinds of signs, and the keys allowed for each outcome."""
 
 
 def behavior_keys(entries: list[Entry]) -> Iterator[Problem]:
@@ -176,7 +176,7 @@ def behavior_keys(entries: list[Entry]) -> Iterator[Problem]:
 
 def _need(entry: Entry) -> Iterator[Problem]:
     if ("readers" in entry.raw) is ("python" in entry.raw):
-        yield entry.problem("needs either 'readers' or 'python', and not both")
+        yield entry.problem("needs either 'readers' or 'python', but not both")
     if ("writers" in entry.raw) is not ("says" in entry.raw):
         yield entry.problem("needs both 'writers' and 'says', or neither")
 
@@ -190,9 +190,9 @@ def _slip(entry: Entry, outcome: str) -> Iterator[Problem]:
     if stage == "load" and met:
         yield entry.problem(f"applies to loading, but {found(met[0])} occurs only while a program runs", "stage")
     elif stage == "call" and signs and not met:
-        yield entry.problem(f"applies to a call, but has no sign that begins with {RUNS!r}", "stage")
+        yield entry.problem(f"applies to a call, but has no sign that starts with {RUNS!r}", "stage")
     if stage == "load" and outcome not in OF_LOADING:
-        yield entry.problem(f"while loading it can be 'crashed' or 'timed-out'; found {found(outcome)}", "outcome")
+        yield entry.problem(f"must be 'crashed' or 'timed-out' while loading; found {found(outcome)}", "outcome")
     if outcome in DEADLY and "signal" not in entry.raw:
         yield entry.problem("needs 'signal', the signal that ends the process", "outcome")
     elif outcome not in DEADLY and "signal" in entry.raw:

@@ -182,7 +182,7 @@ def waiver_covers(entries: list[Entry]) -> Iterator[Problem]:
     for entry in _of(entries, "waiver"):
         parts = entry.get("covers")
         if parts is None and "findings" not in entry.raw:
-            yield entry.problem("needs 'covers' or 'findings': otherwise it covers nothing")
+            yield entry.problem("needs 'covers' or 'findings'; otherwise it covers nothing")
         for index in range(len(parts)) if isinstance(parts, list) else ():
             part = entry.get("covers", index)
             if not isinstance(part, dict):
@@ -190,7 +190,7 @@ def waiver_covers(entries: list[Entry]) -> Iterator[Problem]:
             if "recipes" not in part and "says" not in part:
                 yield entry.problem("needs 'recipes' or 'says': otherwise it covers every archive", "covers", index)
             if ("writers" in part) is ("synthetic" in part):
-                yield entry.problem("needs either 'writers' or 'synthetic', and not both", "covers", index)
+                yield entry.problem("needs either 'writers' or 'synthetic', but not both", "covers", index)
             for key in ("writers", "readers"):
                 for name in _ends(part.get(key)):
                     if known and name not in known:
@@ -350,14 +350,14 @@ def deprecation_events(entries: list[Entry]) -> Iterator[Problem]:
             if what in active:
                 yield entry.problem(f"is already {found(what)}: it must first be withdrawn or restored", "events", at, "what")
             if what == "withdrawn" and not active & {"warned", "error"}:
-                yield entry.problem("is withdrawn, but there is no warning or error to withdraw", "events", at, "what")
+                yield entry.problem("is withdrawn, but has no warning or error to withdraw", "events", at, "what")
             active = active & {"alternative"} if what in {"withdrawn", "restored"} else active
             active.add(what)
         warns = any(event.get("what") == "warned" for event in events)
         if warns and "warning" not in entry.raw:
             yield entry.problem("key 'warning' is missing, but an event has a warning")
         if events and not warns and "warning" in entry.raw:
-            yield entry.problem("has the text of a warning, but no event with a warning", "warning")
+            yield entry.problem("has the text of a warning, but no event has a warning", "warning")
 
 
 def deprecation_statements(entries: list[Entry]) -> Iterator[Problem]:
@@ -370,7 +370,7 @@ def deprecation_statements(entries: list[Entry]) -> Iterator[Problem]:
                 yield entry.problem(f"statements must be sorted, oldest first: {version} follows {newest}", "docs", at, "release")
             newest = version or newest
             if ("holds" in statement) is ("absent" in statement):
-                yield entry.problem("needs either 'holds' or 'absent', and not both", "docs", at)
+                yield entry.problem("needs either 'holds' or 'absent', but not both", "docs", at)
 
 
 def deprecation_alternatives(entries: list[Entry]) -> Iterator[Problem]:
@@ -384,7 +384,7 @@ def deprecation_alternatives(entries: list[Entry]) -> Iterator[Problem]:
                 f"there is no other deprecation {found(name)}{suggestion(name, others)}", "alternative_deprecation"
             )
         if name is not None and "alternative_package" in entry.raw:
-            yield entry.problem("names another package; a deprecation in torch cannot", "alternative_package")
+            yield entry.problem("names another package; this is not allowed for a deprecation in torch", "alternative_package")
 
 
 def linked_waivers(entries: list[Entry]) -> Iterator[Problem]:

@@ -60,9 +60,9 @@ __all__ = [
 ]
 
 Key: TypeAlias = tuple[str, str]
-"""Kind and id of what is counted; of an operator_waiver the id and the operator, as :func:`key_of` writes them."""
+"""The kind and id of a counted table; for an operator_waiver the id and the operator, as written by :func:`key_of`."""
 Value: TypeAlias = int | str
-"""A count; of an operator_waiver what the operator became."""
+"""A count; for an operator_waiver, the new form of the operator."""
 Counts: TypeAlias = "Mapping[Key, Value]"
 
 LOCK: Final = "counts.lock"
@@ -74,11 +74,11 @@ HEADER: Final = """\
 ACCEPT: Final = "torch-compat accept --write"
 PREDICT: Final = "nox -s predictions -- --write"
 BY_JUDGING: Final = frozenset({"operator_gap", "operator_waiver"})
-"""The kinds that judging counts."""
+"""The kinds whose counts judging computes."""
 BY_PREDICTING: Final = frozenset({"behavior"})
-"""The kinds that take archives and the reference reader to count."""
+"""The kinds that can only be counted with archives and the reference reader."""
 WAITS: Final = "waits"
-"""What stands for an operator whose release is not recorded yet."""
+"""The digest of an operator whose release is not recorded yet."""
 _ENTRY: Final = re.compile(
     r"(operator_gap|behavior) ([^\s=]+) = (0|[1-9][0-9]{0,8})|(operator_waiver) ([^\s=]+ [^\s=]+) = ([0-9a-f]{16}|waits)"
 )
@@ -208,7 +208,7 @@ def check_lock(lock: Lock, wanted: Collection[Key]) -> Iterator[Problem]:
         return
     yield from lock.problems
     if not lock.text.startswith(HEADER):
-        yield Problem(lock.file, 1, "", f"does not begin with the header of this version: {ACCEPT}")
+        yield Problem(lock.file, 1, "", f"does not start with the header of this version: {ACCEPT}")
     seen: dict[Key, int] = {}
     newest: Key = ("", "")
     for line, key, count in lock.rows:

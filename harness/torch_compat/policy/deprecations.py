@@ -47,7 +47,7 @@ Kind: TypeAlias = Literal["mode-change", "keyword-only", "removal", "default-cha
 What: TypeAlias = Literal["alternative", "warned", "withdrawn", "error", "removed", "switched", "restored"]
 KINDS: Final[tuple[Kind, ...]] = ("mode-change", "keyword-only", "removal", "default-change", "behaviour-change", "rename")
 GONE: Final[frozenset[What]] = frozenset({"error", "removed", "switched"})
-"""What ends the old behaviour."""
+"""The events that end the old behavior."""
 
 
 def _pattern(value: str) -> str:
@@ -72,7 +72,7 @@ class Event(Table):
     release: ReleaseName
     """The first release with this behavior: a release in the calendar, or a planned one."""
     nightly: dt.date | None = None
-    """The first nightly with this behavior; only if a dated source names it."""
+    """The first nightly with this behavior; only if a dated source states it."""
     source: Text | None = None
     """The source of this statement."""
 
@@ -87,7 +87,7 @@ class Statement(Table):
     holds: Text | None = None
     """Words in the docstring that mention the deprecation. Either this or `absent`."""
     absent: Literal[True] | None = None
-    """The documentation does not mention the deprecation (any more). Either this or `holds`."""
+    """The documentation does not mention the deprecation, or no longer mentions it. Either this or `holds`."""
     announces: Several[Text] | None = None
     """What else it announces for a future release, verbatim, if `holds` does not contain it."""
 
@@ -105,7 +105,7 @@ class Unclear(Table):
     """Releases for which the probe cannot determine the state."""
 
     readers: NamedReleases
-    """The releases, with both ends of each range: later releases are never included."""
+    """The releases, with both ends of each range, so that later releases are never included."""
     why: Text
     """Why the state cannot be determined."""
 
@@ -114,7 +114,7 @@ class Hidden(Table):
     """Releases whose warning Python hides by default."""
 
     readers: Releases
-    """The releases, of those that warn."""
+    """The affected releases, among those that warn."""
     category: Literal["DeprecationWarning", "PendingDeprecationWarning"]
     """The category of the warning."""
 
@@ -129,7 +129,7 @@ class Deprecation(Table):
     kind: Kind
     """mode-change, keyword-only, removal, default-change, behaviour-change or rename: selects the timeline."""
     silent: bool = False
-    """Whether the last step changes results without an error; then a phase in which it raises must come first."""
+    """Whether the last step changes results without an error; if so, a phase in which it raises must come first."""
     alternative: Text
     """What to use instead."""
     alternative_deprecation: Identifier | None = None
@@ -137,7 +137,7 @@ class Deprecation(Table):
     against that file.
     """
     alternative_package: Text | None = None
-    """The package that provides the alternative, if it is not torch: then no torch release can be tested for it."""
+    """The package that provides the alternative, if it is not torch; torch releases cannot be tested for it."""
     warning: Pattern | None = None
     """A regular expression that matches the text of the warning; required if an event is `warned`."""
     error: Pattern | None = None
@@ -155,7 +155,7 @@ class Deprecation(Table):
     unclear: Annotated[tuple[Unclear, ...], Field(strict=False)] = ()
     """Releases for which the probe cannot determine the state, and why."""
     hidden: Annotated[tuple[Hidden, ...], Field(strict=False)] = ()
-    """Releases whose warning Python hides by default, and its category; if there are none, everybody sees the warning."""
+    """Releases whose warning Python hides by default, and its category; if there are none, every user sees the warning."""
     events: Annotated[tuple[Event, ...], Field(strict=False, min_length=1)]
     """What happened, oldest first."""
     docs: Annotated[tuple[Statement, ...], Field(strict=False)] = ()
@@ -170,9 +170,9 @@ class Step(Table):
     after: What | None = None
     """An event of the step that must precede it; absent if there is none."""
     releases: NonNegativeInt = 0
-    """How many releases (minor lines) that step must have been in before: 2 allows 1.10 at the earliest after 1.8."""
+    """How many releases (minor versions) must have that step first: with 2, a step in 1.8 allows the next one in 1.10 or later."""
     days: NonNegativeInt = 0
-    """How many days must pass in between, counted between upload days of releases, or between nightlies."""
+    """How many days must pass in between, from the upload date of one release to the next, or between nightlies."""
     documented: bool = False
     """Whether the documentation must mention it in the release that takes the step."""
 
@@ -209,9 +209,9 @@ class Profile(Table):
     asks: Text
     """What it requires, in one sentence."""
     in_force_from: dt.date | None = None
-    """The day from which everything must comply with it."""
+    """The date from which everything must comply with it."""
     forward_window_days: NonNegativeInt | None = None
-    """A reader that is at most this many days OLDER than the writer must still load and run what it wrote."""
+    """A reader up to this many days OLDER than the writer must still load and run its archives."""
     releases: NonNegativeInt | None = None
     """The minimum number of releases that every step with a waiting period waits."""
     days: NonNegativeInt | None = None

@@ -22,7 +22,7 @@ class RenamedModule(Table):
     to: Annotated[str, Field(pattern=MODULE)]
     """The name in newer versions."""
     since: Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)*$")]
-    """The version of the package since which the new name exists."""
+    """The first version of the package with the new name."""
     old_loads: bool
     """Whether newer versions still have the old name for pickles."""
     because: Text
@@ -33,9 +33,9 @@ class VersionBeside(Table):
     """The version of a package that is expected with some releases, and whose names pickles may contain."""
 
     version: Annotated[str, Field(pattern=PACKAGE_VERSION)]
-    """The version; what it has is recorded in fixtures/beside."""
+    """The version; its contents are recorded in fixtures/beside."""
     readers: Releases
-    """The releases that it is expected with."""
+    """The releases with which it is expected."""
     because: Text
     """Why this version."""
 
@@ -62,4 +62,4 @@ class Package(Table):
     returns: dict[Annotated[str, Field(pattern=MODULE)], Several[Annotated[str, Field(pattern=MODULE)]]] = Field(
         default_factory=dict
     )
-    """Its functions that pickles call and that return an object of one of these classes, where a pickle may leave the class unnamed."""
+    """Functions of the package that pickles call and that return an object of one of these classes, even if the pickle does not name the class."""

@@ -33,7 +33,7 @@ _TYPES = {
 }
 _LONGEST = 60
 UNFINISHED: Final = "<replace this: "
-"""Stands wherever a file that was begun by ``torch-compat new`` still lacks what only its author knows."""
+"""The placeholder in a file created by ``torch-compat new`` for information that only its author knows."""
 HALF_DONE: Final = "is unfinished: replace the placeholder with "
 
 

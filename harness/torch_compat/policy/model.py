@@ -77,7 +77,7 @@ else:
     Dtype = Literal[MEASURED]  # spelled out, it would be a second table of dtypes
 
 STORED: Final = frozenset({"torch-save", "distributed"})
-"""The families whose values are stored and given back: the same bits, or others."""
+"""The families that store values and restore them: the bits are either the same or different."""
 
 
 def _specifier(value: str) -> str:
@@ -130,17 +130,17 @@ class CalendarRelease(Table):
     version: ReleaseName
     """The full version, such as '1.12.0'."""
     date: dt.date
-    """The day on which its first wheel was uploaded; for a planned release, the planned day."""
+    """The date on which its first wheel was uploaded; for a planned release, the planned date."""
     source: Text | None = None
     """Where it was announced. Only for a planned release; `torch-compat admit` replaces the entry."""
     pythons: Several[Annotated[str, Field(pattern=PYTHON)]] = ()
     """The CPython versions that have a wheel."""
     python: Annotated[str, Field(pattern=PYTHON)] | None = None
-    """The preferred one, if part of the release does not work on the one that would be chosen by default."""
+    """The preferred Python, if part of the release does not work on the default one."""
     install: Literal["whole", "stubs"] = "whole"
     """whole: the wheel contains every library that it links; stubs: it links against CUDA libraries from other packages."""
     numpy: Annotated[str, AfterValidator(_specifier)] = ""
-    """The numpy releases whose binary interface the wheel was built for, as a version range."""
+    """The range of numpy versions for whose ABI the wheel was built."""
 
     @cached_property
     def parsed(self) -> Release:
@@ -164,7 +164,7 @@ class Milestone(Table):
     release: ReleaseName
     """The release."""
     day: dt.date | None = None
-    """The day of the change in PyTorch's own history; only if a dated source gives it."""
+    """The date of the change in PyTorch's own history; only if a dated source gives it."""
 
 
 class Format(Table):
@@ -184,7 +184,7 @@ class Format(Table):
     export-schema: the major number of an exported program's `schema_version`; container: what holds the records;
     byteorder: what the `byteorder` record says."""
     version: FormatVersion
-    """The number, or for a container or byte order its name: 'zip', 'stream', 'tar', 'flatbuffer', 'big'."""
+    """The number; for a container or byte order, its name: 'zip', 'stream', 'tar', 'flatbuffer', 'big'."""
     meaning: Text
     """What changed with this version."""
     operators: Several[Annotated[str, Field(pattern=OPERATOR)]] | None = None
@@ -204,7 +204,7 @@ class Format(Table):
     no_writer: Text | None = None
     """Why no release in the calendar can write this version; a synthetic fixture represents it. Either this or `written_from`."""
     pending: Text | None = None
-    """Why the corpus has no fixture of it yet, although some release writes it. Without it, a missing fixture is a failure."""
+    """Why the corpus has no fixture of it yet, although a release writes it. Without this key, a missing fixture is a failure."""
     mistaken: Text | None = None
     """What other readers mistake it for, and why nothing makes them refuse it. Without this key, different values in such readers
     are a failure.
@@ -213,7 +213,7 @@ class Format(Table):
     """What they then return, bit for bit: `swapped` means every element with its bytes reversed. Only together with `mistaken`.
     """
     waivers: Annotated[tuple[Identifier, ...], Field(strict=False)] = ()
-    """Waivers caused by releases no longer reading it: reports combine them into one item."""
+    """Waivers caused by releases that no longer read it: reports combine them into one item."""
 
     @cached_property
     def readers(self) -> ReleaseSet:
@@ -253,7 +253,7 @@ class MayRefuse(Table):
     """Refusals that a set of load options is meant to cause. Any other refusal under the same options is not one of them."""
 
     message: Text
-    """Text that the message of such a refusal contains, verbatim."""
+    """Text contained verbatim in the message of such a refusal."""
     containers: Several[Literal["zip", "stream", "tar", "flatbuffer"]] | None = None
     """The containers that are refused; default: all."""
     reason: Text
@@ -291,7 +291,7 @@ class RuleEntry(Table):
     source: Text
     """Where the promise comes from."""
     expect_empty: Text | None = None
-    """Why this rule selects nothing today. Without it, a rule that selects nothing is not a pass."""
+    """Why this rule currently selects nothing. Without this key, a rule that selects nothing does not pass."""
     parameters: Annotated[dict[str, Any], AfterValidator(_parameters), WithJsonSchema(_PARAMETERS_SCHEMA)] = Field(default={})
     """The rule's own settings: scalars and arrays of scalars. `bumps-in-time` has `kinds`, the kinds of formats that it judges."""
 
@@ -304,7 +304,7 @@ class Tolerance(Table):
     """
 
     kind: Literal["value", "strides", "sharing", "class", "requires_grad"] = "value"
-    """What may differ: values within bounds, or anything of the other kinds. Dtypes, shapes, types and keys never may."""
+    """What may differ: values within bounds, or anything of the other kinds. Dtypes, shapes, types and keys may never differ."""
     families: Several[Family] = ()
     """The families of archives that this applies to. For all kinds except `value`."""
     dtype: Dtype = ""
@@ -320,7 +320,7 @@ class Tolerance(Table):
     '*'; more only for named operators, in which terms may cancel completely.
     """
     reason: Text
-    """Why this much, or why this was not promised."""
+    """Why this much is allowed, or why this is not promised."""
 
     def covers(self, distances: Distances) -> bool:
         """Whether every element is within it."""
@@ -363,7 +363,7 @@ class Covers(Table):
     options: Several[Identifier] = ("default",)
     """The sets of load options."""
     says: Text | None = None
-    """Text that the message of such a cell contains, verbatim: 'Weights only load failed', 'SIGABRT while loading'."""
+    """Text contained verbatim in the message of such a cell: 'Weights only load failed', 'SIGABRT while loading'."""
 
 
 class Waiver(Table):
@@ -382,7 +382,7 @@ class Waiver(Table):
     reason: Text
     """Why this is accepted."""
     evidence: Text
-    """What shows that the cause is understood."""
+    """The evidence that the cause is understood."""
     owner: Text
     """The person responsible for this waiver."""
     expires: dt.date | None = None
@@ -440,9 +440,9 @@ class CorpusScope(Table):
     readers: Several[ReleaseName] = ()
     """The releases that must have read every fixture."""
     lines: Literal["newest-patch"] | None = None
-    """Replaces both: the newest patch release of every minor version as of `settled`, and every release after that day."""
+    """Replaces both keys: the newest patch release of every minor version as of `settled`, and every release after that date."""
     settled: dt.date | None = None
-    """The day up to which only the newest patch release of a minor version counts. Every later release is added, and stays."""
+    """The date up to which only the newest patch release of a minor version counts. Every later release is added permanently."""
     besides: Several[ReleaseName] = ()
     """Releases that write and read in addition to those of `lines`."""
 
@@ -459,9 +459,9 @@ class PolicyTable(CorpusScope):
     name: Identifier
     """The policy's name."""
     in_force_from: dt.date
-    """The day from which PyTorch promises what this policy says."""
+    """The date since which PyTorch makes the promises in this policy."""
     forward_window_days: NonNegativeInt
-    """A reader that is at most this many days OLDER than the writer must still load and run what it wrote."""
+    """A reader up to this many days OLDER than the writer must still load and run its archives."""
     nightly_index: Annotated[str, Field(pattern=URL)] | None = None
     """The index for `nightly:DATE`, if neither an option nor the environment sets one; its torch page is at `torch/` below it."""
     profiles: Several[Profile] = ()
@@ -476,9 +476,9 @@ class Change(Table):
     operators: Several[Annotated[str, Field(pattern=OPERATOR)]]
     """The operators, including their in-place and `out=` variants."""
     since: ReleaseName
-    """The first release that behaves in the new way."""
+    """The first release with the new behavior."""
     kind: Literal["value", "type", "shape", "refused", "accepted"]
-    """What changes: the values, the dtype or the shape; or it raises where it returned a value before, or the reverse."""
+    """What changes: the values, the dtype or the shape; or it raises instead of returning a value, or the reverse."""
     out_of_range: bool = False
     """Whether only out-of-range arguments show it, such as an infinite step or an invalid reduction. Release reports list the
     change; `inspect`, which does not know the arguments of a program, omits it.
@@ -498,4 +498,4 @@ class Change(Table):
     waivers: Annotated[tuple[Identifier, ...], Field(strict=False)] = ()
     """Waivers caused by this change: reports combine them into one item."""
     deprecations: Annotated[tuple[Identifier, ...], Field(strict=False)] = ()
-    """Deprecations whose event in the same release is this change: reports combine them into one item."""
+    """Deprecations with an event in the same release that is this change: reports combine them into one item."""

@@ -44,7 +44,7 @@ __all__ = [
 Side: TypeAlias = Literal["backward", "forward", "upgrader"]
 SIDES: Final[tuple[Side, ...]] = ("backward", "forward", "upgrader")
 Became: TypeAlias = "Mapping[tuple[str, str], str]"
-"""What each operator of a waiver became, by the waiver's id and the operator: :func:`digest_of`, as ``counts.lock`` states it."""
+"""The new form of each operator of a waiver, by the waiver's id and the operator: :func:`digest_of`, as ``counts.lock`` states it."""
 MOST_NAMED: Final = 5
 
 
@@ -86,7 +86,7 @@ class OperatorWaiver(Table):
     reason: Text
     """Why this is accepted."""
     evidence: Text
-    """What shows that the cause is understood."""
+    """The evidence that the cause is understood."""
     owner: Text
     """The person responsible for this waiver."""
     expires: dt.date | None = None
@@ -115,15 +115,15 @@ class Changed(NamedTuple):
 
     side: Side
     since: str
-    """The release with which it did."""
+    """The release in which it changed."""
     operator: str
     """``aten::div.Tensor``."""
     change: tuple[Difference, ...]
     """Everything that differs."""
     old: str | None
-    """The schema that it had; None where it had none."""
+    """The old schema; None if the operator did not exist."""
     new: str | None
-    """The one that its calls meet now, or that an upgrader states; None where there is none."""
+    """The schema that its calls are matched with now, or that an upgrader declares; None if there is none."""
 
     @property
     def show(self) -> str:
@@ -143,9 +143,9 @@ class Applied(NamedTuple):
     by: dict[Changed, tuple[OperatorWaiver, ...]]
     """The waivers that cover a change. The first one counts; more than one is a mistake."""
     covered: dict[tuple[str, str], tuple[Changed, ...]]
-    """What is covered, by the waiver's id and the operator: one change of it, but where a release has it twice."""
+    """The covered changes, by the waiver's id and the operator: one change for each operator, unless a release has it twice."""
     otherwise: dict[tuple[str, str], Changed]
-    """Of operators that a waiver names: what changed with the same release in another way."""
+    """For operators that a waiver names: other changes in the same release."""
 
 
 def apply_waivers(waivers: Iterable[OperatorWaiver], changed: Iterable[Changed], *, as_of: dt.date | None = None) -> Applied:
@@ -190,7 +190,7 @@ def wrong(waiver: OperatorWaiver, applied: Applied, became: Became | None, *, as
         if other != waiver
     }
     if shared:
-        return "overlapping", f"covers operators that {', '.join(sorted(shared))} covers as well"
+        return "overlapping", f"covers operators that are also covered by {', '.join(sorted(shared))}"
     covered = {operator: applied.covered.get((waiver.id, operator), ()) for operator in waiver.operators}
     absent = [operator for operator, changes in covered.items() if not changes]
     others = {operator: other for operator in absent if (other := applied.otherwise.get((waiver.id, operator)))}

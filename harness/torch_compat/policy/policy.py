@@ -139,19 +139,19 @@ class Policy:
     deprecations: tuple[Deprecation, ...] = _tables("deprecation", Deprecation, folder="deprecations")
     operator_waivers: tuple[OperatorWaiver, ...] = _tables("operator_waiver", OperatorWaiver, folder="operator_waivers")
     profiles: tuple[Profile, ...] = ()
-    """Other readings of the same promises. No part of :attr:`digest`: a policy is judged as it is, or as :meth:`under` one of them."""
+    """Other interpretations of the same promises. Not part of :attr:`digest`: a policy is judged as it is, or :meth:`under` one of them."""
     planned: tuple[CalendarRelease, ...] = ()
-    """The releases that are planned, by version: no part of the calendar."""
+    """The planned releases, by version; not part of the calendar."""
     counts: Mapping[tuple[str, str], int] = field(default_factory=dict, hash=False)
-    """What each behavior covers that departs from the rules, and each gap in the operators of a release, by kind and id, as ``counts.lock`` states it."""
+    """The number of exceptions that each behavior covers, and of each gap in a release's operators, by kind and id, as listed in ``counts.lock``."""
     became: Mapping[tuple[str, str], str] = field(default_factory=dict, hash=False)
-    """What each operator of an operator_waiver became, by the waiver's id and the operator, as ``counts.lock`` states it."""
+    """The new form of each operator of an operator_waiver, by the waiver's id and the operator, as listed in ``counts.lock``."""
     accepted: Accepted | None = None
-    """What waivers cover, down to the difference, as ``waivers.lock`` states it; None where it was not read."""
+    """What waivers cover, including each difference, as listed in ``waivers.lock``; None if it was not read."""
     exported: bool = False
-    """Whether exported programs are held to more than PyTorch promises of them: what their users would want. Only a profile asks for it."""
+    """Whether exported programs must meet more than PyTorch's own promises, as their users would expect. Only a profile requires this."""
     nightly_index: str | None = None
-    """The URL of the index of nightlies. No part of :attr:`digest`: nothing is judged by it."""
+    """The URL of the nightly index. Not part of :attr:`digest`, because it does not affect judging."""
 
     def under(self, profile: Profile) -> Policy:
         """This policy as a profile reads it: what the profile gives replaces what the policy says."""
@@ -246,7 +246,7 @@ def _plain(table: Table) -> Mapping[str, Any]:
 
 REGISTRY: Final[tuple[Kind, ...]] = (
     Kind(
-        "policy", PolicyTable, (), required="its name, its first day, its forward window and its corpus are missing", single=True,
+        "policy", PolicyTable, (), required="its name, start date, forward window and corpus are missing", single=True,
         releases=(("writers",), ("readers",), ("besides",)),
     ),
     Kind(
@@ -255,4 +255,4 @@ REGISTRY: Final[tuple[Kind, ...]] = (
     ),
     *(replace(one.metadata["kind"], field=one.name) for one in fields(Policy) if "kind" in one.metadata),
 )  # fmt: skip
-"""Every kind of table that a policy folder may hold."""
+"""Every kind of table that a policy folder may contain."""

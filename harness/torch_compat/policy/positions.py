@@ -19,7 +19,7 @@ Path: TypeAlias = tuple[str | int, ...]
 """Keys and, inside arrays, indices: ``release[3].date`` is ``("release", 3, "date")``."""
 
 Lines: TypeAlias = dict[Path, int]
-"""The line, counted from 1, on which each value's key stands; for an element of an array, on which the element begins."""
+"""The 1-based line of each value's key; for an element of an array, the line on which the element starts."""
 
 _BLANK = re.compile(r"[ \t]*")
 _GAP = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")

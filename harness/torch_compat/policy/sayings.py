@@ -27,7 +27,7 @@ class Phrase(Table):
     replaced as in judging ('N' for a number). '*' matches one name, or itself.
     """
     releases: Releases
-    """The releases that use this text, for an error as writers or as readers; open-ended if the newest release is included."""
+    """The releases that use this text; for an error, as writers or as readers; open-ended if the newest release is included."""
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
@@ -43,7 +43,7 @@ class Phrase(Table):
 
 
 OF_WARNINGS = ("families", "options", "during", "operators", "always", "varies", "once")
-"""The keys that only warnings have."""
+"""The keys that apply only to warnings."""
 
 
 class KnownMessage(Table):
@@ -78,7 +78,7 @@ class KnownMessage(Table):
     during: Literal["loading", "running"] = "loading"
     """When it occurs: while an archive is loaded, or in calls of its program."""
     operators: Several[Annotated[str, Field(pattern=OPERATOR)]] | None = None
-    """Operators of which a program must use one, each of which has programs that cause it; default: all. Only for calls."""
+    """Operators, one of which a program must use to cause it; each has such programs; default: all. Only for calls."""
     always: bool = False
     """Whether they emit it for every archive of these families that they load, or in every call. Otherwise, for each archive and
     call, either all of them emit it or none.

@@ -114,5 +114,5 @@ def _misplaced(table: str, folder: str) -> str:
     if kind is not None and kind.folder:
         return f"each {table} must be in its own file, {kind.folder}/<id>.toml"
     if kind is not None and own is not None:
-        return f"a file of {folder}/ contains one [{own}] and nothing else; '{table}' belongs in a file in the parent directory"
+        return f"a file in {folder}/ contains one [{own}] and nothing else; '{table}' belongs in a file in the parent directory"
     return unknown_key(table, [one.name for one in REGISTRY if one.folder == folder], what="table")

@@ -69,15 +69,15 @@ SHAPES: Final = {
     SCHEMA: "a schema such as 'aten::t(Tensor self) -> Tensor'",
     MODULE: "a module such as 'numpy.core'",
     GLOBAL: "a module and a name in it such as 'collections.OrderedDict'",
-    OPCODE: "an opcode of pickletools such as 'BINPERSID'",
+    OPCODE: "an opcode in pickletools such as 'BINPERSID'",
     SIGN: "a sign such as 'record:model.json' (see harness/torch_compat/releases/behavior.py)",
     IDENTIFIER: "lower-case words joined by hyphens such as 'newer-loads'",
-    NAMED: "lower-case words joined by hyphens, or the number of a vulnerability such as 'CVE-2025-32434'",
+    NAMED: "lower-case words joined by hyphens, or a vulnerability identifier such as 'CVE-2025-32434'",
     QUALIFIED: "an operator with its overload, such as 'aten::div.Tensor'",
     UPGRADER: "operator, overload, and the first and last file format version, such as 'div_Tensor_0_3'",
     OPERATOR: "an operator such as 'aten::div' or 'aten::div.Tensor', or '*'",
 }
-"""What each pattern asks for, in the words of an error message."""
+"""What each pattern requires, as worded in an error message."""
 
 T = TypeVar("T")
 
@@ -97,7 +97,7 @@ def _release_set(value: object) -> ReleaseSet:
             return ReleaseSet.parse(value)
     except UsageError as error:
         if error.code == "backward-releases":
-            raise PydanticCustomError("releases", "must run from an older release to a newer one") from None
+            raise PydanticCustomError("releases", "must go from an older release to a newer one") from None
     raise PydanticCustomError("releases", "must be releases such as '1.5.0..1.8.1, 2.0.0..'")
 
 
@@ -121,7 +121,7 @@ Releases: TypeAlias = Annotated[
 ]
 """A set of releases, in the form of :mod:`torch_compat.releases.sets`: '1.5.0..1.8.1, 2.0.0..', 'none'."""
 NamedReleases: TypeAlias = Annotated[Releases, AfterValidator(_named_ends)]
-"""A set of releases with a first and a last one: no release that comes later is ever in it."""
+"""A set of releases with a first and a last release, so that later releases are never included."""
 Identifier: TypeAlias = Annotated[str, Field(pattern=IDENTIFIER)]
 
 

@@ -87,9 +87,9 @@ class Axis:
             versions.setdefault(Release(version).numbers[:2], []).append(version)
         self.points: dict[str, Point] = {}
         self.lines: list[Point] = []
-        """The first release of each line whose day is known."""
+        """The first release of each minor version whose date is known."""
         self.names: list[str] = []
-        """Of every line: 1.12."""
+        """The name of every minor version, such as 1.12."""
         before = (-1, 0)
         for major, minor in sorted(versions):
             first = versions[major, minor][0]

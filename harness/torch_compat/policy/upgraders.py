@@ -31,7 +31,7 @@ class Upgrader(Table):
     first: NonNegativeInt = 0
     """The first file format version whose calls it replaces."""
     bump: PositiveInt
-    """The first file format version that it does not replace."""
+    """The first file format version whose calls it does not replace."""
     old_schema: Text
     """The schema before the change."""
     body: Text
@@ -45,7 +45,7 @@ class Upgrader(Table):
     change: Identifier | None = None
     """The change of results that it handles; absent if only the schema changed."""
     equivalent: dict[str, Text] | None = None
-    """Mutations of the body that change no result, by their names in `torch-compat prove --mutate`, with the reason."""
+    """Mutations of the body that change no result, named as in `torch-compat prove --mutate`, with the reason."""
     link: Text
     """Where the change was made."""
 
@@ -64,7 +64,7 @@ def upgrader_names(entries: list[Entry]) -> Iterator[Problem]:
                     f"must be {found(wanted)}, derived from the operator and the version range; found {found(name)}", "id"
                 )
             if isinstance(first, int) and first >= bump:
-                yield entry.problem(f"its range ends before it begins: {first} to {bump - 1}", "first")
+                yield entry.problem(f"its range ends before it starts: {first} to {bump - 1}", "first")
         change = entry.get("change")
         if isinstance(change, str) and change not in changes:
             yield entry.problem(f"there is no change {found(change)}", "change")

@@ -35,9 +35,9 @@ class StatedUpgrader(NamedTuple):
     overload: str
     """``Tensor``; empty where the overload has no name."""
     first: int
-    """The first file format version whose calls it stands in for."""
+    """The first file format version whose calls it replaces."""
     bump: int
-    """The first one that it leaves alone."""
+    """The first file format version whose calls it does not replace."""
     old_schema: str
     """The schema before the change."""
     body: str

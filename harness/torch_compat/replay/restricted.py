@@ -32,7 +32,7 @@ HEAD: Final = """\
 # writers      the releases that wrote it; absent where no release did
 # readers      the releases that refuse it; 'none' where every one takes it
 """
-BECAUSE: Final = "its pickles contain names or values that are not on the lists of weights_only.toml"
+BECAUSE: Final = "its pickles contain names or values that weights_only.toml does not list"
 
 
 def weights_only_refusals(corpus: Corpus, rules: Rules) -> str:

@@ -32,7 +32,7 @@ __all__ = ["INTERNAL", "Border", "Place"]
 INTERNAL = frozenset({
     "era", "since", "array_type", "both", "spatial", "inside", "promote", "promoted", "ints", "empty", "one", "form", "order", "whole", "kind",
 })  # fmt: skip
-"""Parameters of functions that only our own code gives; ``tests/runtime/test_border.py`` holds all others to the schemas of the releases."""
+"""Parameters that only our own code passes; ``tests/runtime/test_border.py`` checks all others against the schemas of the releases."""
 MOST = 64  # arguments of an operator that takes any number
 
 PLAIN = frozenset({type(None), bool, int, float, complex, Tensor, OpaqueTensor, Dtype, Device})

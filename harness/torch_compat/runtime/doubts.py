@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 SINCE, UNTIL = Release("1.6.0"), Release("1.7.0")
 
 ENOUGH = 5
-"""Of so many nodes is a group that is differentiated."""
+"""The minimum number of nodes in a differentiated group."""
 
 WITH_TENSOR = {
     "add": 5,
@@ -50,7 +50,7 @@ WITH_TENSOR = {
     "addcmul": 5,
     "addmm": 4,
 }
-"""How many nodes an operator of several tensors has."""
+"""The number of nodes of an operator with several tensors."""
 
 NODES = {
     **dict.fromkeys(
@@ -75,13 +75,13 @@ NODES = {
     "var": 4,
     **dict.fromkeys(("cat", "embedding", "mean"), 5),
 }  # fmt: skip
-"""How many nodes any other operator has whose derivative the executor knows."""
+"""The number of nodes of every other operator whose derivative the executor knows."""
 
 APART = frozenset({"gather", "index_select", "layer_norm", "sum", "topk"})
-"""Those that begin a group of their own."""
+"""Operators that start their own group."""
 
 LISTS = frozenset({"cat", "stack", "index", "meshgrid", "einsum", "broadcast_tensors", "split", "split_with_sizes", "unbind"})
-"""Operators of lists of tensors, or that give one."""
+"""Operators that take or return a list of tensors."""
 
 
 class Differentiated:

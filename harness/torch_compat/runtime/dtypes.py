@@ -102,7 +102,7 @@ _CATEGORIES = {
     "bool": BOOL_, "integer": INTEGER, "quantized": INTEGER, "bits": INTEGER, "narrow": INTEGER, "float": FLOATING,
     "complex": COMPLEX,
 }  # fmt: skip
-"""Categories by the kind of a dtype."""
+"""The category of each kind of dtype."""
 
 
 def _of(row: table.ScalarType, number: int) -> Dtype:

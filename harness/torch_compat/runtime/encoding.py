@@ -149,7 +149,7 @@ class Encoder:
 
 
 NO_SUCH_DTYPE = "__main__.NoSuchDtype"
-"""The class of the error with which the worker of a release says that it cannot make the inputs of a call."""
+"""The class of the error that a release's worker raises if it cannot create the inputs of a call."""
 
 
 class Decoder:
@@ -226,7 +226,7 @@ class Decoder:
             base = np.zeros(self.extents.get(key, _extent(body)), dtype)  # type: ignore[arg-type]
             if key[0] is not None:
                 self.storages[key] = base  # type: ignore[index]
-        array = arrays.view(base, dtype, shape, body["strides"], body.get("offset", 0), where="a tensor among the arguments")
+        array = arrays.view(base, dtype, shape, body["strides"], body.get("offset", 0), where="a tensor in the arguments")
         if array.size:
             array[...] = raw.reshape(shape)
         return Tensor(array, bool(body.get("requires_grad")))
@@ -289,7 +289,7 @@ def _death(stage: str, error: DiesLoading | DiesCalled, met: dict[str, Behavior]
 
 
 LITE_METHODS = frozenset({"forward", "run_method", "find_method"})
-"""What Python reaches of a module of the lite interpreter by name."""
+"""The methods of a lite-interpreter module that Python can access by name."""
 
 
 def _reached(family: str, method: str, args: tuple[Any, ...]) -> None:

@@ -8,7 +8,7 @@ from torch_compat.runtime.language.names import FILE_PREFIX
 __all__ = ["CALLED", "translated"]
 
 CALLED = "__call__"
-"""The method that stands for calling a module itself."""
+"""The method that represents a call of the module itself."""
 # What numpy says of a tensor that no memory could hold
 TOO_LARGE = ("array is too big", "Maximum allowed dimension exceeded", "Maximum allowed size exceeded")
 
@@ -33,4 +33,4 @@ def translated(error: Exception) -> Exception:
         return Raised(f"KeyError: {error}", code="RuntimeError", where=where)
     if isinstance(error, NameError | ValueError):  # a variable without value; a list of another length to unpack
         return Raised(str(error), code="RuntimeError", where=where)
-    return Unsupported(f"the reference reader does not run this: {error}", code="language", where=where)
+    return Unsupported(f"the reference reader cannot run this: {error}", code="language", where=where)

@@ -27,14 +27,14 @@ DIED = "died: "
 BY_PLACE = dict.fromkeys(
     (f"aten::{name}" for name in ("softmax", "log_softmax", "special_softmax", "special_log_softmax", "_safe_softmax")), 2
 )
-"""Where the dtype of a call stands that is not given by name."""
+"""The position of the dtype argument if it is not passed by name."""
 NAMES = {FLOAT16.array: "float16", BFLOAT16.array: "bfloat16"}
 BOUNDED = (2, 2, 2)
-"""Of how many dimensions the tensors are with which clamp was asked to bound a tensor."""
+"""The numbers of dimensions in the tests of clamp with tensor bounds."""
 UNLESS = {"aten::kl_div": "log_target"}
-"""Flags of operators that take a call past the kernel which was asked."""
+"""Flags with which an operator does not use the tested kernel."""
 INTO_OUT = {"aten::adaptive_avg_pool2d": "aten::_adaptive_avg_pool2d"}
-"""Operators that reach their kernel another way where ``out`` is given."""
+"""Operators that call a different kernel with ``out``."""
 ALONE = {
     f"aten::{name}": ReleaseSet.parse(releases)
     for releases, names in {
@@ -43,23 +43,23 @@ ALONE = {
     }.items()
     for name in names
 }  # fmt: skip
-"""Operators that copy the only element of a tensor without dimensions, of whichever type, with the releases that do."""
+"""Operators that copy the single element of a zero-dimensional tensor of any dtype, with the releases that do so."""
 DROPOUTS = frozenset(
     f"aten::{name}{form}"
     for name in ("dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout")
     for form in ("", "_")
 )
-"""Operators that were asked to draw; where they draw nothing, they multiply by one or by zero, or give what they are given."""
+"""Operators that were tested with random draws; without a draw, they multiply by one or zero, or return their input."""
 BOUND_BY_TENSORS = frozenset(f"aten::{name}{form}" for name in ("clamp", "clamp_max", "clamp_min", "clip") for form in ("", "_"))
-"""Operators that were asked with numbers, which another kernel takes."""
+"""Operators that were tested with numbers, which use a different kernel."""
 ONE_BOUND = Release("1.12.0")
-"""From here on one tensor bounds as maximum and minimum do, which take every type."""
+"""Since this release, a single tensor bound works like maximum and minimum, which accept every dtype."""
 PADS = frozenset({"aten::pad", "aten::_pad_enum"})
-"""Operators that were asked to reflect."""
+"""Operators that were tested with reflection padding."""
 COPYING = frozenset({"constant", "circular", 2, 3})
-"""Their modes that copy elements of whichever type, by name and by number."""
+"""Their modes that copy elements of any dtype, by name and by number."""
 CASTING = frozenset(f"aten::{name}" for name in ("cumsum", "cumprod", "logcumsumexp", "nansum", "sum", "prod", "mean"))
-"""Operators that make what they are given of the dtype that is named, and compute then."""
+"""Operators that convert their input to the given dtype before they compute."""
 OTHERS = {DTYPES[name].array: name for name in CALLED if DTYPES[name].numpy is not None or DTYPES[name] is BFLOAT16}
 
 

@@ -24,7 +24,7 @@ OF_SETS = (
     1, 2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 103, 109, 113, 127, 137, 139, 149, 157, 167,
     179, 193, 199, 211, 227, 241, 257, 277, 293, 313, 337, 359, 383, 409, 439, 467, 503, 541, 577, 619, 661, 709, 761, 823, 887, 953, 1031,
 )  # fmt: skip
-"""Numbers of buckets of the GNU library that a set chooses the first of which is large enough for all that it is made of at once."""
+"""Bucket counts of the GNU library; a set uses the first one large enough for all its initial elements."""
 MOST_IN_SET = OF_SETS[-1]
 FIBONACCI = 11400714819323198485  # 2**64 divided by the golden ratio
 
@@ -166,4 +166,6 @@ def _grown(table: _Flat) -> _Flat:
         if all(made.insert(key) for key in table.keys()):  # noqa: SIM118 - not a dictionary
             return made
         slots *= 2
-    raise Unsupported("the reference reader does not order a dictionary whose keys were chosen to collide", code="value")
+    raise Unsupported(
+        "the reference reader cannot determine the order of a dictionary whose keys were chosen to collide", code="value"
+    )

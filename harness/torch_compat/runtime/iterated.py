@@ -29,19 +29,19 @@ Operand = tuple[Shape, Shape]
 Arrange = Any  # a function of a result, the arguments of its operator, and those by name
 
 FIRST_DECIDES = Release("1.7.0")
-"""From here on equal strides are no reason for an order, and dimensions of one element are looked at."""
+"""Since this release, equal strides do not determine an order, and dimensions of size one are considered."""
 INFERS = Release("1.8.0")
 CASTS_INFER = Release("1.12.0")
-"""From here on what is made like a tensor with holes (copies of another type: since 1.12) keeps its order; before it lies row by row."""
+"""Since this release, tensors created like a noncontiguous tensor keep its order (copies to another dtype: since 1.12); before, they are row-major."""
 
 POWERS = Release("1.9.0")
-"""From here on powers by a number are iterated over, and those of a number lie row by row; before both lie as the tensor."""
+"""Since this release, powers with a number as the exponent are iterated, and powers of a number are row-major; before, both have the layout of the tensor."""
 NUMBERS = frozenset({int, float, bool, complex})
 MASKS = (np.dtype(np.bool_), np.dtype(np.uint8))
 PICTURES = 4
-"""Dimensions of a batch of pictures."""
+"""Dimensions of a batch of images."""
 PICTURES_ORDER = (1, 3, 2, 0)
-"""Their dimensions, the fastest first, where channels stand last in memory."""
+"""Their dimensions in the channels-last memory format, fastest first."""
 
 ITERATED, WRAPPED, SWAPPED, OUT, ROWS, LIKE, COPY, POWER, LAST, TWICE, PICTURE, PARTS, INDEXED = range(13)
 """Like all operands; also numbers as operands, which are no tensors of one shape with the others; the second before the first; into a

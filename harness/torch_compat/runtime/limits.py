@@ -140,7 +140,7 @@ class Meter(threading.local):
         self._worked += count
         if self._worked > self.limits.work:
             raise Exhausted(
-                f"the program does more work than is allowed: more than {self.limits.work} multiplications", code="work-limit"
+                f"the program does more work than the limit: more than {self.limits.work} multiplications", code="work-limit"
             )
 
     def look(self) -> None:

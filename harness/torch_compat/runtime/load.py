@@ -92,4 +92,4 @@ def _refuse(archive: Archive, horizon: Horizon) -> None:
         if slip is not None:
             raise slips.DiesLoading(slip, horizon.name, str(archive.path))
         why = "; ".join(f"{one.needs} ({one.because})" for one in needs.reasons[:2]) or "no release reads it"
-        raise Refused(f"{horizon.name} does not read this: {why}", where=str(archive.path), code="needs")
+        raise Refused(f"{horizon.name} cannot read this: {why}", where=str(archive.path), code="needs")

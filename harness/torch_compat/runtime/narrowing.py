@@ -27,12 +27,12 @@ __all__ = ["Narrowing", "present_tensors", "refuses_narrowing"]
 
 SINCE, UNTIL = Release("1.6.0"), Release("1.10.0")
 SPECIALIZED: Final = Release("1.7.0")
-"""Before, an optional tensor among the arguments of a method is a tensor to it where it is there."""
+"""Before this release, an optional tensor argument of a method that is not None has the type Tensor."""
 OPTIONAL: Final = Type("Optional", (TENSOR,))
 WRITABLE: Final = frozenset({"Tensor", "List", "Dict", "AnyList", "class"})
 FIXED: Final = frozenset({"int", "float", "bool", "str", "complex", "None", "number", "Device"})
 VALUES: Final = frozenset({"NamedTuple", "Enum", "Interface"})
-"""Bases of classes of which nothing is known here."""
+"""Base classes about which nothing is known here."""
 
 
 def refuses_narrowing(release: Release) -> bool:

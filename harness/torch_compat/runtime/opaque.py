@@ -31,7 +31,7 @@ __all__ = ["ELEMENTS", "STRIDED", "pickled", "sizes_of", "without_numbers"]
 STRIDED, NESTED = "torch.strided", "torch.nested"
 INT64 = 1 << 63
 ELEMENTS = {row.name: arrays.sized_dtype("=", row.numpy) for row in DTYPES.values() if row.kind == "quantized" and row.numpy}
-"""The integers of each quantized dtype that NumPy has integers for."""
+"""The integer dtype of each quantized dtype that NumPy supports."""
 
 
 def sizes_of(value: Tensor | OpaqueTensor) -> tuple[int, ...]:

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 __all__ = ["refuse_outs"]
 
 ONE_BY_ONE, TOGETHER = Release("1.6.0"), Release("1.8.0")
-"""From the one up to the other, programs call no operator that writes into several tensors."""
+"""Between these releases, programs cannot call operators that write into several tensors."""
 COPIED = {"cholesky": Release("1.9.0"), "inner": Release("1.9.0")}
-"""Operators that copy their result into a tensor of its shape, and do not resize it, with the first release that does."""
+"""Operators that copy their result into a tensor of the same shape and do not resize it, with the first release that resizes it."""
 NUMBERS = frozenset({bool, int, float, complex})
 FLOATING, STEPS = 2, 2
 

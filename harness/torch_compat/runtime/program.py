@@ -294,7 +294,7 @@ class Program:
         self.mobile = True
         self.slips.family = "mobile"
         self.bytecode = archive.bytecode if self.horizon.release != registry.NEWEST else 0
-        self.notes.append("run from the TorchScript source that it carries, not from its bytecode")
+        self.notes.append("run from the TorchScript source that it contains, not from its bytecode")
         self._constants = archive.constants(self._made)
         value = archive.state(self._made)
         if not isinstance(value, ScriptObject):
@@ -306,7 +306,7 @@ class Program:
             return CustomObject(name, self.path)
         info = self.info(name)
         if info is None or info.python is None or not issubclass(info.python, ScriptObject):
-            raise Refused(f"names {name}, which is not a class of the source", where=self.path, code="source")
+            raise Refused(f"names {name}, which is not a class in the source", where=self.path, code="source")
         made = info.python()
         if by_state:
             self._set_state(made, info, state)
@@ -344,7 +344,7 @@ class Program:
             self.slips.family = "mobile"
             if self.horizon.release != registry.NEWEST:
                 self.bytecode = self._bytecode(archive)
-            self.notes.append("run from the TorchScript source that it carries, not from its bytecode")
+            self.notes.append("run from the TorchScript source that it contains, not from its bytecode")
         found = unpickle(archive.view("data.pkl"), where=f"{self.path}, record 'data.pkl'", allowance=self._allowance).value
         value = self._value(found, "data/")
         if not isinstance(value, ScriptObject):
@@ -416,7 +416,7 @@ class Program:
             if target.name in BUILDERS:
                 return self._value(self._argument(value), folder)
         if not target.module.startswith("__torch__"):
-            raise Refused(f"names {target.path}, which is not a class of the program", where=self.path, code="pickle")
+            raise Refused(f"names {target.path}, which is not a class in the program", where=self.path, code="pickle")
         if target.path.startswith(CLASS_PREFIX):
             return CustomObject(target.path, self.path)
         info = self.info(target.path)

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 __all__ = ["PythonMethod", "call_python", "state_shown"]
 
 RECURSIVE = Release("1.4.0")
-"""From here on a loaded program is a RecursiveScriptModule, and its texts say so."""
+"""Since this release, a loaded program is a RecursiveScriptModule, and its messages say so."""
 OWN_KEYS = Release("1.2.0")  # from here on ``load_state_dict`` gives a class of its own, whose name begins with a line
 NAMED = Release("1.3.0")
-"""From here on a loaded program shows the name of its own class."""
+"""Since this release, a loaded program shows the name of its own class."""
 BOOLEAN_MODE = Release("1.9.0")  # from here on ``train`` takes nothing but a bool
 PLAIN_DESTINATION = Release("1.12.0")  # from here on ``state_dict`` writes into a dict without metadata
 TESTED_VALUES = Release("1.9.0")  # from here on ``load_state_dict`` lists values that are no tensors among its errors
@@ -80,7 +80,7 @@ def call_python(module: Module, name: str, args: Arguments, encode: Encode) -> A
     release = module.program.horizon.release
     known = METHODS.get(name)
     if known is not None and name in SHOWING and release < RECURSIVE:
-        raise Unsupported(f"the reference reader does not know what {name} gave up to 1.3", code="method")
+        raise Unsupported(f"the reference reader does not know what {name} returned up to 1.3", code="method")
     if known is not None:
         known.check(name, args, release)
         begin(module)
@@ -378,9 +378,9 @@ METHODS: Final[dict[str, PythonMethod]] = {
     "__repr__": PythonMethod(_repr, 0),
     "__str__": PythonMethod(_repr, 0),
 }
-"""Methods that act, by name."""
+"""Methods with side effects, by name."""
 SHOWING: Final = frozenset({"extra_repr", "_get_name", "__repr__", "__str__"})
-"""Those of them that give a text."""
+"""The methods among them that return a string."""
 _FIRST: Final = {
     "1.0.0": "add_module apply cuda define register_backward_hook register_buffer register_forward_hook register_forward_pre_hook "
     "register_parameter share_memory",
@@ -399,6 +399,6 @@ _FIRST: Final = {
     "2.5.0": "mtia register_load_state_dict_pre_hook register_state_dict_post_hook set_submodule",
 }
 OTHERS: Final[dict[str, Release]] = {name: Release(since) for since, names in _FIRST.items() for name in names.split()}
-"""The first release of names in the class of a loaded module, which raise when they are called with what a call can hold."""
+"""The first release whose loaded modules have each name; these methods raise for every value that a recorded call can contain."""
 UNKNOWN: Final = frozenset({"define", "get_debug_state", "graph_for", "save", "save_to_buffer"})
-"""Those of them that give a value, or change the module."""
+"""The methods among them that return a value, or change the module."""

@@ -210,9 +210,9 @@ def _given(function: Callable[..., Any], names: frozenset[str], args: tuple[Any,
 
 
 VIEWS_OF_LEAVES, PARTS = Release("1.8.0"), Release("1.9.0")
-"""From here on views of leaves, and what one of several views is, are not written in place where gradients are required."""
+"""Since these releases, views of leaves, and views from operators that return several, cannot be modified in place if they require gradients."""
 OF_FIRST = frozenset({"to", "type_as", "expand_as", "view_as", "reshape_as"})
-"""Operators of whose arguments but the first only the shape or type is looked at."""
+"""Operators that use only the shape or dtype of every argument after the first."""
 FIRST_TRACKED = {
     **dict.fromkeys(
         (
@@ -260,9 +260,9 @@ _REFUSES_OVERLAP = {
     }.items()
     for name in names
 }  # fmt: skip
-"""The first release that refuses to write into a tensor that shares a part of its memory with another argument."""
+"""The first release that refuses to write to a tensor that partially shares memory with another argument."""
 OTHER_ORDER = Release("1.10.0")
-"""From here on the whole of the same memory in another order is refused, too."""
+"""Since this release, the same memory in a different order is refused as well."""
 
 
 def _refuse_overlap(target: Array, source: Array, horizon: Release) -> None:
@@ -297,7 +297,7 @@ LOOKS = frozenset({
     "size", "sym_size", "dim", "ndimension", "numel", "sym_numel", "is_floating_point", "is_complex", "is_signed", "is_same_size", "element_size",
     "requires_grad_",
 })  # fmt: skip
-"""Operators that look at sizes and types, which tensors without an array have, too."""
+"""Operators that only use sizes and dtypes, which tensors without an array also have."""
 
 
 def _without_numbers(name: str, value: Any) -> Unsupported:

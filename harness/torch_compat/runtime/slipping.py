@@ -81,7 +81,7 @@ SIGNS = frozenset({
     BACKWARDS, BOOLS, CONVOLUTION, DICTIONARY, DIVISION, EQUAL_CALLS, FOLDED, FORGOTTEN, JOINED, JOINED_NORM, NEUTRAL, PRODUCT, SLICE, STORE, TRAP,
     UPGRADER,
 })  # fmt: skip
-"""What a program can come to while it runs."""
+"""The behaviors that a program can run into."""
 INDEXED = frozenset(f"aten::{name[6:]}" for name in INDEXED_BY)
 DIVISIONS = frozenset({
     "aten::div", "aten::div_", "aten::remainder", "aten::remainder_", "aten::fmod", "aten::fmod_", "aten::floor_divide",
@@ -94,16 +94,16 @@ CONVOLUTIONS = frozenset({
 })  # fmt: skip
 PRODUCTS = frozenset({"aten::linear", "aten::matmul", "aten::mm", "aten::addmm"})
 THROUGH = frozenset({"aten::batch_norm", "aten::layer_norm", "aten::relu", "aten::sigmoid", "aten::tanh", "aten::dropout"})
-"""Operators that a release differentiates, as it does products: they wait with them for the last use of what comes out."""
+"""Operators that a release differentiates like products: they are delayed together until the last use of the result."""
 INTERNAL = Release("1.2.0")
-"""From here on an assertion that fails says that it is an internal one."""
+"""Since this release, a failed assertion says that it is internal."""
 JOINS = frozenset({
     "aten::relu", "aten::abs", "aten::sqrt", "aten::mean", "aten::sigmoid", "aten::tanh", "aten::exp", "aten::neg", "aten::erf", "aten::log",
     "aten::sin", "aten::t", "aten::add", "aten::sub", "aten::rsub", "aten::mul", "aten::div", "aten::pow", "aten::softmax", "aten::log_softmax",
     "aten::dropout", "aten::clamp", "aten::where", "aten::view",
 })  # fmt: skip
 NORM = "aten::batch_norm"
-"""Operators that are differentiated together with the product that they use, and the one that only some releases do so with; not layer_norm or sum."""
+"""Operators that are differentiated together with their input product, and the one for which only some releases do this; not layer_norm or sum."""
 ARITHMETIC = frozenset({"aten::add", "aten::sub", "aten::mul", "aten::div"})
 FUSED = ARITHMETIC | {
     "aten::abs", "aten::addmm", "aten::clamp", "aten::exp", "aten::log", "aten::neg", "aten::relu", "aten::sigmoid", "aten::sin", "aten::tanh",
@@ -342,7 +342,7 @@ class Slipping:
         def slice_(self_: Any, *args: Any, **keywords: Any) -> Any:
             if self_.__class__ is list and (None in args[:2] or None in keywords.values()):
                 self.meet(SLICE)
-                raise raised("RuntimeError", "isInt() INTERNAL ASSERT FAILED: a slice of a list takes integers")
+                raise raised("RuntimeError", "isInt() INTERNAL ASSERT FAILED: a list slice takes integers")
             return function(self_, *args, **keywords)
 
         return slice_

@@ -46,10 +46,10 @@ def explanation(slip: Behavior, who: str) -> str:
     """What a person is told who asked a reader of this horizon."""
     if slip.outcome == "unstable":
         return (
-            f"the release that {who} stands for has no reproducible outcome here, and may crash ({slip.signal}): {slip.because}"
+            f"the release that {who} represents has no reproducible outcome here, and may crash ({slip.signal}): {slip.because}"
         )
     end = f"crashes here ({slip.signal})" if slip.signal else "does not finish here"
-    return f"the release that {who} stands for {end}: {slip.because}"
+    return f"the release that {who} represents {end}: {slip.because}"
 
 
 class DiesLoading(Refused):

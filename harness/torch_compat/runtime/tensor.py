@@ -206,10 +206,10 @@ class OpaqueTensor:
         if other is self:
             return True
         raise Unsupported(
-            f"the reference reader cannot compare tensors of torch.{self.dtype.name} whose values it does not have", code="value"
+            f"the reference reader cannot compare tensors of torch.{self.dtype.name} whose values are unknown", code="value"
         )
 
     def __bool__(self) -> bool:
         raise Unsupported(
-            f"the reference reader cannot read a tensor of torch.{self.dtype.name} whose values it does not have", code="value"
+            f"the reference reader cannot read a tensor of torch.{self.dtype.name} whose values are unknown", code="value"
         )

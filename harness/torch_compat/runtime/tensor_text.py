@@ -22,17 +22,17 @@ __all__ = ["text_of"]
 
 LINE = 80
 DIGITS = 6
-"""Significant digits of a number; up to 2.7 they are :data:`PLACES` after a matrix that has been written with places."""
+"""Significant digits of a number; up to 2.7, :data:`PLACES` after a matrix has been printed with decimal places."""
 PLACES = 4
 WHOLE = 9
-"""Digits of whole numbers that are written out."""
+"""The maximum number of digits of an integer that is printed in full."""
 APART = 4
-"""Orders of magnitude between the least and the greatest number that are written with places."""
+"""The maximum orders of magnitude between the smallest and the largest number printed with decimal places."""
 LARGE = 5
-"""Digits before the point, from which on numbers are scaled."""
+"""The number of digits before the decimal point from which numbers are scaled."""
 LONG_EXPONENT = 99
 FIXED = (-5, 15)
-"""Exponents between which 2.8 and newer write a number without one."""
+"""The range of exponents for which 2.8 and newer print a number without an exponent."""
 MATRIX = 2
 
 WORDS = {row.name: row.word for row in DTYPES.values() if row.kind != "quantized" and row.word}

@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 __all__ = ["ENTRIES", "UnmodelledCalls", "checked", "entries_of", "not_modelled"]
 
 VECTORS: Final = 64
-"""Bytes of a tensor from which on a loop of ATen works with vectors: two of 256 bits."""
+"""The minimum size in bytes of a tensor for which a loop in ATen uses vectors: two 256-bit vectors."""
 INSERTED: Final = 16
-"""Up to how many keys `std::sort` sorts by insertion alone."""
+"""The maximum number of keys that `std::sort` sorts only by insertion."""
 EXPONENT: Final = 88.0
-"""The negative of a number, about, from which on down the exponential of its negative overflows in 32 bits."""
+"""The approximate exponent above which an exponential overflows in 32 bits."""
 CODES: Final = frozenset(one.code for one in DTYPES.values())
 
 
@@ -452,7 +452,7 @@ ENTRIES: Final = (
     entry("amax|amin", "1.9.0..<1.12.0", _empty_whole, "returns the maximum of no elements: uninitialized memory"),
     entry("tensordot", "1.8.0..<1.9.0", lambda _, keywords: "out" in keywords, "does not write to out="),
     entry("norm_except_dim", "1.6.0..<1.8.0", _is_complex, "computes the norm of complex numbers in a dtype that depends on the release"),
-    entry("not_equal_|ne_|eq_", "1.6.0..<2.1.0", _is_vector_of_complex, "overwrites complex numbers with the result of a comparison, in vectorized code in both parts"),
+    entry("not_equal_|ne_|eq_", "1.6.0..<2.1.0", _is_vector_of_complex, "overwrites complex numbers with the result of a comparison, in both parts if the code is vectorized"),
     entry("grid_sampler(_2d)?", "..<1.8.0", _points_by_cubes, "uses bicubic sampling, which was added in 1.8: uninitialized memory"),
     entry("elu_", "..<1.2.0", lambda args, keywords: keywords.get("input_scale", args[3] if len(args) > 3 else 1) != 1,
            "in place, also multiplies positive elements by the scale of the input"),
@@ -463,7 +463,7 @@ ENTRIES: Final = (
     entry("stft", "1.0.0..", _not_finite, "transforms non-finite values: which elements of the result are NaN depends on the order of summation"),
     entry("pop", "..<1.4.0", lambda args, _: bool(args) and args[0].__class__ is dict, "returns the value of the next key in a hash table"),
     entry("sorted", "..<1.5.0", lambda args, _: bool(args) and args[0].__class__ is list and len(args[0]) > 1 and any(one.__class__ is Tensor for one in args[0]),
-           "sorts tensors, and also the list that is passed to it"),
+           "sorts tensors, and also sorts its input list in place"),
     entry("index_put", "1.6.0..<1.13.0", lambda args, _: bool(args) and _gaps(args[0]), "writes to an input that must not change, if it is not contiguous"),
     entry("norm", "1.8.0..<2.1.0", lambda args, keywords: _is_complex(args, keywords) and keywords.get("dtype") is not None,
            "computes the norm of complex numbers in a different dtype: uninitialized memory"),
@@ -479,11 +479,11 @@ ENTRIES: Final = (
            "writes indices to a tensor of a different dtype: uninitialized memory"),
     entry("linalg_norm", "1.7.0..<1.8.0", _is_complex, "computes norms of complex numbers in a dtype that depends on the order, or refuses them"),
     entry("linalg_norm", "1.8.0..<1.12.0", _whole_dtype, "computes a norm in an integer dtype"),
-    entry("_?(cat|stack)", "1.6.0..<1.7.0", _list_with_bfloat16, "has no common dtype for bfloat16 and another dtype"),
+    entry("_?(cat|stack)", "1.6.0..<1.7.0", _list_with_bfloat16, "combines bfloat16 with another dtype, although the two have no common dtype"),
     entry("native_dropout", "1.11.0..<1.12.0", lambda args, _: len(args) > 2 and (args[2] is False or args[1] in {0, 1}),
            "returns a float mask if nothing or everything is dropped"),
     entry("sym_size", "1.13.0..<2.1.0", lambda args, _: len(args) > 1 and args[1].__class__ is int and not 0 <= args[1] < args[0].array.ndim,
-           "has a dimension that is negative or out of range, and reads out of bounds of the sizes"),
+           "has a dimension that is negative or out of range, and reads past the end of the sizes"),
     entry("hardtanh_?", "1.5.0..<1.8.0", _bounds_crossed, "has a lower bound above the upper bound: which of them applies depends on the position of an element"),
     entry("(clamp|clip)_?", "1.3.0..<1.8.0", _limits_crossed, "has a lower bound above the upper bound: which of them applies depends on the position of an element"),
     entry("fmod_?", "1.5.0..", _quotient_overflows, "divides by a value so small that the quotient overflows, which gives NaN in vectorized code"),
@@ -500,16 +500,16 @@ ENTRIES: Final = (
     entry("argmin|argmax", "1.5.0..<1.6.0", lambda args, keywords: _without_dimensions(args, keywords) and len(args) > 1 and args[1] is not None,
            "reduces a dimension of a 0-dim tensor: uninitialized memory"),
     entry("cross_entropy_loss", "1.10.0..<1.11.0", _smoothed_beside_ignored, "divides the smoothed part by the number of all targets, including ignored ones"),
-    entry("result_type", "1.3.0..<1.7.0", _bfloat16_and_another, "has no common dtype for bfloat16 and another dtype"),
+    entry("result_type", "1.3.0..<1.7.0", _bfloat16_and_another, "combines bfloat16 with another dtype, although the two have no common dtype"),
     entry("nll_loss_forward", "..<1.4.0", lambda args, _: len(args) > 3 and args[3] == 0 and args[1].__class__ is Tensor and not args[1].array.ndim,
            "accepts a 0-dim target, for which the result has one dimension or the call is refused"),
     entry("cholesky_inverse", "1.6.0..", _complex_diagonal, "takes a Cholesky factor whose diagonal is not real, which is impossible"),
     entry("index", "1.13.0..<2.2.0", _out_of_another_type, "writes bytes of one dtype to out= of another dtype"),
     entry("addcdiv_?", "1.13.0..", _complex_by_zero, "divides complex numbers by zero: which parts are NaN depends on the release and the form of the call"),
-    entry("(new_)?full|full_like|fill_?|masked_fill_?", "1.6.0..<2.4.0", _truth_filled_with_imaginary, "treats complex numbers without a real part as false"),
-    entry("to|_to_copy|type_as|as_tensor|copy_|sum|prod", "1.6.0..<2.4.0", _truth_of_imaginary, "treats complex numbers without a real part as false"),
-    entry("hardshrink", "..<2.0.0", _nan_in_vectors, "shrinks NaN: vectorized code gives zero, and scalar code does not"),
-    entry("ne_|not_equal_", "1.6.0..<1.8.0", _nan_in_vectors, "compares NaN in place: vectorized code says equal, and scalar code does not"),
+    entry("(new_)?full|full_like|fill_?|masked_fill_?", "1.6.0..<2.4.0", _truth_filled_with_imaginary, "treats complex numbers whose real part is zero as false"),
+    entry("to|_to_copy|type_as|as_tensor|copy_|sum|prod", "1.6.0..<2.4.0", _truth_of_imaginary, "treats complex numbers whose real part is zero as false"),
+    entry("hardshrink", "..<2.0.0", _nan_in_vectors, "shrinks NaN: vectorized code returns zero, but scalar code does not"),
+    entry("ne_|not_equal_", "1.6.0..<1.8.0", _nan_in_vectors, "compares NaN in place: vectorized code treats it as equal, but scalar code does not"),
     entry("sort|argsort|msort", "1.6.0..<1.7.0", lambda args, _: first(args) is not None and first(args).dtype == FLOAT16.array
            and bool(np.isnan(first(args)).any()), "compares NaN as C++ does, so the order depends on the position of NaN"),
     entry("keys|values|items", "..<1.3.0", _not_a_key, "iterates over a hash table with the key NaN, which has no defined position among the keys"),
@@ -519,7 +519,7 @@ ENTRIES: Final = (
     entry("linalg_eig", "..<2.1.0", lambda args, _: bool(args), "returns eigenvectors with library-specific signs"),
     entry("batch_norm|native_batch_norm", "1.5.0..<1.6.0", lambda args, _: _in_another_order(args) and first(args).ndim > 1 and first(args).shape[1] == 1,
            "normalizes a single channel in memory order"),
-    entry("tensor|as_tensor", "1.6.0..<2.4.0", _truth_of_imaginary_numbers, "treats complex numbers without a real part as false"),
+    entry("tensor|as_tensor", "1.6.0..<2.4.0", _truth_of_imaginary_numbers, "treats complex numbers whose real part is zero as false"),
     entry("gather", "2.0.0..<2.1.0", _narrower_expanded_index, "reads rows with the width of an expanded index, but the rows of the tensor are wider"),
     entry("gather|take_along_dim|scatter_add_?|scatter_reduce_?", "2.0.0..<2.6.0", _seen_as_expanded, "mistakes a transposed index for an expanded one"),
     entry("index_fill_?", "1.8.0..<1.9.0", _without_dimensions, "adds a dimension to a 0-dim tensor"),
@@ -531,7 +531,7 @@ ENTRIES: Final = (
     entry("baddbmm", "1.11.0..<2.1.0", lambda _, keywords: keywords.get("beta", 1) == 0, "multiplies uninitialized memory by zero, which may give NaN"),
     entry("argmin|argmax", "1.7.0..<1.10.0", _along_one, "reduces a dimension of size one, and does not write to out="),
     entry("grid_sampler_2d|grid_sampler_3d", "..<1.12.0", _points_of_other_dimensions, "reads one coordinate for each dimension, even if the point has fewer"),
-    entry("cholesky_solve", "..<1.7.0", _not_square, "solves with a matrix that is not square, and with out="),
+    entry("cholesky_solve", "..<1.7.0", _not_square, "solves with a nonsquare matrix and out="),
     entry("kaiser_window", "1.10.0..<2.2.0", _halves, "rounds to 16 bits after each step"),
     entry("_local_scalar_dense", "..", empty, "returns the item of an empty tensor: unrelated memory"),
     entry("_cat", "..<1.8.0", lambda args, _: len(args) > 1 and args[1].__class__ is int and args[1] < 0,
@@ -542,26 +542,26 @@ ENTRIES: Final = (
            "shifts by more bits than the dtype has: vectorized code returns zero, and scalar code does not"),
     entry("_stack", "1.8.0..", lambda args, keywords: "out" in keywords and len(args) > 1 and args[1].__class__ is int and args[1] < 0,
            "has a negative dimension, and writes before the sizes of out="),
-    entry("solve", "..", _other_batches, "solves batches that do not match the matrices: with out=, each is read by its own sizes, and past its end"),
+    entry("solve", "..", _other_batches, "solves batches that do not match the matrices: with out=, each is read with its own sizes, past its end"),
     entry("var", "1.8.0..<1.9.0", lambda args, keywords: "out" in keywords and keywords.get("dim", args[1] if len(args) > 1 else None) == [],
            "reduces no dimensions into out=: with named dimensions, which cannot be seen here, this returned the standard deviation"),
     entry("logsumexp", "1.6.0..<1.9.0", _is_complex, "reduces complex numbers, which 1.6 to 1.8 refuse"),
     entry("dist", "1.6.0..<1.7.0", _is_complex, "computes a distance of complex numbers, and squares them without taking absolute values"),
-    entry("norm|dist|frobenius_norm|nuclear_norm", "1.7.0..<1.8.0", _is_complex, "computes a norm of complex numbers, which 1.7 supports for some powers and returns as complex numbers"),
+    entry("norm|dist|frobenius_norm|nuclear_norm", "1.7.0..<1.8.0", _is_complex, "computes a norm of complex numbers, which 1.7 supports for some powers, returning complex numbers"),
     entry("abs_|absolute_", "1.6.0..<1.8.0", _is_complex, "overwrites complex numbers with their absolute values"),
     entry("(arc|a)(sin|cos)_?", "1.6.0..<2.7.0", _is_complex, "computes an inverse trigonometric function of complex numbers, which releases up to 2.6 round differently"),
-    entry("(arc|a)tan_?", "1.6.0..<2.7.0", _imaginary, "computes an arctangent of imaginary numbers, for which the result was on the other side of the branch cut"),
-    entry("all|any", "1.8.0..<2.4.0", _imaginary, "treats complex numbers without a real part as zero"),
+    entry("(arc|a)tan_?", "1.6.0..<2.7.0", _imaginary, "computes an arctangent of imaginary numbers, which releases computed on the other side of the branch cut"),
+    entry("all|any", "1.8.0..<2.4.0", _imaginary, "treats complex numbers whose real part is zero as zero"),
     entry("all|any", "1.2.0..<1.10.0", _byte_along, "returns a 0-dim byte tensor unchanged"),
     entry("erfinv_?", "1.6.0..<1.7.0", lambda args, _: first(args) is not None and first(args).dtype == BFLOAT16.array, "returns only zeros for bfloat16"),
-    entry("put|resize|resize_as|embedding_renorm", "..<1.13.0", _into_out, "copies into out=: 1.12 refuses it"),
+    entry("put|resize|resize_as|embedding_renorm", "..<1.13.0", _into_out, "copies into out=, which 1.12 refuses"),
     entry("matrix_exp", "1.7.0..<1.8.0", _is_complex, "computes the exponential of a complex matrix: 1.7 gets it wrong unless the matrix is small"),
-    entry("cholesky", "1.5.0..<1.9.0", lambda args, keywords: _into_other_shape(args, keywords) and not keywords["out"].array.size and keywords["out"].array.ndim > 1, "copies nothing into out= without elements, which is not resized up to 1.8"),
-    entry("orgqr", "1.8.0..<1.9.0", _is_complex, "computes complex factors, which 1.8 reads in another order"),
-    entry("inverse", "..<1.9.0", _into_other_shape, "copies into out=: up to 1.8 it is not resized"),
+    entry("cholesky", "1.5.0..<1.9.0", lambda args, keywords: _into_other_shape(args, keywords) and not keywords["out"].array.size and keywords["out"].array.ndim > 1, "copies an empty result into out=, which is not resized up to 1.8"),
+    entry("orgqr", "1.8.0..<1.9.0", _is_complex, "computes complex factors, which 1.8 reads in a different order"),
+    entry("inverse", "..<1.9.0", _into_other_shape, "copies into out=, which is not resized up to 1.8"),
     entry("pow", "..<1.6.0", _into_other_dtype, "computes in the dtype of out= up to 1.5"),
-    entry("histogram|histogramdd", "..<2.0.0", _nan, "counts NaN elements: up to 1.13, in an arbitrary bin"),
-    entry("as_strided_scatter", "..<2.0.0", _apart_in_memory, "writes into a copy of the tensor but not of its whole storage up to 1.13"),
+    entry("histogram|histogramdd", "..<2.0.0", _nan, "counts NaN elements, up to 1.13 in an arbitrary bin"),
+    entry("as_strided_scatter", "..<2.0.0", _apart_in_memory, "writes into a copy of the tensor instead of its whole storage, up to 1.13"),
 )  # fmt: skip
 
 

@@ -34,7 +34,7 @@ def _unnamed_mode(args: Calls, keywords: dict[str, Any]) -> bool:
 
 
 FAR = 1e6
-"""A place from which on reflection by rounded numbers may end outside of the picture."""
+"""The location beyond which reflection with rounded numbers may end outside the image."""
 
 
 def _places_elsewhere(args: Calls, keywords: dict[str, Any]) -> bool:
@@ -272,20 +272,20 @@ OUT_OF_RANGE: Final = (
     entry("linspace", "1.6.0..<1.7.0", _complex_ends_not_finite, "interpolates between complex numbers that are not finite, whose imaginary parts depend on the kernel"),
     entry("norm", "1.6.0..<1.7.0", _complex_power_of_nan, "computes a norm of complex numbers whose power is NaN"),
     entry("relu", "1.2.0..<1.3.0", _half_without_dimensions, "returns uint8 for a 0-dim tensor of bfloat16"),
-    entry("linalg_vander", "1.12.0..<2.1.0", _powers_overflow, "overflows: products of complex numbers decide between infinity and NaN"),
+    entry("linalg_vander", "1.12.0..<2.1.0", _powers_overflow, "overflows: the order of complex products determines whether the result is infinity or NaN"),
     entry("upsample_linear1d|upsample_bilinear2d|upsample_trilinear3d", "..<2.0.0", _beyond_the_last_point, "has scales that do not match its sizes, and reads past the last point"),
     entry("upsample_nearest1d|upsample_nearest2d|upsample_nearest3d", "1.13.0..<2.0.0", _infinite_scale, "has an infinite scale, for which 1.13 computes the points in two ways"),
     entry("|".join(f"special_{name}" for name in ("chebyshev_polynomial_t", "chebyshev_polynomial_u", "chebyshev_polynomial_v", "chebyshev_polynomial_w",
           "shifted_chebyshev_polynomial_t", "shifted_chebyshev_polynomial_u", "shifted_chebyshev_polynomial_v", "shifted_chebyshev_polynomial_w",
           "laguerre_polynomial_l", "legendre_polynomial_p")), "2.9.0..<2.14.0", _polynomial_of_nan, "is a polynomial of NaN, whose loop ends before it computes anything: uninitialized memory"),
-    entry("scatter", "1.10.0..<1.11.0", _no_places, "writes to no places, and returns uninitialized memory"),
+    entry("scatter", "1.10.0..<1.11.0", _no_places, "writes to no elements, and returns uninitialized memory"),
     entry("tril_indices|triu_indices", "1.10.0..<1.13.0", _many_in_bfloat16, "computes indices in bfloat16, which cannot represent every integer above 256"),
     entry("_adaptive_avg_pool2d|adaptive_avg_pool2d|adaptive_max_pool2d", "..<2.1.0", _sizes_other_than(2), "accepts a list of too few or too many sizes, and may read past its end"),
     entry("_adaptive_avg_pool3d|adaptive_avg_pool3d|adaptive_max_pool3d", "..<2.1.0", _sizes_other_than(3), "accepts a list of too few or too many sizes, and may read past its end"),
     entry("_upsample_bilinear2d_aa|_upsample_bicubic2d_aa|_upsample_lanczos2d_aa", "..", _beyond_the_picture, "has scales that do not match its sizes, and filters points outside the image"),
-    entry("addr_?|addmm_?|addmv_?|addbmm_?|baddbmm_?", "..", _factor_not_finite, "scales by a factor that is not finite: the library decides between an infinity and NaN"),
+    entry("addr_?|addmm_?|addmv_?|addbmm_?|baddbmm_?", "..", _factor_not_finite, "scales by a factor that is not finite: the library determines whether the result is infinity or NaN"),
     entry("grid_sampler(_[23]d)?", "..", _unnamed_mode, "samples with an invalid interpolation or padding mode, and reads or returns uninitialized memory"),
-    entry("grid_sampler(_2d)?", "..<1.7.0", _places_elsewhere, "samples at places that are not finite, or too far away to be reflected, and reads other memory; 1.7 and newer clip them"),
+    entry("grid_sampler(_2d)?", "..<1.7.0", _places_elsewhere, "samples at locations that are nonfinite, or too far away to be reflected, and reads unrelated memory; 1.7 and newer clip them"),
     entry("_?embedding_bag(_forward_only)?", "..<2.13.0", _unnamed_bag, "reduces with an invalid mode, and reads uninitialized memory"),
     entry("avg_pool1d|avg_pool2d|avg_pool3d|max_pool1d|max_pool2d|max_pool3d|max_pool1d_with_indices|max_pool2d_with_indices|max_pool3d_with_indices", "..<1.13.0", _negative_padding, "pools with negative padding, which 1.13 and newer refuse"),
     entry("as_strided_", "..<1.6.0", lambda args, _: len(args) > 2 and args[2].__class__ is list and min(args[2], default=0) < 0,
@@ -297,9 +297,9 @@ OUT_OF_RANGE: Final = (
     entry("_adaptive_avg_pool2d|_adaptive_avg_pool3d|adaptive_avg_pool1d|adaptive_avg_pool2d|adaptive_avg_pool3d|adaptive_max_pool1d|adaptive_max_pool2d|adaptive_max_pool3d", "..", _negative_size_of_nothing, "has no elements and a negative output size, which is not checked"),
     entry("_upsample_bilinear2d_aa|_upsample_bicubic2d_aa|_upsample_lanczos2d_aa", "..", _corners_of_one_point, "aligns the corners of a single point with antialias"),
     entry("zeros|ones|full|empty", "..", _negative_beside_zero, "resizes out= to a shape with a negative size and a size of zero, which is not checked"),
-    entry("(special_)?polygamma_?", "..", _high_order, "multiplies by a factorial that the C library computes as a logarithm: the last bits depend on it"),
+    entry("(special_)?polygamma_?", "..", _high_order, "multiplies by a factorial that the C library computes as a logarithm, which affects the last bits"),
     entry("(special_)?polygamma_?", "..<2.0.0", _overflowing_order, "multiplies by a factorial that float32 cannot represent, in 64-bit arithmetic"),
-    entry("linalg_lstsq", "..", _residuals_with_elements, "writes no residuals into a tensor that is not empty, which stays as it is"),
+    entry("linalg_lstsq", "..", _residuals_with_elements, "writes no residuals into a nonempty tensor, which remains unchanged"),
     entry("linalg_lstsq", "..", _no_ratio, "uses an rcond that is NaN or at least 1: which singular values remain depends on LAPACK"),
     entry("_?scaled_dot_product_attention(_math)?", "2.1.0..", _scale_not_finite, "scales by a number that is not finite: which rows count as masked depends on the kernel"),
     entry("scaled_dot_product_attention", "2.1.0..", _causal_and_turned, "is causal and scales by zero or by a negative number: which rows count as masked depends on the kernel"),
@@ -310,5 +310,5 @@ OUT_OF_RANGE: Final = (
     entry("corrcoef", "..", _complex_without_spread, "divides complex numbers by a spread of zero: which parts are NaN depends on the release"),
     entry("logspace", "..<1.10.0", _complex_ends_not_finite, "raises a base to complex exponents that are not finite, with other imaginary parts than newer releases"),
     entry("gradient", "..", _without_distance, "divides complex numbers by zero: which parts are NaN depends on the release"),
-    entry("contiguous|clone|to|resize_|resize_as_", "..<1.5.0", _volumes_before_named, "takes the memory format channels_last_3d, which 1.5 added"),
+    entry("contiguous|clone|to|resize_|resize_as_", "..<1.5.0", _volumes_before_named, "uses the memory format channels_last_3d, which was added in 1.5"),
 )  # fmt: skip

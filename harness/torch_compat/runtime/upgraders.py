@@ -56,13 +56,13 @@ class UpgraderBody(NamedTuple):
     operator: str
     """``aten::div``."""
     overload: str
-    """``Tensor``; empty where the operator's overload has no name, and where a release tells overloads by bodies alone."""
+    """``Tensor``; empty if the operator's overload has no name, or if a release distinguishes overloads only by their bodies."""
     first: int
-    """The first file format version whose calls it stands in for."""
+    """The first file format version whose calls it replaces."""
     bump: int
-    """The first one that it leaves alone."""
+    """The first file format version whose calls it does not replace."""
     schema: str
-    """The old schema; empty where the release states none."""
+    """The old schema; empty if the release does not declare one."""
     text: str
     """TorchScript, one function."""
 
@@ -173,7 +173,7 @@ class _Host:
         raise Refused(f"an upgrader refers to {name}", code="source")
 
     def constant(self, index: int) -> Any:
-        raise Refused(f"an upgrader refers to constant {index}", code="source")
+        raise Refused(f"an upgrader refers to the constant {index}", code="source")
 
     def number(self, index: int, operator: str) -> float | None:
         """Never asked for: upgraders have no constants."""

@@ -32,7 +32,7 @@ def lock_removed(tree: Tree, random: Random) -> str:
 @defect(2, seeds=1)
 def lock_emptied(tree: Tree, random: Random) -> tuple[str, ...]:
     write(tree, [])
-    return "counts.lock:1: does not begin with the header", "has no line here: torch-compat accept --write"
+    return "counts.lock:1: does not start with the header", "has no line here: torch-compat accept --write"
 
 
 @defect(2)

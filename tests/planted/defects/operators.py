@@ -102,7 +102,10 @@ def operator_waiver_overlapping(tree: Tree, random: Random) -> tuple[str, ...]:
     path.with_name("again.toml").write_text(path.read_text().replace(f'id = "{path.stem}"', 'id = "again"'))
     became = {name: one for (_, name), one in read_lock(tree.policy).values.items() if name.startswith(f"{path.stem} ")}
     relock(tree.policy, {key_of("again", name.partition(" ")[2]): one for name, one in became.items()})
-    return f"waiver {path.stem} covers operators that again covers", f"waiver again covers operators that {path.stem} covers"
+    return (
+        f"waiver {path.stem} covers operators that are also covered by again",
+        f"waiver again covers operators that are also covered by {path.stem}",
+    )
 
 
 @defect(arguments=("--as-of", "2031-01-01"))

@@ -92,5 +92,5 @@ def test_three_channels_in_a_single_thread() -> None:
 
 def test_as_many_scale_factors_as_dimensions() -> None:
     image = Tensor(IMAGES["picture 1"])
-    with pytest.raises(Unsupported, match="another number of scale factors"):
+    with pytest.raises(Unsupported, match="as many scale factors as dimensions"):
         resolve("aten::__interpolate", Release("1.5.1"))(image, 5, [0.5], "bilinear", None, False)

@@ -235,7 +235,7 @@ def test_the_memory_of_a_scattered_view() -> None:
     found = resolve("aten::as_strided_scatter", Release("2.0.1"))(part, t([50, 60]), [2], [1], 1)
     assert found.array.tolist() == [[0, 60], [4, 6]]
     assert base.array.tolist() == [[0, 1, 2, 3], [4, 5, 6, 7]]
-    with pytest.raises(Unsupported, match="not of its whole storage"):
+    with pytest.raises(Unsupported, match="instead of its whole storage"):
         resolve("aten::as_strided_scatter", Release("1.13.1"))(part, t([50, 60]), [2], [1], 1)
 
 
@@ -273,7 +273,7 @@ def test_places_may_have_more_dimensions_than_points() -> None:
 
 def test_memory_that_nothing_writes_is_not_modelled() -> None:
     assert resolve("aten::resize")(t([1, 2, 3]), [2]).array.tolist() == [1, 2]
-    with pytest.raises(Unsupported, match="which nothing writes"):
+    with pytest.raises(Unsupported, match="the additional memory is uninitialized"):
         resolve("aten::resize_as")(t([1]), t([1, 2]))
     turned = Tensor(np.arange(4).reshape(2, 2).T)
     for release in ("1.12.1", "1.13.1", "2.15.0"):

@@ -217,7 +217,7 @@ class Expression:
             return list(found.strides)
         if function.attr == "storage_offset" and not args:
             return found.storage_offset
-        raise TypeError(f"a tensor has no {function.attr} here")
+        raise TypeError(f"a tensor has no {function.attr} in this context")
 
 
 class _Named(ast.NodeTransformer):

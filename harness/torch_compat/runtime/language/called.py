@@ -76,9 +76,9 @@ def is_instance(value: Any, types: tuple[Type, ...]) -> bool:
 
 
 NUMBERS = frozenset({int, float, bool, Dtype, Device})
-"""Values without an identity, which ``is`` compares."""
+"""Types without an identity, whose values ``is`` compares."""
 UNKNOWN = {str: "text", tuple: "tuple", complex: "complex number"}
-"""Values with an identity in TorchScript that Python keeps otherwise, or that an executor makes one."""
+"""Types whose values have an identity in TorchScript that differs from Python's, or that an executor may merge."""
 
 
 def is_itself(a: Any, b: Any) -> bool:
@@ -96,7 +96,7 @@ def is_same(a: Any, b: Any) -> bool:
         return a.__class__ is b.__class__ and bool(a == b)
     kind = UNKNOWN.get(a.__class__)
     if kind is not None and a.__class__ is b.__class__ and (kind != "text" or a is b):
-        raise Unsupported(f"the reference reader does not know whether two equal values are one {kind}", code="value")
+        raise Unsupported(f"the reference reader does not know whether two equal values are the same {kind}", code="value")
     return a is b
 
 
@@ -163,9 +163,7 @@ def of_any_number(function: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **keywords: Any) -> Any:
         classes = {one.__class__ for one in args}
         if bool in classes and Tensor not in classes:
-            raise Raised(
-                "isInt() INTERNAL ASSERT FAILED: a bool that comes out of a tensor is taken for an integer", code="RuntimeError"
-            )
+            raise Raised("isInt() INTERNAL ASSERT FAILED: a bool from a tensor is treated as an integer", code="RuntimeError")
         return function(*args, **keywords)
 
     return call

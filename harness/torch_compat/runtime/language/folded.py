@@ -16,10 +16,10 @@ from torch_compat.torchscript.parser import dotted
 __all__ = ["FOLDED_SINCE", "FOLDED_UNTIL", "INDEXED", "Folded", "FoldedList", "folded_list", "indexes"]
 
 FOLDED_SINCE, FOLDED_UNTIL = Release("1.8.0"), Release("1.12.0")
-"""In between, such a list is no index; ``policies/torch/behaviors.toml`` says why."""
+"""Between these releases, such a list is not a valid index; ``policies/torch/behaviors.toml`` explains why."""
 
 INDEXED: Final = frozenset({"torch.index", "torch.index_put", "torch.index_put_"})
-"""Operators that take tensors some of which may be missing, and took tensors before 1.8."""
+"""Operators that take optional tensors, and took only tensors before 1.8."""
 RANDOM: Final = frozenset({
     "torch.bernoulli", "torch.dropout", "torch.empty", "torch.multinomial", "torch.normal", "torch.poisson", "torch.rand", "torch.rand_like",
     "torch.randint", "torch.randint_like", "torch.randn", "torch.randn_like", "torch.randperm",

@@ -34,7 +34,7 @@ _SIGNS: Final = (
     ast.Invert,
 )
 _SIGNED: Final = frozenset({ast.BinOp, ast.Compare, ast.BoolOp, ast.UnaryOp, ast.Constant})
-"""Expressions that stand by their sign, or by their literal."""
+"""Expressions identified by their operator or literal."""
 
 GRAMMAR: Final = frozenset({
     *(f"statement {kind.__name__}" for kind in STATEMENTS),
@@ -44,7 +44,7 @@ GRAMMAR: Final = frozenset({
     *(f"literal {name}" for name in LITERALS.values()),
     *(f"call of {name}" for name in (*CALLS, *SPECIAL)),
 })  # fmt: skip
-"""Every construct that the reference reader takes."""
+"""Every construct that the reference reader accepts."""
 
 
 def constructs(tree: ast.AST) -> Iterator[str]:

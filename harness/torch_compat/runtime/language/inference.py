@@ -289,7 +289,7 @@ def annotated_type(node: ast.expr) -> Type | None:
 
 
 NEUTRAL = {"torch.add": 0, "torch.sub": 0, "torch.mul": 1, "torch.div": 1}
-"""What changes nothing, by operator."""
+"""The neutral operand of each operator."""
 
 
 def changes_nothing(node: ast.Call, name: str) -> bool:

@@ -97,7 +97,7 @@ class Host(Protocol):
 
 
 CANONICAL = frozenset({"torch.add", "torch.div", "torch.mul", "torch.sub"})
-"""Arithmetic whose second operand becomes a number if it is a constant tensor without dimensions: executors look at it before they run a graph."""
+"""Arithmetic whose second operand becomes a number if it is a constant zero-dimensional tensor: executors inspect it before they run a graph."""
 
 
 def constant_number(node: ast.Call, name: str, host: Host) -> None:

@@ -27,11 +27,11 @@ READING = frozenset({
     "torch.eq", "torch.ne", "torch.len", "torch.__contains__", "torch.count", "torch.index", "torch.add", "torch.slice", "torch.list",
     "torch.tensor", "torch.sorted", "torch.sum", "torch.__is__", "torch.__isnot__", "max", "min", "any", "all",
 })  # fmt: skip
-"""What takes a list, and neither writes into it nor gives it on."""
+"""Functions that take a list, and neither modify it nor pass it on."""
 OF_ELEMENTS = frozenset({"torch.tensor", "torch.as_tensor"})
-"""What looks at the type of a list also where the list is empty."""
+"""Functions that use the type of a list even if it is empty."""
 NO_VALUE = frozenset({"torch.item", "torch._local_scalar_dense"})
-"""What gives a number whose type is not in the source."""
+"""Functions that return a number whose type is not in the source."""
 OF_NUMBERS = frozenset({
     "aten::Float", "aten::Complex", "aten::add", "aten::sub", "aten::mul", "aten::div", "aten::floordiv", "aten::remainder", "aten::fmod", "aten::pow",
     "aten::neg", "aten::eq", "aten::ne", "aten::lt", "aten::le", "aten::gt", "aten::ge", "aten::round", "aten::floor", "aten::ceil", "aten::exp",
@@ -40,4 +40,4 @@ OF_NUMBERS = frozenset({
     "aten::erfc", "aten::degrees", "aten::radians", "aten::fabs", "aten::copysign", "aten::isnan", "aten::isinf", "aten::isfinite", "prim::abs",
     "prim::min", "prim::max",
 })  # fmt: skip
-"""Operators of numbers that take a number of any kind for an integer where it is neither a float nor complex."""
+"""Number operators that treat every number that is neither float nor complex as an integer."""

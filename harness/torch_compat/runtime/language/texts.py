@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 __all__ = ["DEVICES_UNTIL", "TextExpressions", "assignments", "passing", "read_as_any"]
 
 DEVICES_UNTIL: Final = Release("1.7.0")
-"""From here on a text that is passed as ``Any`` stays one."""
+"""Since this release, a string passed as ``Any`` remains a string."""
 GIVING: Final = frozenset({
     "bin", "chr", "hex", "oct", "str", "torch.capitalize", "torch.center", "torch.expandtabs", "torch.format", "torch.join", "torch.ljust",
     "torch.lower", "torch.lstrip", "torch.replace", "torch.rjust", "torch.rstrip", "torch.strip", "torch.swapcase", "torch.title",
     "torch.upper", "torch.zfill",
 })  # fmt: skip
-"""What gives a text, whatever it is given."""
+"""Functions that always return a string."""
 TEXT, TEXTS = "str", "List[str]"
 
 

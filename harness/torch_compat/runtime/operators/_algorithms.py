@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     Before = Callable[[int, int], bool]
 
 LOOKED_AT = 500
-"""Multiplications that take as long as it takes Python to look at one element."""
+"""The number of multiplications that take as long as a single element access in Python."""
 
 INSERTED = 16
-"""Up to how many elements are sorted by insertion alone."""
+"""The maximum number of elements sorted only by insertion."""
 
 SELECTED = 3
-"""Up to how many elements a selection sorts by insertion."""
+"""The maximum number of elements that a selection sorts by insertion."""
 
 UNSPLIT = 10
-"""Up to how many elements of a part TH does not split any more; of the whole, one more."""
+"""The maximum size of a part that TH no longer splits; for the whole list, one more."""
 
 
 def sort(items: list[int], end: int, before: Before) -> None:

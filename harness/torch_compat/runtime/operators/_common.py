@@ -457,7 +457,7 @@ def on_cpu(device: Any) -> None:
         Raised: another device is wanted.
     """
     if device is not None and str(device) not in {"cpu", "cpu:0", "meta"}:
-        raise fail(f"the reference reader has only the CPU, not {device}")
+        raise fail(f"the reference reader only supports the CPU, not {device}")
 
 
 def random(name: str) -> Unsupported:

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 __all__ = ["CUBIC", "LINEAR", "SMALL", "Direction", "by_channels", "cubic", "era", "far_weight", "linear", "near_weight"]
 
 SMALL: Final = 128
-"""Height and width, together, of the largest picture that is computed as if its channels were last."""
+"""The maximum sum of height and width of an image that is computed as if its channels were last."""
 
 LANES: Final = 8
-"""Channels of float32 in a vector; those that fill none are added in another order."""
+"""The number of float32 channels in a vector; the remaining channels are added in a different order."""
 
 
 class Direction(NamedTuple):
@@ -107,7 +107,7 @@ LINEAR: Final = {
     "2.10.0": Linear(FUSED, fused, _by_corners, "back"),
     "2.15.0": Linear(PLAIN, fused, _by_corners, "back", columns=PLAIN),
 }
-"""By the first release."""
+"""Keyed by the first release."""
 
 
 class Cubic(NamedTuple):
@@ -136,7 +136,7 @@ CUBIC: Final = {
     "2.5.0": Cubic(FUSED, (plain, plain), (plain, plain, plain), fused),
     "2.10.0": Cubic(FUSED, (fused, plain), (fused, fused, plain), fused),
 }
-"""By the first release."""
+"""Keyed by the first release."""
 
 
 def era(table: dict[str, Any], since: str) -> Any:
@@ -244,7 +244,7 @@ ORDERS: Final[dict[str, Callable[[int], list[int]]]] = {
     "swapped": lambda count: [1, 0, *range(2, count)],
     "back": lambda count: [count - 2, count - 1, *range(count - 3, -1, -1)],
 }
-"""Orders in which the products of corners are added; the first of them is rounded, the others are fused with the sum."""
+"""Orders in which the products of corners are added; the first product is rounded, and the others are fused with the sum."""
 
 
 def _chain(values: list[Array], weights: list[Array], order: list[int] | None) -> Array:

@@ -30,7 +30,7 @@ def check_rank(ndim: int, memory_format: int | None) -> None:
 
 
 def is_formatted(array: Array, memory_format: int) -> bool:
-    """Whether elements lie in memory so; never in a format that needs another number of dimensions."""
+    """Whether elements lie in memory so; never in a format that needs a different number of dimensions."""
     order = ORDERS.get(memory_format)
     if order is None:
         return bool(array.flags.c_contiguous)
@@ -41,7 +41,7 @@ def formatted(array: Array, memory_format: int | None) -> Array:
     """A copy in a memory format; ``preserve_format`` keeps the order of strides.
 
     Raises:
-        Raised: the format needs another number of dimensions.
+        Raised: the format needs a different number of dimensions.
     """
     check_rank(array.ndim, memory_format)
     if memory_format in ORDERS:
@@ -64,7 +64,7 @@ def laid_as(array: Array, kind: np.dtype[Any], memory_format: int | None) -> Arr
     elements.
 
     Raises:
-        Raised: the format needs another number of dimensions.
+        Raised: the format needs a different number of dimensions.
     """
     check_rank(array.ndim, memory_format)
     if memory_format in ORDERS:
@@ -80,7 +80,7 @@ def resized_as(tensor: Tensor, shape: tuple[int, ...], memory_format: int | None
     """As ``resize_``: another shape of the same memory, whose elements are then read in the order of the format, if one is given.
 
     Raises:
-        Raised: the format needs another number of dimensions, or is none of a resized tensor.
+        Raised: the format needs a different number of dimensions, or is none of a resized tensor.
     """
     if memory_format == PRESERVE:
         raise fail("Unsupported memory formatPreserve")

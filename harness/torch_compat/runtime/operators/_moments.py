@@ -47,7 +47,7 @@ ROUNDINGS: dict[str, Roundings] = {
     "2.8.0": Roundings(rest=False, vectors=True, centred=True, skips=False),
     "2.10.0": Roundings(rest=False, vectors=True, centred=True, skips=True),
 }
-"""By the first release; measured with rows of 2 to 2,500 elements in eighteen releases."""
+"""Keyed by the first release; measured with rows of 2 to 2,500 elements in eighteen releases."""
 
 
 def fused(a: Array, b: Array, c: Array) -> Array:

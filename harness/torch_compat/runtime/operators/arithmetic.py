@@ -48,7 +48,7 @@ _SUBTRACTED = (
 Fused = tuple[np.dtype[Any], ...]
 TOGETHER = 32  # numbers of 16 bits in the two vectors that are computed at a time
 FUSED: tuple[tuple[str, Fused], ...] = (("1.3.0", ()), ("1.6.0", HALVES[1:]), ("2.1.0", HALVES))
-"""The types of 16 bits whose vectors are summed with one rounding, from a release on."""
+"""The 16-bit dtypes whose vectors are summed with a single rounding, with the first release that does so."""
 
 
 def _scaled(x: Array, y: Array, alpha: Scalar, fused: Fused) -> Array:
@@ -363,7 +363,7 @@ def _addcdiv(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 
 
 
 VECTORS = 64
-"""Bytes of a tensor from which on a loop works with vectors."""
+"""The minimum size in bytes of a tensor for which a loop uses vectors."""
 
 
 def _addcdiv_1_0(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 1) -> Tensor:
@@ -375,7 +375,7 @@ def _addcdiv_1_0(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scala
         factor = checked_scalar(value, x.dtype)
         found = (x + trunc_quotient(factor.astype(INT64) * a.astype(INT64), b.astype(INT64))).astype(x.dtype)
         if x.nbytes >= VECTORS and (found != x + trunc_quotient(factor * a, b)).any():
-            raise Unsupported("aten::addcdiv cuts products to the type of its tensors where it uses vectors", code="value")
+            raise Unsupported("aten::addcdiv truncates products to the dtype of its tensors in vectorized code", code="value")
         return Tensor(found)
     return Tensor(x + checked_scalar(value, x.dtype) * a / b)
 

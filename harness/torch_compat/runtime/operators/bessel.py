@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 RATIONAL = 5.0
-"""Up to here quotients of polynomials, beyond it sines and cosines."""
+"""Up to this value rational functions are used, beyond it sines and cosines."""
 
 
 def _checked(name: str, self: Tensor, *, halves: bool = False) -> Array:
@@ -63,7 +63,7 @@ def _waves(order: int, x: Array, *, second: bool) -> Array:
 
 
 ROOTS = {0: (5.78318596294678452118, 30.4712623436620863991), 1: (14.6819706421238932572, 49.2184563216946036703)}
-"""Squares of the first two numbers for which each function is zero."""
+"""Squares of the first two zeros of each function."""
 
 
 def _first_kind(order: int, x: Array) -> Array:
@@ -140,7 +140,7 @@ def _series(coefficients: tuple[float, ...], x: Array) -> Array:
 
 
 SHORT = (17, 7)
-"""Coefficients that ``i1`` takes in float32: the last ones, of small numbers and of large ones."""
+"""Numbers of coefficients that ``i1`` uses in float32, counted from the end, for small and large numbers."""
 
 
 def _first_modified(order: int, x: Array, *, short: bool = False) -> Array:
@@ -220,9 +220,9 @@ for _order in (0, 1):
 # ------------------------------------------------------------------------------------------------------------------- Airy's
 
 NEAR, NOTHING = 2.09, 103.892
-"""Where the series ends, and where nothing is left."""
+"""The bound for using the series, and the bound beyond which the result is zero."""
 AT_ZERO = (0.355028053887817239260, 0.258819403792806798405)
-"""The function at zero, and what its slope there is less than nothing."""
+"""The value of the function at zero, and its negated slope there."""
 MOST_TERMS = 60
 
 

@@ -60,9 +60,9 @@ def _check_convertible(self: Operand, other: Operand) -> None:
 
 
 OF_TWO_TYPES = "1.11.0"
-"""From here on what compares in place takes tensors of two types."""
+"""Since this release, in-place comparisons accept tensors of different dtypes."""
 _HALVES = {"lt": "1.7.0"}
-"""The releases from which on float16 is compared; 1.6.0 unless said here."""
+"""The first releases that compare float16; 1.6.0 for operators that are not listed."""
 
 
 def _comparison(names: tuple[str, ...], compare: Any, *, order: bool) -> None:

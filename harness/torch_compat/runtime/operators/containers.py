@@ -447,7 +447,7 @@ def _entries(pairs: Any) -> dict[Any, Any]:
     if pairs.__class__ is dict:
         return dict(pairs)
     if any(not isinstance(pair, tuple) or len(pair) != 2 for pair in pairs):
-        raise raised("RuntimeError", "a dictionary is made of pairs of a key and a value")
+        raise raised("RuntimeError", "a dictionary must be created from pairs of a key and a value")
     return {checked_key(key): value for key, value in pairs}
 
 

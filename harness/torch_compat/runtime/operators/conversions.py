@@ -34,7 +34,9 @@ def scalar_of(value: Any) -> Any:
             raise raised("RuntimeError", f"a Tensor with {value.array.size} elements cannot be converted to Scalar")
         return value.item()
     if value.__class__ is OpaqueTensor:
-        raise Unsupported("the reference reader does not take a number out of a sparse, nested or quantized tensor", code="value")
+        raise Unsupported(
+            "the reference reader does not support getting a number from a sparse, nested or quantized tensor", code="value"
+        )
     return value
 
 

@@ -25,7 +25,7 @@ from torch_compat.runtime.tensor import Tensor
 Sizes = int | list[int]
 VOLUMES = 3  # dimensions of a picture that is none
 ALONE = "1.11.0"
-"""Before, an input without a batch, whole in memory, is given one, and the program sees it."""
+"""Before this release, a contiguous input without a batch gets a batch dimension in place, which is visible to the program."""
 ERAS = (
     ("1.0.0", LIBRARY),
     ("1.7.0", MATRICES),
@@ -34,7 +34,7 @@ ERAS = (
     (ALONE, MATRICES_1_9),
     ("2.0.0", MATRICES_2_0),
 )
-"""In which order products are added, by release; see :mod:`torch_compat.runtime.operators._convolution_order`."""
+"""The order in which products are added, by release; see :mod:`torch_compat.runtime.operators._convolution_order`."""
 
 
 def windows(

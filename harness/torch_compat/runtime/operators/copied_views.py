@@ -153,7 +153,9 @@ def embedding_renorm(self: Tensor, indices: Tensor, max_norm: float, norm_type: 
 def resize(self: Tensor, size: list[int], *, memory_format: int | None = None, out: Tensor | None = None) -> Tensor:
     """A copy, in the order of the tensor's memory, with another shape."""
     if math.prod(size) > self.array.size:
-        raise Unsupported("aten::resize copies into more memory than the tensor has, which nothing writes", code="operator")
+        raise Unsupported(
+            "aten::resize returns more elements than the tensor has; the additional memory is uninitialized", code="operator"
+        )
     found = resized_as(Tensor(formatted(self.array, PRESERVE)), tuple(size), memory_format)
     return found if out is None else into(out, found.array)
 

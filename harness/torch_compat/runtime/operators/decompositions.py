@@ -310,13 +310,15 @@ def matrix_power(self: Tensor, n: int) -> Tensor:
     if array.shape[-1] != array.shape[-2]:
         if n == 1:
             raise Unsupported(
-                "the reference reader does not support the first power of a matrix that is not square", code="value"
+                "the reference reader does not support the first power of a nonsquare matrix", code="value"
             )  # up to 1.8 it is a copy
         rows, columns = array.shape[-2:]
         raise fail(f"linalg.matrix_power: A must be batches of square matrices, but they are {rows} by {columns} matrices")
     found = _each(lambda a: np.linalg.matrix_power(a, n), array).astype(array.dtype)
     if found.dtype.kind in "fc" and np.isfinite(array).all() and not np.isfinite(found).all():
-        raise Unsupported("aten::matrix_power overflows: products decide between an infinity and NaN", code="value")
+        raise Unsupported(
+            "aten::matrix_power overflows: the order of products determines whether the result is infinity or NaN", code="value"
+        )
     return Tensor(found)
 
 

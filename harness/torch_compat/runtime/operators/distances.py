@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["PAIRWISE", "rounded", "sum_of_products"]
 
 MANY_ROWS = 25
-"""Of more rows, distances are computed by a product of matrices, unless the call says otherwise."""
+"""With more rows, distances are computed with a matrix product, unless the call selects another mode."""
 AS_PRODUCT, AS_PAIRS = 1, 2  # compute_mode
 
 
@@ -53,7 +53,7 @@ def _operands(where: str, *tensors: Tensor) -> tuple[np.dtype[Any], list[Array]]
 
 
 PAIRWISE: dict[str, Callable[..., Tensor]] = {}
-"""``pairwise_distance`` by the first release that computes so."""
+"""The implementations of ``pairwise_distance``, keyed by their first release."""
 
 
 def _pairwise_distances(since: str, norm: Callable[..., Tensor]) -> None:

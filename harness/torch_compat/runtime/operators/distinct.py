@@ -46,7 +46,7 @@ def _unique_1_0(array: Array, *, sorts: bool) -> tuple[Tensor, Tensor, Tensor]:
         return Tensor(values), Tensor(to.reshape(array.shape).astype(INT64)), Tensor(often.astype(INT64))
     if flat.size > MOST_IN_SET:
         raise Unsupported(
-            f"the reference reader reproduces the set order of releases only for up to {MOST_IN_SET} numbers", code="operator"
+            f"the reference reader reproduces the order of sets in releases only for up to {MOST_IN_SET} numbers", code="operator"
         )
     if array.dtype in HALVES:
         numbers, bits = wide(flat).tolist(), flat.view(np.uint16).tolist()
@@ -60,7 +60,8 @@ def _unique_1_0(array: Array, *, sorts: bool) -> tuple[Tensor, Tensor, Tensor]:
         algorithms.sort(places, len(places), lambda a, b: bool(numbers[a] < numbers[b]))
     elif sorts and any(numbers[place] != numbers[place] for place in places):
         raise Unsupported(
-            "the reference reader cannot reproduce how std::sort orders many values that include NaN", code="operator"
+            "the reference reader cannot reproduce the order in which std::sort puts many values that include NaN",
+            code="operator",
         )
     elif sorts:
         places.sort(key=numbers.__getitem__)

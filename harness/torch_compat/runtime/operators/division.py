@@ -205,7 +205,7 @@ def _refused_1_5(self: Operand, other: Operand, out: Tensor | None = None) -> No
 
 
 VECTORS = 64
-"""Bytes of a tensor from which on a loop of ATen works with vectors: two of 256 bits."""
+"""The minimum size in bytes of a tensor for which a loop in ATen uses vectors: two 256-bit vectors."""
 
 
 def _divisions(names: tuple[str, ...]) -> None:
@@ -472,7 +472,7 @@ def _remainder_1_5(x: Array, y: Array) -> Array:
 
 
 SPLIT = 2.0**27 + 1
-"""Splits a double into two of 26 bits (Veltkamp), whose products are exact (Dekker 1971)."""
+"""Splits a double into two 26-bit parts (Veltkamp), whose products are exact (Dekker 1971)."""
 
 
 def _product(a: Array, b: Array) -> tuple[Array, Array]:

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 DOTS = "..."
 FIRST, LAID_OUT = "1.0.0", "1.6.0"
-"""The first release, and the first for which it is known how operators lay their results out."""
+"""The first release, and the first release for which the memory layout of results is known."""
 Names = list[str]
-"""A name for each dimension: a letter, or a number for one that the dots stand for, counted from the last."""
+"""A name for each dimension: a letter, or for a dimension of the ellipsis a number, counted from the last."""
 
 
 class Era(NamedTuple):

@@ -22,9 +22,9 @@ __all__ = ["columns", "lu_of", "only_finite", "substituted", "transposed"]
 
 INT32 = np.dtype(np.int32)
 NEAR = 64
-"""Roundings of a type that may stand between two numbers which are equal."""
+"""The maximum difference, in rounding units of the dtype, between two numbers that count as equal."""
 DYADIC = 1 << 10
-"""What quotients are multiples of, of whose products no release rounds any, where the numbers are small."""
+"""Quotients that are multiples of its reciprocal have exact products in every release if the numbers are small."""
 SMALL = 1 << 10
 
 
@@ -33,7 +33,7 @@ def _rounding(kind: np.dtype[Any]) -> float:
 
 
 def _ambiguous(what: str) -> Unsupported:
-    return Unsupported(f"the reference reader cannot decide {what}: it depends on rounding", code="value")
+    return Unsupported(f"the reference reader cannot determine {what}: it depends on rounding", code="value")
 
 
 def only_finite(array: Array) -> Array:
@@ -353,7 +353,7 @@ def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True,
 
 def _unspecified(what: str) -> Unsupported:
     return Unsupported(
-        f"the reference reader does not support {what} of a matrix that has none; releases return arbitrary numbers in this case",
+        f"the reference reader does not support {what} of a matrix for which it does not exist; releases return arbitrary numbers in this case",
         code="value",
     )
 

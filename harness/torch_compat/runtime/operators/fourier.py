@@ -208,7 +208,7 @@ for _name, _real in (("fft", False), ("ifft", False), ("rfft", False), ("irfft",
 
 
 BACK: dict[str | None, Any] = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}
-"""How a transform back is scaled, by how the transform is."""
+"""The scaling of the inverse transform for each scaling of the transform."""
 
 
 def _hermitian(array: Array, sizes: Any, axes: Any, norm: str | None) -> Array:

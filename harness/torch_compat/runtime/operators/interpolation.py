@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 LAST_OF_ONE = "1.10.0"
-"""From here on one point for a whole direction lies in its middle, unless corners are aligned."""
+"""Since this release, a dimension reduced to one point uses its middle, unless align_corners is True."""
 
 
 class Factors(list[Any]):
@@ -286,7 +286,7 @@ def _by_mode(
     if mode == "area":
         return resolve(f"aten::adaptive_avg_pool{n}d", Release(since))(input, out)  # type: ignore[no-any-return]
     if by_factor and len(factors) != n:
-        raise Unsupported("the reference reader does not support another number of scale factors than dimensions", code="value")
+        raise Unsupported("the reference reader requires as many scale factors as dimensions", code="value")
     given = factors if by_factor else []
     if mode == "nearest":
         return resolve(f"aten::upsample_nearest{n}d", Release(since))(input, out, *given)  # type: ignore[no-any-return]
@@ -297,7 +297,7 @@ def _by_mode(
         ("trilinear", 3): "trilinear3d",
     }.get((mode, n))
     if name is None:
-        raise fail(f"Got {n + 2}D input, but mode {mode} needs another number of dimensions")
+        raise fail(f"Got {n + 2}D input, but mode {mode} needs a different number of dimensions")
     return resolve(f"aten::upsample_{name}", Release(since))(input, out, bool(align_corners), *given)  # type: ignore[no-any-return]
 
 

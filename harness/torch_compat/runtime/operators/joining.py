@@ -34,7 +34,7 @@ MOST_DIMENSIONS = 32  # of an array of any numpy
 
 
 ROW_MAJOR, AS_FIRST, AS_ALL = range(3)
-"""How what is joined lies in memory: up to 1.5 row by row; up to 1.11 like the first; then like all, if they agree."""
+"""The memory layout of the result: row-major up to 1.5; like the first tensor up to 1.11; after that, the common layout of all tensors."""
 
 
 def _joined(tensors: Any, dim: int, *, promote: bool, layout: int = ROW_MAJOR) -> Array:

@@ -56,7 +56,7 @@ def _first(value: Array) -> Array:
         Unsupported: there is none.
     """
     if not value.size:
-        raise Unsupported("a loss without elements and with an unknown reduction: uninitialized memory", code="operator")
+        raise Unsupported("a loss without elements and with an unknown reduction is uninitialized memory", code="operator")
     return np.asarray(value.reshape(-1)[0])
 
 

@@ -101,7 +101,7 @@ def _masked_scatter(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     count = int(chosen.sum())
     if source.array.size < count:
         raise fail(
-            f"masked_scatter: expected self and source to have as many elements: {count} needed, {source.array.size} there"
+            f"masked_scatter: expected self and source to have as many elements: {count} needed, {source.array.size} available"
         )
     array[chosen] = source.array.reshape(-1)[:count]
     return Tensor(array)

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 NEAR = 64
-"""Roundings of a type within which a singular value is neither above nor below a limit."""
+"""The distance from a limit, in rounding units of the dtype, within which a singular value is neither above nor below it."""
 
 # ----------------------------------------------------------------------------------------------------------- exponentials
 
 TERMS = 24
-"""Of the series, of a matrix whose norm is at most one: what is left out is below the roundings of float64."""
+"""The number of terms of the series for a matrix whose norm is at most one: the omitted terms are below float64 precision."""
 
 
 def _exponential(matrices: Array) -> Array:

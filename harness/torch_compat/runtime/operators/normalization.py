@@ -52,7 +52,7 @@ ERAS = {
 
 
 ASKS_NOTHING = "1.4.0"
-"""Where ``batch_norm`` alone changes."""
+"""The release in which only ``batch_norm`` changes."""
 
 
 def _statistics(x: Array, dims: tuple[int, ...], kind: np.dtype[Any], era: _BatchSteps) -> tuple[Array, Array]:

@@ -203,7 +203,7 @@ def dist_1_5(self: Tensor, other: Tensor, p: Scalar = 2) -> Tensor:
 
 
 NAMED_IN_NORM = Release("2.0.0")
-"""From here on ``norm`` refuses the dtypes that ``linalg_vector_norm`` refuses."""
+"""Since this release, ``norm`` refuses the dtypes that ``linalg_vector_norm`` refuses."""
 
 
 def _refuse_narrowing(own: Dtype, named: Any) -> None:
@@ -227,7 +227,7 @@ def _refuse_narrowing(own: Dtype, named: Any) -> None:
 
 
 NORMS: dict[str, Callable[..., Tensor]] = {"1.0.0": norm_1_0, "1.1.0": norm_1_1}
-"""``norm`` of real numbers, by the first release that computes so."""
+"""The implementations of ``norm`` for real numbers, keyed by their first release."""
 
 
 def _norms(since: str, era: _Era) -> None:

@@ -130,7 +130,7 @@ def _mirrored(array: Array, widths: list[tuple[int, int]], mode: str, first_padd
 
 
 EVERY = {"replicate": "2.14.0", "reflect": "2.15.0"}
-"""The releases from which on something has to be left of every dimension that is padded."""
+"""The first releases that require every padded dimension to remain nonempty."""
 
 for _mode, _names in {
     "reflect": ("reflection_pad1d", "reflection_pad2d", "reflection_pad3d"),

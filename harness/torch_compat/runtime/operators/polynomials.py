@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 Number = Any  # of numpy, of the type of the elements
 MOST = 100_000
 HIGH_FIRST, HIGH = 6, 8
-"""Degrees from which on, of the first kind and of the others, angles are taken."""
+"""The minimum degrees, for the first kind and for the others, for which angles are used."""
 HERMITE = {FLOAT32: 128, FLOAT64: 512}
-"""Degrees up to which every release computes a polynomial of Hermite."""
+"""The maximum degrees for which every release computes a Hermite polynomial."""
 
 
 def _recurrent(x: Number, n: int, first: Number, step: Callable[[int, Number, Number], Number]) -> Number:

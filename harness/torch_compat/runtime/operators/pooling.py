@@ -259,11 +259,11 @@ def _places(*counts: range) -> list[tuple[int, ...]]:
 
 
 UNCHECKED = "1.10.0"
-"""From here on inputs without elements, and without a batch, are pooled."""
+"""Since this release, empty inputs and unbatched inputs are accepted."""
 AVERAGED = ("1.0.0", "1.1.0", "1.7.0", "1.9.0", "1.10.0", "1.12.0")
-"""Releases from which on means are rounded in another way."""
+"""The releases since which means are rounded differently."""
 MEAN_OF_VOLUMES = "1.9.0"
-"""From here on volumes that are pooled to one place are averaged as by `mean`, too."""
+"""Since this release, volumes pooled to one element are also averaged as by `mean`."""
 
 
 def _adaptive_avg(self: Tensor, output_size: Any, n: int, since: str) -> Tensor:

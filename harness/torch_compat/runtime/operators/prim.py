@@ -158,7 +158,7 @@ DEVICE_TYPES = frozenset({
     "cpu", "cuda", "fpga", "hip", "hpu", "ideep", "ipu", "lazy", "maia", "meta", "mkldnn", "mlc", "mps", "msnpu", "mtia", "opencl", "opengl",
     "ort", "privateuseone", "ve", "vulkan", "xla", "xpu",
 })  # fmt: skip
-"""What a device can be in some release; every release has the first two."""
+"""The device types that exist in any release; every release has the first two."""
 
 
 @operator("aten::device", of="any")
@@ -286,7 +286,7 @@ def is_leaf(self: Tensor) -> bool:
 def output_nr(self: Tensor) -> int:
     """Which result of the operator that made it: the only one, where nothing requires gradients."""
     if self.requires_grad and not self.is_leaf:
-        raise Unsupported("the reference reader does not know which result of its operator a tensor is", code="operator")
+        raise Unsupported("the reference reader does not know which result of its operator this tensor is", code="operator")
     return 0
 
 
@@ -300,7 +300,7 @@ def retain_grad(self: Tensor) -> None:
     if not (self.requires_grad or grad.reaches(self)):
         raise raised("RuntimeError", "can't retain_grad on Tensor that has requires_grad=False")
     if not is_leaf(self):
-        raise Unsupported("the reference reader does not keep which tensors retain their gradients", code="operator")
+        raise Unsupported("the reference reader does not record which tensors retain their gradients", code="operator")
 
 
 @operator("aten::retains_grad", gradient=False)
@@ -358,7 +358,7 @@ def is_non_overlapping_and_dense(self: Tensor) -> bool:
 
 
 CHANNELS_LAST = {2: 4, 3: 5}
-"""Memory formats with the channels last, and the dimensions of their tensors."""
+"""The channels-last memory formats, and the number of dimensions of their tensors."""
 
 
 @operator("aten::is_strides_like_format", gradient=False)

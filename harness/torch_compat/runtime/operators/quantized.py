@@ -150,7 +150,10 @@ def _per_channel(since: str, *, together: bool) -> None:
         if ((zeros < bounds.min) | (zeros > bounds.max)).any():
             raise fail("quantize_tensor_per_channel_affine zero_point is out of range.")
         if not self.array.flags.c_contiguous:
-            raise Unsupported("the reference reader does not quantize tensors in another order per channel", code="value")
+            raise Unsupported(
+                "the reference reader does not support per-channel quantization of tensors with a different memory order",
+                code="value",
+            )
         precise = cast(scales.array, FLOAT64)
         along = [1] * self.ndim
         along[axis] = -1
@@ -199,7 +202,7 @@ def _quantized(name: str, value: Any, *, notice: str = "NotImplementedError") ->
 
 
 WHOLE = frozenset({"q_scale", "q_zero_point"})
-"""What a tensor has that is quantized as a whole."""
+"""The properties of a tensor that is quantized per tensor."""
 
 
 def _dequantized(value: OpaqueTensor) -> Tensor:
@@ -294,7 +297,7 @@ def _of_elements(name: str) -> None:
         """As of the integers of a tensor that is quantized as a whole, by the same scale and zero point."""
         parts = self.parts
         if "elements" not in parts or "axis" in parts or parts["elements"].shape != self.shape:
-            raise Unsupported(f"the reference reader does not support aten::{name} for such a tensor", code="operator")
+            raise Unsupported(f"the reference reader does not support aten::{name} for this kind of tensor", code="operator")
         array = resolve(f"aten::{name}")(Tensor(parts["elements"]), *args, **keywords).array
         return OpaqueTensor(STRIDED, self.dtype, array.shape, {**parts, "elements": array})
 
@@ -309,7 +312,7 @@ def relu(self: OpaqueTensor) -> OpaqueTensor:
     """What stands for a number below zero becomes what stands for zero."""
     parts = self.parts
     if "zero_point" not in parts or parts["elements"].shape != self.shape:
-        raise Unsupported("the reference reader does not support aten::relu for such a tensor", code="operator")
+        raise Unsupported("the reference reader does not support aten::relu for this kind of tensor", code="operator")
     return OpaqueTensor(
         STRIDED,
         self.dtype,
@@ -323,7 +326,7 @@ def _compared(name: str) -> None:
     def compare(self: OpaqueTensor, other: Any) -> Tensor:
         """The numbers are compared that the integers stand for."""
         if other.__class__ is not OpaqueTensor or any("zero_point" not in one.parts for one in (self, other)):
-            raise Unsupported(f"the reference reader does not support aten::{name} for such tensors", code="operator")
+            raise Unsupported(f"the reference reader does not support aten::{name} for these kinds of tensors", code="operator")
         return resolve(f"aten::{name}")(_dequantized(self), _dequantized(other))  # type: ignore[no-any-return]
 
 

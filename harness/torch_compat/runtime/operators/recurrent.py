@@ -141,7 +141,7 @@ def _check_width(kind: str, hidden: Array, params: list[Tensor]) -> None:
     if hidden.shape[-1] == width:
         return
     if kind == "lstm":
-        raise Unsupported("an LSTM reads memory beyond a hidden state of another width", code="operator")
+        raise Unsupported("an LSTM reads past the end of a hidden state with a different width", code="operator")
     raise fail(f"mat1 and mat2 shapes cannot be multiplied ({hidden.shape[-2]}x{hidden.shape[-1]} and {width}x{gates})")
 
 

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 Dims = int | list[int] | None
 MAY_BE_EMPTY = Release("1.9.0")
-"""From here on a tensor without elements has extremes along a dimension that has some."""
+"""Since this release, an empty tensor has extremes along a nonempty dimension."""
 
 
 def exact_sum(array: Array, dims: tuple[int, ...], *, keepdims: bool = False, cascades: bool = True) -> Array:

@@ -127,7 +127,7 @@ def orgqr_1_0(self: Tensor, input2: Tensor) -> Tensor:
     """Up to 1.7 of one matrix, and up to 1.6 columns without a reflection stay as they are."""
     _one_matrix(self.array, input2.array)
     if self.array.shape[-1] != input2.array.size:
-        raise Unsupported("the reference reader does not support orgqr of columns without a reflection", code="value")
+        raise Unsupported("the reference reader does not support orgqr with more columns than reflectors", code="value")
     return orgqr(self, input2)
 
 

@@ -67,7 +67,7 @@ def by_introsort(values: Array, *, descending: bool) -> Array:
 
 
 STABLE = {_by_quicksort: algorithms.UNSPLIT + 1, by_introsort: algorithms.INSERTED}
-"""Up to how many elements an algorithm sorts by insertion alone, which is stable."""
+"""The maximum number of elements that an algorithm sorts only by insertion, which is stable."""
 
 
 def order_by(algorithm: Any, array: Array, at: int, *, descending: bool) -> Array:
@@ -214,7 +214,7 @@ def _ties(ranked: Array, at: int) -> bool:
 
 
 PARTIAL = 64
-"""From this many elements for each that is asked for on, releases sort a part, else they partition (``TopKImpl.h``)."""
+"""If there are at least this many elements for each requested one, releases sort a part; otherwise they partition (``TopKImpl.h``)."""
 
 
 def _partitioned(values: Array, k: int, *, largest: bool) -> Array:

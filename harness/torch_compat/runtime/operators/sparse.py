@@ -86,7 +86,7 @@ def _inside(indices: Array, shape: tuple[int, ...]) -> None:
     bounds = np.array(shape[: len(indices)], np.int64).reshape(-1, 1)
     if indices.size and ((indices < 0) | (indices >= bounds)).any():
         raise Unsupported(
-            "a sparse tensor has indices out of bounds, for which releases read or write other memory", code="operator"
+            "a sparse tensor has indices out of bounds, with which releases read or write unrelated memory", code="operator"
         )
 
 
@@ -192,7 +192,7 @@ def _to_sparse() -> None:
         def to_sparse(self: Tensor, *args: Any, layout: Any = None, ordered: bool = ordered, **keywords: Any) -> OpaqueTensor:
             """What is not zero."""
             if layout is not None or keywords or len(args) > 1 or not self.ndim:
-                raise Unsupported("the reference reader does not support to_sparse in this form", code="operator")
+                raise Unsupported("the reference reader does not support this form of to_sparse", code="operator")
             sparse = args[0] if args else self.ndim
             if not isinstance(sparse, int) or not 0 < sparse <= self.ndim:
                 raise fail("sparse_dim must be between 1 and the number of dimensions")

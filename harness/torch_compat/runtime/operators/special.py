@@ -42,10 +42,10 @@ _BERNOULLI = (
 )  # fmt: skip
 """Coefficients of the Euler-Maclaurin formula: (2k)! / B2k."""
 DIRECT = 9
-"""Terms of the sum that are added one by one before the formula is used."""
+"""The number of terms that are added one by one before the formula is used."""
 ROUNDING = 2.0**-53
 POLE = 1e5
-"""How far below zero the second argument may be before its terms are no longer added one by one."""
+"""The distance of the second argument below zero beyond which its terms are no longer added one by one."""
 
 
 def _zeta(s: float, q: float) -> float:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 NEAR = 64
-"""Roundings of a type within which a singular value is neither above nor below a limit."""
+"""The distance from a limit, in rounding units of the dtype, within which a singular value is neither above nor below it."""
 
 
 @functional("linalg_solve_triangular", exact=True)
