@@ -115,7 +115,7 @@ def test_what_is_no_view_is_refused(memory: Any, dtype: Any, shape: Any, strides
 
 
 def test_an_error_says_what_was_needed_and_what_is_there() -> None:
-    with pytest.raises(Corrupt, match=r"needs the elements from 2 to 12; its storage has 64 bytes, 8 elements") as caught:
+    with pytest.raises(Corrupt, match=r"needs elements 2 to 12; its storage has 64 bytes, 8 elements") as caught:
         arrays.view(bytes(64), I8, (10,), (1,), 2, where="a.pt, record 'data/0'")
     assert caught.value.where == "a.pt, record 'data/0'"
     assert caught.value.code == "outside-storage"

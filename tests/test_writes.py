@@ -404,7 +404,7 @@ def test_many_at_once_lose_nothing(root: Path) -> None:
         (errno.EDQUOT, "the disk quota is exceeded (free some space"),
         (errno.EROFS, "the file system is read-only (work on a writable copy"),
         (errno.EACCES, "permission denied (change the permissions"),
-        (errno.EIO, "Input/output error (mend that"),
+        (errno.EIO, "Input/output error (fix this"),
     ],
 )
 @pytest.mark.parametrize("function", ["open", "write", "fsync"])
@@ -453,7 +453,7 @@ def test_a_file_size_limit_is_no_fault_of_ours(tree: Tree) -> None:
 
     ended = ran(tree.root, limited)
     assert ended.status == 2
-    assert "the file would be larger than this process may write" in ended.err
+    assert "the file would exceed the file size limit of this process" in ended.err
     assert tree.everything() == before
 
 

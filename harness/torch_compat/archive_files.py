@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["HIDDEN", "MeasuredFiles", "copy_archive", "is_archive", "is_member", "joined_digest", "measure", "members", "sizes"]
 
 HIDDEN: Final = ".metadata"
-"""The only file of a directory whose name begins with a dot."""
+"""The only file name in a directory that may begin with a dot."""
 
 
 class MeasuredFiles(NamedTuple):

@@ -71,8 +71,8 @@ def _refuse(
 ) -> Corrupt:
     first, end = extent(shape, strides, offset)
     said = (
-        f"a view of {dtype} with the shape {_short(shape)}, the strides {_short(strides)} and the offset {_number(offset)} needs the "
-        f"elements from {_number(first)} to {_number(end)}; its storage has {room} bytes, {room // (dtype.itemsize or 1)} elements"
+        f"a view of {dtype} with shape {_short(shape)}, strides {_short(strides)} and offset {_number(offset)} needs "
+        f"elements {_number(first)} to {_number(end)}; its storage has {room} bytes, {room // (dtype.itemsize or 1)} elements"
     )
     return Corrupt(said, where=where, code="outside-storage")
 

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 __all__ = ["SCHEMA_VERSION", "Fault", "OperatorApiWarning", "Verification", "verify"]
 
 SCHEMA_VERSION = 1
-"""The newest manifest that this file reads."""
+"""The newest manifest version that this file can read."""
 USES = ("calls", "registers", "defines")
 """What an extension can do with an operator."""
 NAMED = 3
-"""How many operators the warning names; the log names all."""
+"""How many operators the warning lists; the log lists all of them."""
 COMPOSITE_LINE = r"(?m)^(?:catchall|Math|DefaultBackend|CompositeImplicitAutograd|CompositeExplicitAutograd(?:NonFunctional)?)\b"
 LOG = logging.getLogger("torch_compat.extension")
 
@@ -48,7 +48,7 @@ class Fault(NamedTuple):
 
     operator: str
     cause: str
-    """``absent``, ``schema``, ``call``, ``dispatch``, ``taken`` or ``needs``: as ``torch-compat extension check`` says it."""
+    """``absent``, ``schema``, ``call``, ``dispatch``, ``taken`` or ``needs``, as in ``torch-compat extension check``."""
     reason: str
 
 
@@ -56,12 +56,12 @@ class Verification(NamedTuple):
     """What :func:`verify` found."""
 
     fits: bool | None
-    """None where something could not be checked, and nothing was found wrong."""
+    """None if something could not be checked, and no fault was found."""
     faults: tuple[Fault, ...]
     unchecked: tuple[str, ...]
     """What could not be checked, and why."""
     warning: str | None
-    """The text of the warning; None where there was none to give."""
+    """The text of the warning; None if there was no warning."""
 
 
 class Parameter(NamedTuple):
@@ -156,7 +156,7 @@ def _compare(manifest: Any, torch: Any, about: _About, faults: list[Fault], unch
     if isinstance(operators, (list, tuple)):
         about.count = len(operators)
         if not operators:
-            unchecked.append("its manifest lists no operator")
+            unchecked.append("its manifest lists no operators")
         for entry in operators:
             name = entry.get("operator") if isinstance(entry, dict) else entry
             _attempt(unchecked, _named(name), _look_at, entry, document, torch, faults, unchecked)
@@ -205,14 +205,14 @@ def _text(name: str, built: str, loaded: str, count: int, faults: Sequence[Fault
         more = f"; and {len(faults) - NAMED} more" if len(faults) > NAMED else ""
         rest = f" {len(unchecked)} could not be checked." if unchecked else ""
         return _shown(
-            f"{name} was built for {built}, and torch {loaded} is loaded: {len(faults)} of its {count} operators "
+            f"{name} was built for {built}, but torch {loaded} is loaded: {len(faults)} of its {count} operators "
             f"{'is' if len(faults) == 1 else 'are'} incompatible ({named}{more}).{rest} Loading it or calling them may "
             f"fail. Install {built}, or a build of {name} for torch {loaded}."
         )
     if unchecked:
         more = f" (and {len(unchecked) - 1} more)" if len(unchecked) > 1 else ""
         return _shown(
-            f"{name} was built for {built}, and its compatibility with torch {loaded} could not be checked: {unchecked[0]}{more}. It may "
+            f"{name} was built for {built}; its compatibility with torch {loaded} could not be checked: {unchecked[0]}{more}. It may "
             f"still work; it is known to work with {built}."
         )
     return None

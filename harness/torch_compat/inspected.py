@@ -207,12 +207,12 @@ def _quoted(digest: str | None) -> str:
 
 
 NATIVE = "native code"
-"""What stands among dangers for a record that is a compiled library."""
+"""The text of the danger reported for a record that is a compiled library."""
 RUNS = "torch._inductor.aoti_load_package loads into the process and runs without restriction; torch-compat never does"
 OTHER = "other"
-"""The kind of a file that is no archive of PyTorch."""
+"""The kind of a file that is not a PyTorch archive."""
 NAMED = {"safetensors": "safetensors", "gguf": "gguf", "shard-index": "shard-index"}
-"""The kinds of files that belong to models, by the code of the file."""
+"""The kinds of model files, by the code of the file."""
 LONGEST = 2000  # characters of an error
 _danger = lru_cache(maxsize=4096)(dangerous)  # a handful of names stand in nearly every file
 

@@ -131,9 +131,9 @@ def _no_digest(who: str, size: int, *, complete: bool) -> str:
 
 
 SUFFIXES = (".pt", ".pth", ".bin", ".ckpt", ".pkl", ".pickle", ".pt2", ".ptl", ".th", ".t7", ".tar", ".model", ".mar")
-"""How the names of archives of PyTorch end, inside of other archives; no other member is unpacked."""
+"""File name endings of PyTorch archives inside other archives; no other member is unpacked."""
 OTHERS = frozenset({"compression", "encrypted"})
-"""What may be said of other files beside an archive of PyTorch, and is no damage."""
+"""Codes about other files next to a PyTorch archive. They are not damage."""
 MOST_INSIDE = 100  # archives in one file that are looked at
 
 

@@ -17,15 +17,15 @@ from torch_compat.errors import CorpusError
 __all__ = ["LONGEST", "MOST", "MOST_OF_A_PROGRAM", "inside", "is_plain", "read_whole"]
 
 LONGEST: Final = 200
-"""Characters of a name; file systems end at 255 bytes, and a name needs room for what is put before and behind it."""
+"""Maximum length of a name. File systems allow 255 bytes, and names get prefixes and suffixes."""
 MOST: Final = 64 << 20
-"""Bytes of a file of recorded lines; the largest recording of one reader has about 1 MiB."""
+"""Maximum size of a file of recorded lines in bytes; the largest recording of one reader has about 1 MiB."""
 MOST_OF_A_PROGRAM: Final = 4 << 20
-"""Bytes of a recipe, a probe or a policy file."""
+"""Maximum size of a recipe, probe or policy file in bytes."""
 SHOWN: Final = 80  # characters of a name that a message quotes
 
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
-_HINT = "names are letters, digits and _ . + -, and no part of a path is a link that points outside the tree"
+_HINT = "names may contain only letters, digits and _ . + -, and no part of a path may be a link that points outside the tree"
 
 
 def is_plain(name: object) -> bool:
@@ -59,7 +59,7 @@ def inside(root: Path, name: str, *, where: str | None = None) -> Path:
         path = f"{path}/{part}"
         if os.path.islink(path) and not _stays(path, root):  # noqa: PTH114 - asked of every fixture: ten times as quick
             raise CorpusError(
-                f"names {name!r}, and {part!r} is a link that points outside the tree",
+                f"refers to {name!r}, but {part!r} is a link that points outside the tree",
                 where=where or str(root),
                 hint="replace the link with the file",
                 code="outside",

@@ -26,7 +26,7 @@ KEPT = 10_000  # objects that the garbage collector lets come together; hardly a
 LENGTH = 8  # bytes in front of an answer that say how long it is
 
 Answer = tuple[int, str, tuple[tuple[str, str, str, str], ...]]
-"""The exit status that a file leads to, its text, and what another tool is told of it: rule, level, text, path."""
+"""The exit status of a file, its text, and its entries for other tools: rule, level, text, path."""
 
 
 def in_processes(

@@ -41,7 +41,7 @@ __all__ = ["JOURNAL", "LOCK", "TIMEOUT", "changing", "holding", "put", "put_copy
 LOCK: Final = "reports/latest/lock"
 JOURNAL: Final = "reports/latest/journal"
 TIMEOUT: Final = "TORCH_COMPAT_LOCK_TIMEOUT"
-"""The variable that says how many seconds a run waits for another one that writes into the same tree."""
+"""The environment variable with the number of seconds that a run waits for another one that is writing to the same tree."""
 WAITS: Final = 600.0
 POLL: Final = 0.05
 COMMITTED: Final = b"committed\n"
@@ -49,7 +49,7 @@ AT_ONCE: Final = 1 << 20
 FORM: Final = 1
 
 Content = bytes | Path
-"""What a file is to hold: these bytes, or a copy of that file; of a directory, what a copy of that directory has."""
+"""The new contents of a path: these bytes, or a copy of that file or directory."""
 
 
 @dataclass
@@ -382,7 +382,7 @@ def _in_words(path: Path, then: str = "nothing was changed; run the same command
     try:
         yield
     except OSError as error:
-        what, do = WORDS.get(error.errno or 0, (error.strerror or str(error), "mend that"))
+        what, do = WORDS.get(error.errno or 0, (error.strerror or str(error), "fix this"))
         raise WriteError(f"cannot be written: {what}", where=str(path), hint=f"{do}; {then}") from error
 
 
@@ -390,7 +390,7 @@ _FULL = ("the disk is full", "free some space")
 WORDS: Final = {
     errno.ENOSPC: _FULL,
     errno.EDQUOT: ("the disk quota is exceeded", "free some space"),
-    errno.EFBIG: ("the file would be larger than this process may write", "raise the limit (ulimit -f)"),
+    errno.EFBIG: ("the file would exceed the file size limit of this process", "raise the limit (ulimit -f)"),
     errno.EROFS: ("the file system is read-only", "work on a writable copy"),
     errno.EACCES: ("permission denied", "change the permissions of the directory"),
     errno.EPERM: ("permission denied", "change the permissions of the directory"),

@@ -55,7 +55,7 @@ def test_what_is_gone_is_said(path: Path, left: int) -> None:
     raw = read_raw(str(path))
     os.truncate(path, left)
     for looks in (lambda: raw[SIZE - 30 :], lambda: list(windows(raw, 0, SIZE)), lambda: raw.rfind(b"PK", SIZE - 99, SIZE)):
-        with pytest.raises(Corrupt, match=f"truncated while it was read: it had {SIZE} bytes") as caught:
+        with pytest.raises(Corrupt, match=f"truncated while being read: it had {SIZE} bytes") as caught:
             looks()
         assert (caught.value.code, caught.value.where) == ("changed", str(path))
 

@@ -155,7 +155,7 @@ def test_a_rule_that_does_not_exist(run: Callable[..., Ended], root: Path) -> No
         ("observe --reader torch-1.5.1 --fixture fixtures/torch-1.5.1", 2, "there is no fixture 'fixtures/torch-1.5.1'"),
         ("observe --reader torch-1.5.1 --fixture div.pt", 2, "there is no fixture 'div.pt'"),
         ("observe --reader torch-1.5.1 --fixture /", 2, "there is no fixture '/'"),
-        ("observe --reader torch-1.5.1 --fixture torch-1.2.0/package", 2, "the release cannot write this recipe"),
+        ("observe --reader torch-1.5.1 --fixture torch-1.2.0/package", 2, "this release cannot write the recipe"),
     ],
 )
 def test_arguments(
@@ -174,7 +174,7 @@ def test_no_command_shows_the_help_and_is_a_wrong_use(run: Callable[..., Ended])
 
 def test_producing_into_a_corpus_that_cannot_be_read(run: Callable[..., Ended], root: Path) -> None:
     (root / "fixtures" / "recipes" / "div.py").write_text("def (:")
-    refused(run("produce", "torch-1.5.1", "--root", root), 2, "recipes/div.py:1: is not Python 3.6")
+    refused(run("produce", "torch-1.5.1", "--root", root), 2, "recipes/div.py:1: is not valid Python 3.6")
 
 
 def test_damaged_evidence_is_a_finding_and_not_a_fault(run: Callable[..., Ended], root: Path) -> None:

@@ -306,7 +306,7 @@ def test_one_file_is_one_screen(run: Callable[..., tuple[int, str, str]]) -> Non
     assert status == 0
     for said in (
         "format        torch.save (zip, file format 3)",
-        "written by    torch 2.7 or newer (record .format_version)",
+        "written by    torch 2.7 or newer (.format_version record)",
         "storages      16, 88 bytes: 14 float32, 1 int64, 1 float64",
         "16 of 16 offsets can be calculated without reading the file",
         "damage        none",
@@ -551,7 +551,7 @@ def test_an_operator_that_reaches_beyond_its_tensors_is_a_danger(
         {
             "global": "aten::from_file",
             "record": "code/__torch__.py",
-            "because": "opens or creates a file that the program names, and maps its content",
+            "because": "opens or creates a file named by the program, and maps it into memory",
         }
     ]
 

@@ -56,7 +56,7 @@ def test_lines_are_added_and_none_is_changed(command: Callable[..., Any], old: T
     assert command(*ASKED).status == 4  # nothing is recorded to compare with
     assert lines(old) == before
     ended = command(*ASKED, "--record")
-    assert (ended.status, ended.out) == (0, "torch-1.6.0: 1 of 1 deprecations as recorded\n")
+    assert (ended.status, ended.out) == (0, "torch-1.6.0: 1 of 1 deprecations match the record\n")
     assert "recorded 1 deprecations in reports/observations/torch-1.6.0.txt" in ended.err
     after = lines(old)
     added = [line for line in after if line not in before]

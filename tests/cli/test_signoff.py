@@ -232,7 +232,7 @@ def test_a_detached_signature_is_verified(run: Run, root: Path, tmp_path_factory
 
 @pytest.mark.parametrize(("arguments", "said"), [
     (("2.13.0",), "--by is missing"),
-    (("2.13.0", "--by", "x\x1b[2J"), "--by is not one printable line"),
+    (("2.13.0", "--by", "x\x1b[2J"), "--by is not a single line of printable text"),
     (("2.13.0", "--by", "x" * 1_000_000), "--by is longer than 400"),
     (("2.13.0", "--by", "x", "--date", "yesterday"), "is not a valid date"),
     (("2.13.0", "--by", "x", "--accept", "y"), "got 1 --accept and 0 --because"),

@@ -116,10 +116,10 @@ def change(path: Path, at: int, **fields: Any) -> None:
     ("fields", "said"),
     [
         ({"value": {"value": 7}}, "was edited: its id does not match the digest of its contents"),
-        ({"value": ...}, "is not a value with its id"),
-        ({"id": ...}, "is not a value with its id"),
-        ({"id": 7}, "is not a value with its id"),
-        ({"kind": "golden"}, "is not a value with its id"),
+        ({"value": ...}, "is not a value with an id"),
+        ({"id": ...}, "is not a value with an id"),
+        ({"id": 7}, "is not a value with an id"),
+        ({"kind": "golden"}, "is not a value with an id"),
     ],
 )
 def test_a_damaged_value_is_named_with_its_line(fields: dict[str, Any], said: str, tmp_path: Path) -> None:

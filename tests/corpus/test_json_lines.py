@@ -92,11 +92,11 @@ def test_numbers_that_json_lacks_are_refused() -> None:
 @pytest.mark.parametrize(
     ("spoil", "code", "said"),
     [
-        (lambda lines: [], "bad-header", "does not begin with a line of the kind 'things'"),
-        (lambda lines: lines[1:], "bad-header", "does not begin with a line of the kind 'things'"),
-        (lambda lines: lines[:-1], "not-whole", "has no last line of kind 'end'"),
+        (lambda lines: [], "bad-header", "does not begin with a line of kind 'things'"),
+        (lambda lines: lines[1:], "bad-header", "does not begin with a line of kind 'things'"),
+        (lambda lines: lines[:-1], "not-whole", "does not end with a line of kind 'end'"),
         (lambda lines: [lines[0], lines[2]], "edited", "was changed after it was recorded"),
-        (lambda lines: [*lines, lines[1]], "not-whole", "has no last line of kind 'end'"),
+        (lambda lines: [*lines, lines[1]], "not-whole", "does not end with a line of kind 'end'"),
         (lambda lines: [lines[0], "", *lines[1:]], "bad-line", "is not JSON"),
         (lambda lines: [lines[0], "[1]", *lines[1:]], "bad-line", "is not an object with a 'kind'"),
         (lambda lines: [lines[0], '{"kind": 3}', *lines[1:]], "bad-line", "is not an object with a 'kind'"),

@@ -78,9 +78,9 @@ def test_a_reduced_grid_is_a_claim_and_no_part_of_the_program(tmp_path: Path) ->
         ('UNTIL = "1.6.0"', 'EXCEPT = ["1.5.0"]', "EXCEPT is ['1.5.0'], expected a set of releases"),
         ('"it changed"', "[]", "has no constant WHY"),
         ('"it changed"', "build()", "div.py:9: constants in capitals must be literals"),
-        ("def build", "x: = 3", "div.py:11: is not Python 3.6"),
-        ("raise SystemExit", "match = (y := 3)", "div.py:12: is not Python 3.6"),
-        ("raise SystemExit", "\0", "is not Python 3.6"),
+        ("def build", "x: = 3", "div.py:11: is not valid Python 3.6"),
+        ("raise SystemExit", "match = (y := 3)", "div.py:12: is not valid Python 3.6"),
+        ("raise SystemExit", "\0", "is not valid Python 3.6"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_place(old: str, new: str, said: str, tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_since_when_is_a_claim_and_the_subject_is_none(tmp_path: Path) -> None:
         ('"torch.new"', "None", "has no constant ALTERNATIVE"),
         ("def deprecated", "def used", "has no function deprecated()"),
         ("def alternative", "def control", "has no function alternative()"),
-        ("raise SystemExit", "return (y := 3)", "is not Python 3.6"),
+        ("raise SystemExit", "return (y := 3)", "is not valid Python 3.6"),
         ("raise SystemExit", "# <replace this: what is old>", "replace the placeholder with what is old"),
     ],
 )

@@ -498,7 +498,7 @@ EDITS: dict[str, tuple[str, int, str, str]] = {
     "a span backwards": ("read", 3, f"{SAME_CELLS} 1.5.1..1.5.0", "the span '1.5.1..1.5.0' runs backwards"),
     "a set with a name twice": ("read", 3, f"{SAME_CELLS} 1.5.0..,1.5.1", "contains a duplicate"),
     "a set of very many spans": ("read", 3, f"{SAME_CELLS} {'1.5.0..,' * 200_000}1.5.0", "contains a duplicate"),
-    "cells of load options that no line states": ("read", 3, "mmap same 1.5.0", "has cells with 'mmap', load options that no earlier line declares"),
+    "cells of load options that no line states": ("read", 3, "mmap same 1.5.0", "has cells with the load options 'mmap', which no earlier line declares"),
     "cells without an outcome": ("read", 3, "default 1.5.0", "has the cells 'default 1.5.0', expected OPTIONS"),
     "cells of nobody": ("read", 3, "default", "has the cells 'default', expected OPTIONS"),
     "cells with too much": ("read", 3, "a:b:c:d same 1.5.0", "has the cells 'a:b:c:d same 1.5.0', expected OPTIONS"),

@@ -203,7 +203,7 @@ def test_a_tree_shows_no_control_characters_and_ends(tmp_path: Path) -> None:
     lines = contents(read_facts(path))
     assert all(line.isprintable() for line in lines)
     assert any("\\x1b[31mred\\n: '\\x07'" in line for line in lines)
-    assert any("and deeper" in line for line in lines)
+    assert any("nested deeper" in line for line in lines)
     assert any("as above" in line for line in lines)
     cyclic = b"\x80\x02]q\x00h\x00a."
     lines = contents(read_facts(laid_out(tmp_path / "y.pt", {"data.pkl": cyclic, "version": b"3\n"})))
@@ -255,7 +255,7 @@ def test_offsets_are_not_calculated_where_another_program_did(tmp_path: Path) ->
     path = rewritten(laid_out(tmp_path / "x.pt", two_storages()), tmp_path / "y.pt", lambda _: None)
     facts = read_facts(path)
     assert [(one.calculated_offset, one.why) for one in facts.storages] == [
-        (None, "torch's writer did not lay out this archive")
+        (None, "this archive was not laid out by torch's writer")
     ] * 2
     assert facts.storage_alignment is None
     offset = facts.storages[1].offset
@@ -373,7 +373,7 @@ REPLACED: list[tuple[str, str, bytes | None, str, str]] = [
     ("torch-2.8.0/export_conv_linear", "models/model.json", b'{"schema_version": 8}', "bad-program", "graph_module"),
     ("torch-2.8.0/export_conv_linear", "data/weights/model.pt", b"PKPK", "bad-nested", "zip archive of torch.save"),
     ("torch-2.15.0/export_conv_linear", "data/weights/model_weights_config.json", b'{"config": []}', "bad-json", "expected an object"),
-    ("torch-2.15.0/export_conv_linear", "data/weights/model_weights_config.json", b'{"config": {"a": 1}}', "bad-json", "without a path"),
+    ("torch-2.15.0/export_conv_linear", "data/weights/model_weights_config.json", b'{"config": {"a": 1}}', "bad-json", "no path for"),
 ]  # fmt: skip
 
 

@@ -62,13 +62,13 @@ def test_calls() -> None:
     assert said.refuses(2, {"alpha"}) is None
     assert said.refuses(3, {"alpha", "beta"}) is None
     assert said.refuses(1, {"alpha", "dim"}) is None
-    assert said.refuses(4, {"alpha"}) == "takes 3 positional arguments, the call has 4"
-    assert said.refuses(2) == "needs alpha"
-    assert said.refuses(0, {"alpha"}) == "needs self, dim"
+    assert said.refuses(4, {"alpha"}) == "takes 3 positional arguments, but the call passes 4"
+    assert said.refuses(2) == "is missing alpha"
+    assert said.refuses(0, {"alpha"}) == "is missing self, dim"
     assert said.refuses(2, {"alpha", "gamma"}) == "has no argument 'gamma'"
-    assert said.refuses(2, {"alpha", "dim"}) == "is given 'dim' twice"
+    assert said.refuses(2, {"alpha", "dim"}) == "got multiple values for 'dim'"
     assert signature_of("aten::format(str self, ...) -> str").refuses(7) is None
-    assert signature_of("aten::format(str self, ...) -> str").refuses(0) == "needs self"
+    assert signature_of("aten::format(str self, ...) -> str").refuses(0) == "is missing self"
 
 
 @given(

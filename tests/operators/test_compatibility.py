@@ -212,8 +212,8 @@ def test_a_call_decides_where_the_schema_can_not() -> None:
     [
         (ProgramCall((VARIABLE,) * 5, {}), "takes 4 positional arguments, but the call passes 5"),
         (ProgramCall((VARIABLE,), {"nothing": 1}), "has no argument 'nothing'"),
-        (ProgramCall((VARIABLE,), {"self": 1}), "is given 'self' twice"),
-        (ProgramCall((VARIABLE,), {}), "needs out"),
+        (ProgramCall((VARIABLE,), {"self": 1}), "got multiple values for 'self'"),
+        (ProgramCall((VARIABLE,), {}), "is missing out"),
     ],
 )
 def test_a_call_that_is_none_of_the_schema_is_refused(call: ProgramCall, message: str) -> None:

@@ -68,7 +68,7 @@ def test_subtypes(one: str, other: str, expected: bool) -> None:
 def test_what_can_not_be_made() -> None:
     with pytest.raises(ValueError, match="something other than None"):
         optional_of(BASE["None"])
-    with pytest.raises(ValueError, match="not types that are all in Any"):
+    with pytest.raises(ValueError, match="not types that are all contained in Any"):
         union_of((NUMBER, BASE["int"], BASE["Any"]))
     with pytest.raises(ValueError, match="key of a Dict"):
         dict_of(list_of(BASE["int"]), BASE["int"])

@@ -35,7 +35,7 @@ def test_an_upgrader_that_preserves_what_old_programs_computed_is_proven(name: s
 def test_a_call_that_no_old_release_has_is_no_counterexample() -> None:
     proof = prove(KNOWN["div_Tensor_mode_0_3"])
     assert proof.verdict == "unreachable"
-    assert "no archive can hold this call" in proof.notes[0]
+    assert "no archive can contain this call" in proof.notes[0]
 
 
 def test_a_later_change_of_the_operator_is_not_the_upgraders() -> None:

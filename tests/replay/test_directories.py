@@ -171,7 +171,7 @@ def other_digest_pinned(root: Path) -> str:
         else:
             fixtures.append(one)
     write_manifest(path, replace(manifest, fixtures=tuple(fixtures)))
-    return f"{ID}: its manifest entry is not the one that {FROZEN} pins"
+    return f"{ID}: its manifest entry does not match the one pinned in {FROZEN}"
 
 
 def only_the_whole_pinned(root: Path) -> str:

@@ -131,7 +131,7 @@ def broken_operators() -> dict[str, Any]:
 def test_operators_have_a_section_of_their_own(report: Report) -> None:
     text = findings_md(replace(report, **broken_operators()))
     assert "0 causes, 0 cells" in text
-    section = sections(text)["Operators that changed with no upgrader"]
+    section = sections(text)["Operators that changed without an upgrader"]
     assert "4 operator schemas, 2 causes" in section
     assert "- **They are gone** (since 2.0.0; 3 removed): `aten::f`, `aten::g`\n  - Waiver `op-gone`: it \\*is\\* so" in section
     assert "`aten::h`\n  - Not explained yet: no waiver covers it. aten::h: gone" in section

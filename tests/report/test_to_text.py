@@ -105,7 +105,7 @@ def test_broken_promises_are_told_with_cause_and_command(report: Report) -> None
 
 def test_every_finding_stands_in_its_section(report: Report) -> None:
     text = shown(report)
-    silent = section(text, "Values that changed with no version bump and no upgrader (1 cause, 4 in all)")
+    silent = section(text, "Values that changed without a version bump and without an upgrader (1 cause, 4 in all)")
     assert "4 × Values changed  [since 2.0.0, up to 1.9.0]" in silent
     waived = section(text, "Waived: known, explained and counted (2 causes, 6 in all)")
     assert "announced" in waived
@@ -228,7 +228,7 @@ def test_no_color_is_honoured(report: Report, monkeypatch: pytest.MonkeyPatch) -
 def test_before_everything_stands_what_was_observed_now(report: Report) -> None:
     assert shown(report).splitlines()[0] == "Observed now: nothing; recorded evidence only."
     recorded = (ReaderSource("torch-1.5.1", False, "2026-11-01", 19), ReaderSource("torch-1.6.0+cpu", False, "2026-11-18", 2))
-    first = "Only recorded: 2 readers, last observed 2 to 19 days before 2026-11-20 (longest ago: torch-1.5.1)."
+    first = "Only recorded: 2 readers, last observed 2 to 19 days before 2026-11-20 (oldest: torch-1.5.1)."
     assert (
         shown(replace(report, sources=recorded), 300).splitlines()[0] == f"Observed now: nothing; recorded evidence only. {first}"
     )

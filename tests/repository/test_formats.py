@@ -89,7 +89,7 @@ EXPORTED: dict[str, set[str]] = {
     "aten::upsample_nearest2d": {"aten::index", "aten::_unsafe_index"},
 }
 """What the exporter writes for an operator: what it does, in steps, or without a change in place."""
-NOT_TORCH = "torch's writer did not lay out this archive"
+NOT_TORCH = "this archive was not laid out by torch's writer"
 # Why a storage has no calculated offset, by (family, container, release or kind): all there are.
 NOT_CALCULATED = {
     ("export", "zip", NOT_TORCH),  # 2.1 to 2.7 keep archives of torch.save in one of Python's zipfile

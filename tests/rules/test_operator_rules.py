@@ -195,7 +195,7 @@ def test_an_upgrader_that_states_what_there_was_passes(world: World, record: Wri
 def test_an_upgrader_that_states_another_schema_fails(world: World, record: Write) -> None:
     ((verdict, what, text),) = stated(world, record, OLD.replace("int n", "int k"), f"{OLD}\t1.0.0", f"{OLD}=\t1.1.0..")
     assert (verdict, what) == ("fail", "another schema")
-    assert f"states {OLD.replace('int n', 'int k')}, but 1.0.0 had {OLD}" in text
+    assert f"declares {OLD.replace('int n', 'int k')}, but 1.0.0 had {OLD}" in text
 
 
 def test_an_upgrader_for_what_there_was_not_fails(world: World, record: Write) -> None:

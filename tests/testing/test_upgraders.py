@@ -49,7 +49,7 @@ def test_an_upgrader_that_preserves_is_proven(mine: Path) -> None:
         ("'none'", "'tanh'", "before: tensor("),
         ("torch.gelu(self, approximate='none')", "self", "after: "),
         ("torch.gelu(self, approximate='none')", "torch.no_such_operator(self)", "the body does not compile"),
-        ('old = "1.11.0"', "", "no archive can hold this call"),
+        ('old = "1.11.0"', "", "no archive can contain this call"),
         (
             "  return torch.gelu(self, approximate='none')",
             "  if self.dim() > 9:\n    return self\n  return torch.gelu(self, approximate='none')",

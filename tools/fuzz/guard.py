@@ -1,4 +1,4 @@
-"""A debug allocator: the memory of every array of numpy ends, or starts, at a page that may not be touched.
+"""A debug allocator: the memory of every NumPy array ends, or starts, at a page that may not be touched.
 
 numpy lets a process choose who allocates the data of its arrays (NEP 49). Here each array gets memory of its own between two pages without
 any permission: one element behind the end, or before the start, ends the process with SIGSEGV at the instruction that touches it. Which of

@@ -100,7 +100,7 @@ class Findings(list[Damage]):
             self.insert(MOST_DAMAGE, one)
             return
         self.left_out += 1
-        more = Damage(MORE, None, f"{self.left_out} more contradictions were found; they are not listed")
+        more = Damage(MORE, None, f"{self.left_out} more contradictions were found but not listed")
         if self.left_out > 1:
             self[-1] = more
         else:
@@ -174,7 +174,9 @@ class Mapped(mmap.mmap):
         while start < stop:
             part = os.pread(self.descriptor, stop - start, self.start + start)
             if not part:
-                said = f"was truncated while it was read: it had {self.start + len(self)} bytes, and now ends at {self.start + start}"
+                said = (
+                    f"was truncated while being read: it had {self.start + len(self)} bytes, and now ends at {self.start + start}"
+                )
                 raise Corrupt(
                     said, where=self.path or None, hint="try again when no other process is writing to it", code=CHANGED
                 )

@@ -19,14 +19,14 @@ class Foreign(NamedTuple):
     hint: str | None = None
 
 
-PULL = "this is a pointer, not the file: fetch it with `git lfs pull`"
+PULL = "this is only a pointer: fetch the file with `git lfs pull`"
 AGAIN = "if this was meant to be an archive, download it again and check the server's response"
 UNPACK = "unpack it first"
 OTHERS = "read it with its own library, not with PyTorch"
 
 STARTS: tuple[tuple[bytes, Foreign], ...] = (
     (b"version https://git-lfs.github.com/spec/", Foreign("git-lfs-pointer", "a Git LFS pointer", PULL)),
-    (b"PYTORCH1", Foreign("preview-release", "an archive of the preview release of PyTorch 1.0, which no release reads", None)),
+    (b"PYTORCH1", Foreign("preview-release", "an archive from the PyTorch 1.0 preview, which no release can load", None)),
     (b"\x89HDF\r\n\x1a\n", Foreign("hdf5", "an HDF5 file", "use h5py or Keras to read it")),
     (b"\x1f\x8b", Foreign("gzip", "compressed with gzip", UNPACK)),
     (b"BZh", Foreign("bzip2", "compressed with bzip2", UNPACK)),
@@ -79,7 +79,7 @@ def recognise(head: bytes, size: int) -> Foreign | None:
         return Foreign(
             "only-zeros",
             "a file that begins with zeros",
-            "space was reserved, but the data was not written: write or download the file again",
+            "space was allocated, but the data was never written: write or download the file again",
         )
     return _text(head, size)
 
@@ -94,13 +94,13 @@ def _text(head: bytes, size: int) -> Foreign | None:
         return Foreign(
             "xml",
             "an XML document",
-            "a server may have returned an error as XML: open the file to check, then download the archive again",
+            "the server may have returned an XML error: open the file to check, then download the archive again",
         )
     if JSON.match(text):
         if b'"weight_map"' in text:
-            hint = "the tensors are in the files that it lists: read those files"
-            return Foreign("shard-index", "the index (JSON) of a checkpoint in several files", hint)
-        return Foreign("json", "a JSON document", "a server may have returned an error as JSON: open the file to check")
+            hint = "the tensors are in the files it lists: load those instead"
+            return Foreign("shard-index", "the JSON index of a sharded checkpoint", hint)
+        return Foreign("json", "a JSON document", "the server may have returned a JSON error: open the file to check")
     return Foreign("text", "a text file", AGAIN)
 
 

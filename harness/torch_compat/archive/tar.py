@@ -99,10 +99,10 @@ class TarArchive(Archive):
         found = sum(header) - sum(header[CHECKSUM]) + 8 * 0x20
         size = _number(header[124:136])
         if stated != found:
-            said = f"the header of {name!r} has the checksum {found}, but states {stated}"
+            said = f"the header of {name!r} has checksum {found}, but declares {stated}"
             self._note("header-checksum", name, said, position)
         if size is None:
-            self._note("size-disagrees", name, f"states its size as {header[124:136]!r}, which is not a number", position)
+            self._note("size-disagrees", name, f"has the size {header[124:136]!r}, which is not a number", position)
             self._lost[name] = "has no size"
             return -1
         if header[156:157] in {b"x", b"g"}:
@@ -113,26 +113,26 @@ class TarArchive(Archive):
             size = int(told) if told.isascii() and told.isdigit() and len(told) < DIGITS else -1
             if size < 0:
                 self._note(
-                    "size-disagrees", name, f"its PAX header states its size as {told[:40]!r}, which is not a number", position
+                    "size-disagrees", name, f"has the size {told[:40]!r} in its PAX header, which is not a number", position
                 )
                 self._lost[name] = "has no size"
                 return -1
         if header[156:157] not in {b"0", b"\0"}:
-            said = f"is of the type {header[156:157]!r}; torch 0.1 wrote only regular files"
+            said = f"has type {header[156:157]!r}; torch 0.1 wrote only regular files"
             self._note("not-a-file", name, said, position)
         after = position + BLOCK + size
         if after > self.size:
-            said = f"the file ends within it: only {self.size - position - BLOCK} of {size} bytes are present"
+            said = f"is truncated: only {self.size - position - BLOCK} of {size} bytes are present"
             self._note("cut-off", name, said, position)
             self._lost[name] = said
             return -1
         end = after + -after % BLOCK
         if any(self.raw[after:end]):
-            self._note("junk-between", name, "the rest of its last block is not zero", after)
+            self._note("junk-between", name, "its last block is not padded with zeros", after)
         member = TarMember(name, position, size)
         self.members.append(member)
         if name in self._index:
-            said = f"occurs more than once: at {self._index[name].header_offset} and at {position}"
+            said = f"appears more than once: at {self._index[name].header_offset} and at {position}"
             self._note("duplicate-name", name, said, position)
         else:
             self._index[name] = member
@@ -176,7 +176,7 @@ class TarArchive(Archive):
                 return
             start += part.nbytes
         if self.size < position + 2 * BLOCK:
-            self._note("cut-off", None, "has one block of zeros at its end instead of two", position)
+            self._note("cut-off", None, "ends with one block of zeros instead of two", position)
 
     def view(self, record: str) -> memoryview:
         """The bytes of a record, in the file itself.

@@ -43,7 +43,7 @@ WITHOUT_FOLDER = "serialized_exported_program.json"
 KEPT = 1 << 20  # inflated records up to this size are kept, as far as all of them together do not exceed KEPT_ALL
 KEPT_ALL = 16 << 20
 LONGEST_UNLISTED = 200  # bytes of the name of a record without an entry: each may claim that its name is all that follows
-UNCHECKED = "the file was not read in full: the checksums of records that were not otherwise needed were not verified"
+UNCHECKED = "the file was not read in full: checksums of unused records were not verified"
 
 
 class ZipArchive(Archive):
@@ -109,7 +109,7 @@ class ZipArchive(Archive):
             elif prefix:
                 self._shared.note("outside-folder", record, f"is outside the folder {self.folder!r}", member.header_offset)
             if record in index:
-                said = f"occurs more than once: at {index[record].header_offset} and at {member.header_offset}"
+                said = f"appears more than once: at {index[record].header_offset} and at {member.header_offset}"
                 self._shared.note("duplicate-name", record, said, member.header_offset)
                 if member.named_alike() and not index[record].named_alike():  # the other one's name is what is damaged
                     index[record] = member
@@ -128,7 +128,7 @@ class ZipArchive(Archive):
             return best
         if names:
             self._shared.note(
-                "no-folder", None, "its members have no common folder; PyTorch puts all records into the same folder"
+                "no-folder", None, "its members are not in a common folder; PyTorch puts all records in the same folder"
             )
         return ""
 
@@ -231,7 +231,7 @@ class ZipArchive(Archive):
         note, raw = self._shared.note, self.raw
         if start > end:
             if member is not None and member.record not in overlapping:
-                said = f"starts at {end}, before the record {after!r} ends at {start}"
+                said = f"starts at {end}, before record {after!r} ends at {start}"
                 note("overlap", member.record, said, end)
             return
         if start == 0 and end == self._shift:
@@ -241,7 +241,7 @@ class ZipArchive(Archive):
         elif start == 0:
             note("junk-before", None, f"{end} bytes precede the first record", 0)
         else:
-            said = f"{end - start} unused bytes follow the record {after!r}"
+            said = f"{end - start} unused bytes follow record {after!r}"
             note("junk-between", after, said, start)
 
     def _unlisted(self, start: int, end: int) -> None:
@@ -252,7 +252,7 @@ class ZipArchive(Archive):
             self.allowance.spend(2 * MEMBER)
             name = decode(raw[start + LOCAL_SIZE : start + LOCAL_SIZE + length], UTF8)
             record = name.removeprefix(f"{self.folder}/")
-            said = "has a local header, but no entry in the central directory"
+            said = "has a local header but no entry in the central directory"
             self._shared.note("unlisted-record", record, said, start)
             start = find(raw, LOCAL_SIGNATURE, start + LOCAL_SIZE, end, self.allowance)
 
@@ -315,7 +315,7 @@ class ZipArchive(Archive):
                 cursor = offsets.next_header_offset(cursor, wanted, member.size, member.stored_size)
                 continue
             if (member.header_offset, found) != (cursor, wanted):
-                said = f"its data start at {found} (header at {member.header_offset}), calculated {wanted} (header at {cursor})"
+                said = f"its data starts at {found} (header at {member.header_offset}), expected {wanted} (header at {cursor})"
                 self._shared.note("offset-disagrees", member.record, said, found)
                 self.moved.add(member.record)
                 wanted = found

@@ -112,7 +112,7 @@ class Directory:
             self._overlaps()
         if shared.torch:
             for member, what in self.odd:
-                said = f"its entry in the directory has {what}, which torch's writer never writes"
+                said = f"its directory entry has {what}, which torch's writer never writes"
                 shared.note("header-disagrees", member.record, said, member.header_offset)
         if self.ends is not None:
             self._compare_ends(*self.ends)
@@ -128,7 +128,7 @@ class Directory:
         for member in sorted(self.members, key=lambda member: member.header_offset):
             start = member.header_offset
             if start < floor:
-                said = f"starts at {start}, before the record {after!r} ends at {floor}"
+                said = f"starts at {start}, before record {after!r} ends at {floor}"
                 self.shared.note("overlap", member.record, said, start)
             end = start + LOCAL_SIZE + member.name_length + member.stored_size
             if end >= floor:
@@ -174,7 +174,7 @@ class Directory:
                 note(
                     "end-record-disagrees",
                     None,
-                    f"the end record states a comment of {length} bytes, but {behind} bytes follow it",
+                    f"the end record declares a comment of {length} bytes, but {behind} bytes follow it",
                     end,
                 )
             elif behind > length:
@@ -238,7 +238,7 @@ class Directory:
                 self._add("directory-moved", None, said, real)
                 self._read(real, stop)
                 return
-        self._recover("has no central directory where its end record says", stop)
+        self._recover("has no central directory at the offset in its end record", stop)
 
     def _seek(self, wanted: bytes, start: int, stop: int) -> int:
         return find(self.raw, wanted, start, stop, self.shared.allowance)
@@ -312,9 +312,9 @@ class Directory:
                 self.ordered = False
             floor = offset + LOCAL_SIZE + name_length + stored
             if signature != CENTRAL_SIGNATURE:
-                self._add("bad-signature", member, f"its entry in the directory starts with {signature.hex(' ')}", position)
+                self._add("bad-signature", member, f"its directory entry starts with {signature.hex(' ')}", position)
             if not whole:
-                self._add("directory-disagrees", member, "its entry in the directory is longer than the directory", position)
+                self._add("directory-disagrees", member, "its directory entry is longer than the directory", position)
             previous = position
             position = stop
 
@@ -336,9 +336,7 @@ class Directory:
             old.stored_size, old.size, old.header_offset, old.zip64,
         )  # fmt: skip
         self.members.append(new)
-        self._add(
-            "directory-disagrees", new, "its entry in the directory states lengths that do not lead to the next entry", previous
-        )
+        self._add("directory-disagrees", new, "the lengths in its directory entry do not lead to the next entry", previous)
         return after
 
     # ------------------------------------------------------------------------------------------------------- without it
@@ -348,7 +346,7 @@ class Directory:
         raw, shared = self.raw, self.shared
         size = len(raw)
         if not shared.allowance.complete:
-            said = f"{why}; a file of {size} bytes is not searched for records unless it is read in full"
+            said = f"{why}; a file of {size} bytes is searched for records only if it is read in full"
             raise Corrupt(said, where=shared.path, code="no-directory")
         position = self._seek(LOCAL_SIGNATURE, 0, size)
         directory = self._seek(CENTRAL_SIGNATURE, 0, size) if position < 0 else -1
@@ -358,7 +356,7 @@ class Directory:
             self._read(directory, stop if stop >= 0 else size)
             return
         if position < 0:
-            raise Corrupt(f"starts or ends like a zip archive, but {why}, and no record", where=shared.path, code="no-directory")
+            raise Corrupt(f"starts or ends like a zip archive, but {why} and no record", where=shared.path, code="no-directory")
         self._add("no-directory", None, why, size)
         if position:
             self._add("junk-before", None, f"{position} bytes precede the first record", 0)
@@ -415,7 +413,7 @@ class _Walk:
         size = len(raw)
         self.end = size
         if position + LOCAL_SIZE > size:
-            return "", f"the file ends within a local header, after {size - position} bytes"
+            return "", f"the file ends inside a local header, after {size - position} bytes"
         _, needs, flags, method, time, crc, stored, length, name_length, extra_length = LOCAL.unpack(
             raw[position : position + LOCAL.size]
         )
@@ -426,7 +424,7 @@ class _Walk:
         lost = decode(raw_name[: torn.start()] if torn else raw_name, flags)  # where the length of the name is what is damaged
         self.allowance.spend((name_length + extra_length) >> 7)
         if data > size:
-            return lost, "the file ends within its local header"
+            return lost, "the file ends inside its local header"
         extra = raw[start + name_length : data]
         zip64 = IN_ZIP64 in {stored, length} or extra[:2] == b"\x01\x00"
         if IN_ZIP64 in {stored, length}:
@@ -436,13 +434,13 @@ class _Walk:
             if found is None:
                 after = find(raw, LOCAL_SIGNATURE, data, size, self.allowance)
                 self.end = size if after < 0 else after
-                ends = "the file ends within it, or" if after < 0 else ""
+                ends = "the file ends inside it, or" if after < 0 else ""
                 return lost, f"{ends} its end cannot be found: {self.end - data} bytes follow its local header".strip()
             crc, stored, length, self.end = found
         else:
             self.end = data + stored
             if self.end > size:
-                said = f"the file ends within it: only {size - data} of {stored} bytes are present"
+                said = f"is truncated: only {size - data} of {stored} bytes are present"
                 after = find(raw, LOCAL_SIGNATURE, start, size, self.allowance)
                 self.end = size if after < 0 else after
                 return lost, said

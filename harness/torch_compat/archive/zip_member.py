@@ -36,7 +36,7 @@ ZIP64_FIELD = 1
 PADDING_FIELD = int.from_bytes(b"FB", "little")
 STORED, DEFLATED = 0, 8
 ENCRYPTED, DESCRIBED, UTF8 = 0x1, 0x8, 0x800
-FIELDS = ("the version needed", "the flags", "the method", "the time")
+FIELDS = ("version needed", "flags", "method", "time")
 COMPARED_FLAGS = ENCRYPTED | DESCRIBED | UTF8  # the others tell how hard a deflater tried
 
 LONGEST_SHOWN = 200  # bytes of a name
@@ -205,7 +205,7 @@ class Member:
             self._slip(shared.slip)
         start = self.header_offset
         if start < 0:
-            self._spoil("cut-off", "was in the part that is missing at the start of the file", 0)
+            self._spoil("cut-off", "was in the missing part at the start of the file", 0)
             return
         named = start + LOCAL_SIZE
         if named > shared.directory:
@@ -258,26 +258,26 @@ class Member:
         name = raw[named : named + name_length]
         if signature != LOCAL_SIGNATURE:
             if name != self._name:
-                self._spoil("no-header", f"there is no local header at {start}, where the directory places it", start)
+                self._spoil("no-header", f"no local header was found at {start}, its offset in the directory", start)
                 return
             shared.note("bad-signature", self.record, f"its local header starts with {signature.hex(' ')}", start)
         if name != self._name:
-            said = f"its local header names it {_shown(name)}, the directory {self.name!r}"
+            said = f"its local header has the name {_shown(name)}, but the directory has {self.name!r}"
             shared.note("name-disagrees", self.record, said, named)
         entry = (self.needs, self.flags, self.method, self.time)
         for number, (what, here, there) in enumerate(zip(FIELDS, local[1:5], entry, strict=True)):
             if here != there and (torch or (number and (number != 1 or (here ^ there) & COMPARED_FLAGS))):
-                said = f"its local header says {what} is {here:#x}, the directory {there:#x}"
+                said = f"its local header has {what} {here:#x}, but the directory has {there:#x}"
                 shared.note("header-disagrees", self.record, said, start)
         described = bool(self.flags & DESCRIBED) if self.flags == flags or not torch else self.size > 0
         extra = raw[named + name_length : named + name_length + extra_length]
         if torch:
             length = self._torch_extra(extra, named + name_length)
             if crc or stored or size:
-                said = f"its local header states checksum {crc:#010x} and sizes {stored}, {size}; torch's writer leaves 0 there"
+                said = f"its local header states checksum {crc:#010x} and sizes {stored}, {size}; torch's writer leaves these 0"
                 shared.note("size-disagrees" if stored or size else "crc-disagrees", self.record, said, start)
             if not described and (self.size or self.stored_size or self.crc):
-                said = "is marked as empty in its flags, but the directory states sizes and a checksum for it"
+                said = "is marked as empty in its flags, but the directory has sizes and a checksum for it"
                 shared.note("size-disagrees", self.record, said, start)
                 self._stored = self._size = self._crc = 0
         else:
@@ -291,7 +291,7 @@ class Member:
                 ("crc-disagrees", "checksum", crc, self.crc),
             ):
                 if here != there and not (described and here == 0):
-                    shared.note(code, self.record, f"its local header states {what} {here}, the directory {there}", start)
+                    shared.note(code, self.record, f"its local header has {what} {here}, but the directory has {there}", start)
                     if code == "crc-disagrees":
                         self._crc = crc
         places = [named + name_length + extra_length]
@@ -315,9 +315,11 @@ class Member:
             wanted = ZIP64_FIELD.to_bytes(2, "little") + len(wanted).to_bytes(2, "little") + wanted
         self._padding = _padding_field(extra)
         if extra != wanted + padding(len(extra) - len(wanted)):
-            said = "its local header should end in "
+            said = "its local header should end with "
             said += "a zip64 field and " if wanted else ""
-            said += f"a padding field ('FB', a length, only 'Z'), in all {len(extra)} bytes; it ends in {_shown(extra)}"
+            said += (
+                f"a padding field ('FB', a length, then only 'Z') of {len(extra)} bytes in total, but ends with {_shown(extra)}"
+            )
             self._shared.note("padding-disagrees", self.record, said, offset)
         field = extra[len(wanted) : len(wanted) + 4]
         return len(wanted) + 4 + int.from_bytes(field[2:], "little") if field[:2] == b"FB" else len(extra)
@@ -346,17 +348,17 @@ class Member:
             else:
                 self._offset, self._stored, self._end = found
                 if self._offset != places[0]:
-                    said = f"its data start at {self._offset}, by its local header at {places[0]}"
+                    said = f"its data starts at {self._offset}, but at {places[0]} according to its local header"
                     shared.note("header-disagrees", self.record, said, self.header_offset)
                 if self._stored != stored:
-                    said = f"has {self._stored} bytes stored, the directory states {stored}"
+                    said = f"has {self._stored} stored bytes, but the directory has {stored}"
                     shared.note("size-disagrees", self.record, said, self._offset)
         if self._offset + self._stored > shared.directory:
             said = f"should have {self._stored} bytes at offset {self._offset}, but records end at {shared.directory}"
             self._spoil("cut-off", said, self._offset)
             self._offset = self._end = -1
         elif self.method == STORED and self._stored != self._size:
-            said = f"has a declared size of {self._size} bytes, but {self._stored} are stored, uncompressed"
+            said = f"declares a size of {self._size} bytes, but stores {self._stored} bytes uncompressed"
             self._spoil("size-disagrees", said, self._offset)
 
     def _descriptor_end(self, at: int, stored: int, *, wide: bool) -> int:
@@ -393,11 +395,11 @@ class Member:
         if signature != DESCRIPTOR_SIGNATURE:
             shared.note("bad-descriptor", self.record, f"its data descriptor starts with {signature.hex(' ')}", at)
         if not same[0]:
-            said = f"its data descriptor states checksum {numbers[0]:#010x}, the directory {self.crc:#010x}"
+            said = f"its data descriptor has checksum {numbers[0]:#010x}, but the directory has {self.crc:#010x}"
             shared.note("crc-disagrees", self.record, said, at)
             self._crc = numbers[0]
         if not (same[1] and same[2]):
-            said = f"its data descriptor states sizes {numbers[1]}, {numbers[2]}, the directory {stated[1]}, {stated[2]}"
+            said = f"its data descriptor has sizes {numbers[1]}, {numbers[2]}, but the directory has {stated[1]}, {stated[2]}"
             shared.note("size-disagrees", self.record, said, at)
             self._other_size = numbers[2]
             if self.method == STORED and numbers[2] == self._stored:
@@ -430,7 +432,7 @@ class Member:
             if self.method == STORED:
                 shared.summed += self._stored
                 if shared.summed > len(shared.raw):  # members that lie upon each other would be read again and again
-                    raise self._refuse("overlap", "the stated record sizes add up to more than the size of the file")
+                    raise self._refuse("overlap", "the declared record sizes add up to more than the file size")
             if self.method == STORED and self._stored > WINDOW:
                 if not shared.allowance.complete:
                     said = "the file was not read in full: checksums of large records were not verified"
@@ -484,7 +486,7 @@ class Member:
             if self.crc == 0 or self._crc == 0:
                 self.protected = False
             elif crc != self._crc:  # a checksum that differs from that of the data descriptor has been noted
-                said = f"its bytes have the checksum {crc:#010x}, expected {self.crc:#010x}"
+                said = f"its bytes have checksum {crc:#010x}, expected {self.crc:#010x}"
                 raise self._spoil("crc-mismatch", said, self._offset)
 
     def _pay(self, stored: int, size: int) -> None:
@@ -499,7 +501,7 @@ class Member:
         if self.state < 2:  # members that lie upon each other would inflate the same bytes again and again
             shared.inflated += stored
             if shared.inflated > len(shared.raw):
-                raise self._refuse("overlap", "the stated compressed sizes add up to more than the size of the file")
+                raise self._refuse("overlap", "the declared compressed sizes add up to more than the file size")
         try:
             shared.allowance.expand(size)
         except Unsafe as error:

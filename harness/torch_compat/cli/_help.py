@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["WholeWords", "WithCommands"]
 
 NARROW: Final = 72
-"""Columns below which explanations stand closer to the left, so that the longest name in them fits on a line."""
+"""Below this width, explanations are indented less, so that the longest name in them fits on a line."""
 MARGIN: Final = 10
 
 

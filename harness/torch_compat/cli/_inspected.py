@@ -161,7 +161,7 @@ def _computed(one: dict[str, Any]) -> str:
     spans = ", ".join(
         span["from"] if span["from"] == span["to"] else f"{span['from']} to {span['to']}" for span in one["computed_by"]
     )
-    return f"{one['operator']} with {one['dtype']}: supported {f'only by {spans}' if spans else 'by no release'}"
+    return f"{one['operator']} with {one['dtype']}: {f'supported only by {spans}' if spans else 'not supported by any release'}"
 
 
 def _danger(name: str, record: str, because: str) -> str:
@@ -235,7 +235,7 @@ def _named(spans: Sequence[tuple[str, str]]) -> str:
 def _ways(needs: Needs) -> Iterator[str]:
     """The calls that load it, each with its releases on one line; more than one statement below it. A call that runs code says so there."""
     for way in needs.how_to_load:
-        runs = ", runs code that is chosen by the file" if way.runs_code else ""
+        runs = ", runs code chosen by the file" if way.runs_code else ""
         other = [one.package for one in way.needs if one.package and one not in needs.beside]
         beside = f", with {' and '.join(dict.fromkeys(other))}" if other else ""
         where, statements = f"{_named(way.releases)}{beside}{runs}", way.statements
@@ -336,7 +336,7 @@ def _storages(facts: Facts) -> Iterator[str]:
         yield f"{count} cannot: {_plain(why)}"
     absent = sum(one.absent for one in storages)
     if absent:
-        yield f"{absent} absent: space is reserved, but the data was not written"
+        yield f"{absent} absent: space is reserved, but the data was never written"
 
 
 def _code(facts: Facts) -> Iterator[str]:

@@ -26,7 +26,7 @@ __all__ = ["inspected", "plain"]
 ALONE = 50  # files up to which starting other processes costs more than they save
 
 Rendered = tuple[int, str, tuple["Mark", ...]]
-"""The exit status that a file leads to, its text, and what another tool is told of it: nothing without ``--output``."""
+"""The exit status of a file, its text, and its entries for other tools (empty without ``--output``)."""
 
 
 def plain(arguments: Sequence[str]) -> tuple[tuple[str, ...], bool, bool, str] | None:

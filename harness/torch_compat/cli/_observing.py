@@ -91,7 +91,7 @@ def _print_deprecation_rows(rows: list[dict[str, Any]], reader: str) -> None:
         _print_odd("deprecation", row)
     if rows:
         agree = sum(row["reproduced"] is True for row in rows)
-        stdout().print(f"{reader}: {agree} of {len(rows)} deprecations as recorded", markup=False)
+        stdout().print(f"{reader}: {agree} of {len(rows)} deprecations match the record", markup=False)
 
 
 def _show(fresh: ObservedReader) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Harmless", "harmless_output", "styled", "terminal_width"]
 
 STYLES: Final = re.compile(r"(\x1b\[[0-9;]*[mABCDGHJK]|\x1b\[\?25[hl]|\r)")
-"""What rich makes of styles and progress bars: colours, moves of the cursor, erasing, hiding the cursor."""
+"""Escape sequences that rich prints for styles and progress bars: colors, cursor movement, erasing, hiding the cursor."""
 
 
 class Harmless:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["machine_outputs_option", "outputs_of", "outputs_option", "write_outputs"]
 
 WHOLE = ("json", "markdown")
-"""Forms that a command makes itself."""
+"""Output formats that a command writes itself."""
 
 
 def outputs_option(command: Callable[..., Any]) -> Callable[..., Any]:

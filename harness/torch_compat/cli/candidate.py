@@ -120,7 +120,7 @@ def candidate(
     from torch_compat.replay.trees import builds_folder, earlier_trees, expire, open_tree  # noqa: PLC0415
 
     if not is_build_name(name):
-        hint = "use python:PATH, the Python executable that has the build" + (
+        hint = "use python:PATH, a Python executable with the build installed" + (
             f", such as python:{name}" if "/" in name else "; a release is compared with `torch-compat replay --reader`"
         )
         raise UsageError(f"{name!r} is not a build", hint=hint, code="no-build")

@@ -109,7 +109,7 @@ def record(
     if asked is None or (release is not None and reader is not None):
         if loads:
             raise UsageError(
-                "to load an extension, name a release that is built here", hint="use --reader torch-X.Y.Z instead of --release"
+                "loading an extension requires a release that is built here", hint="use --reader torch-X.Y.Z instead of --release"
             )
         raise UsageError(
             "--operators needs --release X.Y.Z, the release that the list is for", hint="use --release X.Y.Z instead of --reader"
@@ -224,7 +224,7 @@ def _print_fits(manifest: ExtensionManifest, fits: Sequence[Fit], *, verbose: bo
         for finding in one.findings if verbose else ():
             say_wrapped(f"    {finding.verdict}: {finding.operator} ({finding.use}): {finding.reason}")
     if not verbose and any(one.findings for one in fits):
-        say_wrapped("use --verbose to name the operators")
+        say_wrapped("use --verbose to list the operators")
 
 
 # ------------------------------------------------------------------------------------------------------------------- dispatch

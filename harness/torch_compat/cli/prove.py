@@ -211,9 +211,7 @@ def _recordable(chosen: list[StatedUpgrader], build: Build | None, place: Root |
     if build is not None:
         return
     if place is None:
-        raise NothingSelected(
-            "there is no tree to record in", hint="run the command in a checkout, or use --root", code="no-root"
-        )
+        raise NothingSelected("no tree to record in", hint="run the command in a checkout, or use --root", code="no-root")
     known = read(place.inside(UPGRADERS))
     for one in chosen:
         if known.get(one.id) != one:

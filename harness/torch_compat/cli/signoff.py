@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["signoff"]
 
 LONGEST: Final = 400
-"""Characters of a name or a reason."""
+"""Maximum length of a name or a reason, in characters."""
 
 
 @click.command()
@@ -91,7 +91,13 @@ def signoff(
 def _text(given: str | None, option: str, hint: str) -> str:
     text = (given or "").strip()
     if not text or len(text) > LONGEST or not text.isprintable():
-        what = "is missing" if not text else "is not one printable line" if len(text) <= LONGEST else f"is longer than {LONGEST}"
+        what = (
+            "is missing"
+            if not text
+            else "is not a single line of printable text"
+            if len(text) <= LONGEST
+            else f"is longer than {LONGEST}"
+        )
         raise UsageError(f"{option} {what}", hint=hint or None, code="signoff")
     return text
 
@@ -141,7 +147,7 @@ def _verify(place: Root, version: str, signers: Path | None) -> int:
 
 def _attach(place: Root, version: str, signature: Path) -> int:
     folder = attach(place, version, signature)
-    say(f"attached to {FOLDER}/{folder}; check it: torch-compat signoff {version} --verify --signers FILE")
+    say(f"attached to {FOLDER}/{folder}; to verify it: torch-compat signoff {version} --verify --signers FILE")
     return 0
 
 

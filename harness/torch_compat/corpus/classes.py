@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["CLASSES", "SaveForm", "SavedClass", "Stated", "StatedClasses", "read_classes", "unexplained"]
 
 CLASSES: Final = "classes.toml"
-"""The file, in the folder of the fixtures."""
+"""The name of the file, in the fixtures folder."""
 _KEYS: Final = {
     "form": ("id", "family", "container", "since", "because"), "no_class": ("group", "classes", "because"), "hole": ("group", "classes", "because"),
 }  # fmt: skip

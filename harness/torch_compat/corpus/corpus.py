@@ -120,7 +120,7 @@ class Corpus:
         for name in names:
             if name in self.not_writable:
                 why = self.not_writable[name].message.splitlines()[0]
-                raise UsageError(f"{name} does not exist: the release cannot write this recipe ({why})", code="not-writable")
+                raise UsageError(f"{name} does not exist: this release cannot write the recipe ({why})", code="not-writable")
             if name not in self.fixtures:
                 near = difflib.get_close_matches(name, self.fixtures, 3, 0.5)
                 hint = f"did you mean {', '.join(near)}?" if near else ""
@@ -257,9 +257,9 @@ def _pins(folder: Path, manifests: list[Manifest]) -> list[CorpusDamage]:
         if name not in frozen:
             damage.append(CorpusDamage("not-frozen", name, f"is in the manifest, but not in {FROZEN}"))
         elif frozen[name] != pin:
-            damage.append(CorpusDamage("changed-entry", name, f"its manifest entry is not the one that {FROZEN} pins"))
+            damage.append(CorpusDamage("changed-entry", name, f"its manifest entry does not match the one pinned in {FROZEN}"))
     damage.extend(
-        CorpusDamage("missing-entry", name, f"is pinned in {FROZEN}, but no manifest has it")
+        CorpusDamage("missing-entry", name, f"is pinned in {FROZEN}, but not listed in any manifest")
         for name in sorted(frozen.keys() - entries.keys())
     )
     return damage

@@ -29,7 +29,7 @@ __all__ = ["GOLDENS", "Goldens", "canonical", "settle", "short_form", "value_id"
 GOLDENS: Final = "goldens.jsonl"
 ID_DIGITS: Final = 16
 PLAIN: Final = ("same", "")
-"""Read-backs that stand for themselves: the golden came out; nobody has read it back."""
+"""Read-backs without a recorded value: the result equals the golden, or nobody has read the archive back."""
 _REMEMBERED: Final = 1 << 14
 _texts: dict[int, tuple[Any, str]] = {}
 
@@ -108,7 +108,7 @@ def _read(path: Path) -> dict[str, tuple[Any, str]]:
         where = f"{path}:{number}"
         name = entry.get("id")
         if entry["kind"] != "value" or name.__class__ is not str or "value" not in entry:
-            raise CorpusError("is not a value with its id", where=where, code="bad-line")
+            raise CorpusError("is not a value with an id", where=where, code="bad-line")
         if name in told:
             raise CorpusError(f"duplicate value {name!r:.60}", where=where, code="duplicate")
         try:

@@ -83,9 +83,7 @@ def read_lines(path: Path, kind: str) -> tuple[dict[str, Any], list[tuple[int, d
         try:
             entry = DECODER.decode(line.decode("ascii"))
         except UnicodeDecodeError as error:
-            what = (
-                f"has the byte {line[error.start]:#04x} at column {error.start + 1}, expected ASCII: other characters are escapes"
-            )
+            what = f"has the byte {line[error.start]:#04x} at column {error.start + 1}, expected ASCII, with other characters escaped"
             raise CorpusError(what, where=f"{path}:{number}", code="bad-line") from None
         except (ValueError, RecursionError) as error:
             raise CorpusError(f"is not JSON: {error}", where=f"{path}:{number}", code="bad-line") from error
@@ -93,7 +91,7 @@ def read_lines(path: Path, kind: str) -> tuple[dict[str, Any], list[tuple[int, d
             raise CorpusError("is not an object with a 'kind'", where=f"{path}:{number}", code="bad-line")
         parsed.append((number, entry))
     if not parsed or parsed[0][1]["kind"] != kind:
-        raise CorpusError(f"does not begin with a line of the kind {kind!r}", where=f"{path}:1", code="bad-header")
+        raise CorpusError(f"does not begin with a line of kind {kind!r}", where=f"{path}:1", code="bad-header")
     header = parsed[0][1]
     if header.get("schema_version") != SCHEMA_VERSION:
         raise CorpusError(
@@ -118,14 +116,17 @@ def _no_constant(name: str) -> NoReturn:
 
 
 DECODER = json.JSONDecoder(parse_float=_finite, parse_constant=_no_constant)
-"""Reads JSON as it is recorded: numbers are finite."""
+"""Parses recorded JSON, which contains only finite numbers."""
 
 
 def _check_footer(path: Path, body: bytes, parsed: list[tuple[int, dict[str, Any]]]) -> None:
     footer = parsed[-1][1]
     if footer["kind"] != "end":
         raise CorpusError(
-            "has no last line of kind 'end'", where=str(path), hint="a run was interrupted: record it again", code="not-whole"
+            "does not end with a line of kind 'end'",
+            where=str(path),
+            hint="a run was interrupted: record it again",
+            code="not-whole",
         )
     above = body[: body.rstrip(b"\n").rfind(b"\n") + 1]
     if footer.get("lines") != len(parsed) - 1 or footer.get("sha256") != hashlib.sha256(above).hexdigest():

@@ -43,7 +43,7 @@ __all__ = [
 
 MANIFEST = "manifest.jsonl"
 SYNTHETIC = "synthetic"
-"""Stands where the writer's release stands for what no release wrote."""
+"""Used instead of a release for archives that no release wrote."""
 EXTENSIONS = {
     "torch-save": ".pt", "torchscript": ".pt", "mobile": ".ptl", "package": ".pt", "export": ".pt2", "distributed": ".dcp",
 }  # fmt: skip
@@ -61,7 +61,7 @@ _TYPES: dict[str, type | tuple[type, ...]] = {  # of an entry's values; all othe
 }
 SHA256 = re.compile(r"[0-9a-f]{64}")
 VALUES = frozenset({"calls", "golden", "readback"})
-"""The fields whose values stand in files of their own."""
+"""The fields whose values are stored in separate files."""
 VARYING = ("sha256", "size", "files", "written", "writer")  # what producing again may change; everything else must come out equal
 
 
@@ -266,7 +266,9 @@ def read_manifest(path: Path, goldens: Goldens | None = None) -> Manifest:
                 identity = entry["identity"]
                 _check_identity(identity)
                 if entry["id"] != digest(identity)[:12] or public(identity["torch"]) != release:
-                    raise CorpusError(f"is not the identity of the writer {entry['id']}", where=where, code="wrong-writer")
+                    raise CorpusError(
+                        f"does not match the identity of the writer {entry['id']}", where=where, code="wrong-writer"
+                    )
                 writers[entry["id"]] = identity
                 continue
             for name in VALUES & entry.keys():

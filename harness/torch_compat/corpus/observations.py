@@ -44,10 +44,10 @@ __all__ = [
 SUBJECT_DIGITS = 20  # of a subject's digest: enough to tell one fixture from another, and to see that it changed
 OUTCOME_DIGITS = 12
 OTHER_ERROR = "error"
-"""The kind of difference of an error that is another one than the golden's."""
+"""The kind of difference when an error is not the golden's error."""
 RESULTS = frozenset({"same", "differs", "refused", "raised", "relaxed", "unstable", "crashed", "timed-out", "unsupported"})
 REFERENCE = "reference"
-"""The reader that is no release. It alone can lack something, and say so: ``unsupported``."""
+"""The reader that is not a release. Only this reader can report that it does not support something: ``unsupported``."""
 
 
 @dataclass(slots=True)
@@ -271,7 +271,7 @@ def _parse_difference(entry: dict[str, Any], pairs: list[list[str]]) -> Differen
 
 
 _TURN = re.compile(r"\A(-?/calls/([0-9]+)/)(first|second|)((?:/.*)?)\Z", re.DOTALL)
-"""A path of departures in a turn of a call; in both turns where the step is empty, which no key is."""
+"""A path of departures in one turn of a call. An empty step means both turns; no key is empty."""
 
 
 def _in_short(paths: Iterable[str]) -> list[str]:
@@ -433,7 +433,7 @@ class Body:
 
 
 SAME = Body("same")
-"""By far the most frequent: the golden came out, and nothing was said."""
+"""By far the most frequent outcome: the result equals the golden, and there were no messages."""
 
 
 def body_id(entry: dict[str, Any]) -> str:
@@ -496,7 +496,7 @@ def _check_types(body: dict[str, Any]) -> None:
     for extent in body.get("extent", ()):
         frontier = extent["frontier"]
         if extent["kind"].__class__ is not str or extent["dtype"].__class__ is not str or extent["count"].__class__ is not int:
-            raise ValueError(f"the extent {extent!r:.80} is not {{kind, dtype, count, frontier}}, strings and a number")
+            raise ValueError(f"the extent {extent!r:.80} must have the strings kind and dtype, the number count, and frontier")
         if extent["kind"] == OTHER_ERROR and not all(
             len(pair) == 4 and all(part.__class__ is str for part in pair) for pair in extent["errors"]
         ):

@@ -29,7 +29,7 @@ __all__ = ["CHECKED", "Example", "Obligation", "ProofCall", "Proofs", "RecordedP
 KIND: Final = "proof"
 SUFFIX: Final = ".jsonl"
 CHECKED: Final = ("same", "close", "equally-refused", "relaxed", "changed", "changed-later")
-"""Verdicts on calls of which something is known."""
+"""Verdicts for calls whose outcome is known."""
 FACTS: Final[dict[str, type]] = {
     "upgrader": str, "stated": str, "seed": str, "count": int, "old": list, "new": list, "calls": dict, "confirmed": int, "later": list,
     "tolerances": dict,

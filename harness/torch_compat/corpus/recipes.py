@@ -37,13 +37,13 @@ if TYPE_CHECKING:
 __all__ = ["EVERY", "UNFINISHED", "DeprecationFile", "ProbeFile", "Recipe", "read_deprecation", "read_probe", "read_recipe"]
 
 UNFINISHED = "<replace this: "
-"""Stands wherever a new recipe still lacks what only its author knows. While one is left, nothing takes it for a recipe."""
+"""Marks what only the author of a new recipe knows. A file with such a placeholder is not accepted as a recipe."""
 
 
 CLAIMS = frozenset({"SINCE", "UNTIL", "EXCEPT", "WHY", "WRITERS", "BESIDES"})
 REDUCED = "reduced"
 EVERY = "*"
-"""Stands in ``OPERATORS`` for every operator that the writer can print."""
+"""In ``OPERATORS``: every operator that the writer can print."""
 
 
 @dataclass(frozen=True)
@@ -195,11 +195,11 @@ def _constants(path: Path) -> tuple[dict[str, Any], str, str]:
         raise CorpusError(f"cannot be read: {error.strerror}", where=str(path)) from error
     except SyntaxError as error:
         where = f"{path}:{error.lineno}" if error.lineno else str(path)
-        raise CorpusError(f"is not Python 3.6: {error.msg}", where=where) from error
+        raise CorpusError(f"is not valid Python 3.6: {error.msg}", where=where) from error
     except ValueError as error:  # a null byte
         if isinstance(error, HarnessError):
             raise
-        raise CorpusError(f"is not Python 3.6: {error}", where=str(path)) from error
+        raise CorpusError(f"is not valid Python 3.6: {error}", where=str(path)) from error
     except (RecursionError, MemoryError) as error:  # which is how the parser says so
         raise CorpusError("is nested too deeply to be parsed", where=str(path)) from error
     constants = {}

@@ -61,13 +61,13 @@ FILES: Final = {
     "global_names": ("globals/names.txt", "sets"),
     "renamed_modules": ("globals/renamed_modules.txt", "facts"),
 }
-"""Of each section its file below ``fixtures/``, and the layout of that file."""
+"""For each section, its file below ``fixtures/`` and the layout of that file."""
 ONE_SPAN_A_LINE: Final = frozenset({"global_names"})
-"""Sets whose keys have so many words that each span of a key has a line of its own."""
+"""Sets whose keys have so many words that each span of a key gets its own line."""
 NONE: Final = "-"
-"""Stands in a set for a key without words."""
+"""In a set: a key without words."""
 FILE: Final = "(file)"
-"""The key under which native_functions says which file was read."""
+"""The key under which native_functions records which file was read."""
 STEP: Final = " > "
 EACH: Final = "[]"
 
@@ -125,7 +125,7 @@ def parse_survey(release: str, identity: Mapping[str, Any], recorded: dt.date, s
         at = f"section {name!r}"
         need(isinstance(section, dict), f"{at} is not an object")
         need(section.keys() == SurveySection.__annotations__.keys(), f"{at} has the keys {sorted(section)}")
-        need(_one_line(section["obtained"]), f"{at} does not say how it was obtained, in one line")
+        need(_one_line(section["obtained"]), f"{at} does not say in one line how it was obtained")
         need(isinstance(section["complete"], bool), f"{at} does not say whether it is complete")
         why = section["why_incomplete"]
         need(why is None if section["complete"] else _one_line(why), f"{at}: why_incomplete contradicts complete")
@@ -133,7 +133,7 @@ def parse_survey(release: str, identity: Mapping[str, Any], recorded: dt.date, s
         try:
             facts = list(_facts(name, section["entries"]))
             odd = next((key for key, _ in facts if not _one_line(key) or key.startswith("# ")), None)
-            need(odd is None, f"{at}: {odd!r} cannot be the beginning of a line")
+            need(odd is None, f"{at}: {odd!r} cannot start a line")
             again = _entries(name, facts)
         except (TypeError, KeyError, AttributeError, ValueError) as error:
             raise CorpusError(

@@ -27,18 +27,18 @@ HEAD: Final = """\
 # did (fixtures/operators/weights_only.txt). The behavior of a release is the union of all `takes` whose `readers` include it; releases
 # between two tested releases were not tested themselves.
 #
-# default       the value of the argument where none is given
-# globals       what a pickle may name
-# opcodes       what a pickle may hold; any other opcode is refused when it is met
-# blocked       modules nothing of which may be named, whatever the user allows
-# renames       when names of Python 2 are looked up under those of Python 3: never, in pickles that state protocol-2, always
-# objects       besides Parameter (NEWOBJ), Tensor, Parameter and OrderedDict (BUILD), of which classes these are taken: none, safe
+# default       the default of the argument
+# globals       names that a pickle may refer to
+# opcodes       opcodes that a pickle may contain; the release refuses any other opcode when it reaches it
+# blocked       modules that are always refused, even if the user allows names from them
+# renames       when Python 2 names are replaced by their Python 3 names: never, protocol-2 (in pickles of protocol 2), always
+# objects       classes accepted by NEWOBJ (besides Parameter) and BUILD (besides Tensor, Parameter and OrderedDict): none, safe
 #               (those that the user allowed), allowed (all)
-# adds, nested  whether the user can allow more, and whether nested classes are then known by their qualified names
-# setitem       of which classes SETITEM and SETITEMS are taken
-# appends_safe  whether APPEND and APPENDS are taken of list subclasses that the user allowed
-# tar           whether the container of 0.1 is taken
-# torchscript   whether an archive of TorchScript is taken, by handing it to torch.jit.load
+# adds, nested  whether the user can allow more names, and whether nested classes then use their qualified names
+# setitem       classes that SETITEM and SETITEMS accept
+# appends_safe  whether APPEND and APPENDS accept list subclasses that the user allowed
+# tar           whether the tar archives of torch 0.1 are accepted
+# torchscript   whether TorchScript archives are accepted, by passing them to torch.jit.load
 """
 BECAUSE: Final = 'because = "this is how these releases behaved when they were tested"'
 LISTS: Final = {"globals": "allowed[]", "opcodes": "opcodes[]", "blocked": "blocked_modules[]"}
@@ -134,7 +134,7 @@ JUDGES: Final[dict[str, Callable[[_Answers], Any]]] = {
     "tar": lambda answers: answers.takes("load-tar"),
     "torchscript": lambda answers: answers.takes("load-torchscript"),
 }
-"""Of each key of the policy what the answers of a release say."""
+"""For each key of the policy, what a release's answers say."""
 
 
 def _runs(values: list[Any]) -> list[tuple[int, int, Any]]:

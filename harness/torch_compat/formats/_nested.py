@@ -19,7 +19,7 @@ __all__ = ["add", "opened", "torch_save"]
 
 ZIP_MAGIC = b"PK\x03\x04"
 COPIED = 16 << 20  # up to here a record is copied; a longer one that is stored is mapped again
-PACKED = "the archive that holds it is compressed"
+PACKED = "the archive that contains it is compressed"
 
 
 def add(archive: ZipArchive, facts: Facts, record: str) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["add_storages", "calculated", "file_format", "note", "read_pickle", "text"]
 
 VERSION_RECORDS = (".data/version", "version")
-NOT_TORCH = "torch's writer did not lay out this archive"
+NOT_TORCH = "this archive was not laid out by torch's writer"
 COMPRESSED = "its record is compressed"
 BEGINNING = 1 << 20  # bytes
 
@@ -117,7 +117,7 @@ def add_storages(
         if skipped and not member.size:
             one.absent = storage.nbytes > 0
         elif member.size != storage.nbytes:
-            said = f"contains {member.size} bytes, the pickle expects {storage.nbytes}"
+            said = f"contains {member.size} bytes, but the pickle expects {storage.nbytes}"
             note(archive, "size-disagrees", record, said)
         if member.method:
             one.offset, one.why = None, COMPRESSED
@@ -126,7 +126,7 @@ def add_storages(
         else:
             one.calculated_offset = places[record]
             if places[record] != offset and record not in archive.moved:
-                said = f"starts at {offset}, but the record sizes place it at {places[record]}"
+                said = f"starts at {offset}, but should start at {places[record]} according to the record sizes"
                 note(archive, "offset-disagrees", record, said)
         if holes and member.crc == 0 and member.size and not member.method:
             one.absent = _is_hole(archive, offset, member.size)

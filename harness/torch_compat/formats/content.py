@@ -107,7 +107,7 @@ def _checkpoint_parts(folder: Path) -> list[Part]:
         for shard in entry.shards:
             by_file.setdefault(shard.file, []).append(shard)
     for file in held.keys() ^ {METADATA, *by_file}:
-        said = f"no entry of {METADATA} refers to {file}" if file in held else f"the file {file} does not exist"
+        said = f"no entry in {METADATA} refers to {file}" if file in held else f"the file {file} does not exist"
         raise Corrupt(said, where=str(folder), code="unlisted-file" if file in held else "missing-file")
     for file, shards in by_file.items():
         raw = read_raw(str(folder / file))
@@ -175,14 +175,14 @@ def _stream_parts(archive: Archive) -> list[Part]:
     listed = keys.read(data, end, where=f"{path}, keys")
     end = listed.end
     if not isinstance(listed.value, list) or any(not isinstance(key, str) or key not in keys.order for key in listed.value):
-        raise Corrupt("lists storages that its object does not reference", where=path)
+        raise Corrupt("lists storages that the object does not reference", where=path)
     for key in listed.value:
         start = end + 8
         size = int.from_bytes(data[end:start], "little") * ELEMENT_SIZES[keys.dtypes[key]]
         end = start + size
         if end > len(data):
             left = max(len(data) - start, 0)
-            raise Corrupt(f"ends within storage {key!r}: only {left} of {size} bytes are present", where=path, code="cut-off")
+            raise Corrupt(f"ends inside storage {key!r}: only {left} of {size} bytes are present", where=path, code="cut-off")
         parts.append((f"storage/#{keys.order[key]}", data[start:end]))
     if end < len(data):
         raise Corrupt("has bytes after its last storage", where=path)

@@ -148,14 +148,14 @@ def read_metadata(folder: str, allowance: Allowance) -> Checkpoint:
     state = _state(found.value, "Metadata", path)
     values, stored = state.get("state_dict_metadata"), state.get("storage_data")
     if not isinstance(values, dict) or not isinstance(stored, dict):
-        raise _bad(path, "has no state_dict_metadata and storage_data, expected two dicts")
+        raise _bad(path, "must contain two dicts, state_dict_metadata and storage_data")
     paths = state.get("planner_data")
     places = _places(stored, path, allowance)
     entries, strided = [], False
     for name, value in values.items():
         allowance.spend(SHARD)
         if not isinstance(name, str):
-            raise _bad(path, f"uses {brief(name, 40)} as the name of a value, expected a string")
+            raise _bad(path, f"uses {brief(name, 40)} as the name of a value; expected a string")
         parts = places.pop(name, {})
         keys = paths.get(name) if isinstance(paths, dict) else None
         keys = keys if isinstance(keys, tuple) and keys and all(isinstance(key, str | int) for key in keys) else (name,)
@@ -193,7 +193,7 @@ def _numbers(found: Any, where: str, what: str) -> tuple[int, ...]:
     """Sizes or offsets: numbers from 0 to 2**63, of at most 64 dimensions."""
     plain = isinstance(found, tuple | list) and all(one.__class__ is int and 0 <= one < HIGHEST for one in found)
     if not plain or len(found) > MOST_DIMENSIONS:
-        raise _bad(where, f"states {what} as {brief(found, 80)}, expected at most {MOST_DIMENSIONS} numbers")
+        raise _bad(where, f"gives {what} as {brief(found, 80)}; expected up to {MOST_DIMENSIONS} numbers")
     return tuple(found)
 
 
@@ -206,13 +206,13 @@ def _places(stored: dict[Any, Any], where: str, allowance: Allowance) -> dict[st
         name, start = key.get("fqn"), key.get("offset")
         file = place.get("relative_path")
         if not isinstance(name, str) or not isinstance(file, str):
-            raise _bad(where, f"places {brief(name, 40)} in {brief(file, 40)}, expected two strings")
+            raise _bad(where, f"places {brief(name, 40)} in {brief(file, 40)}; expected two strings")
         if not _is_inside(file):
             raise _bad(where, f"places {brief(name, 40)} in {brief(file, 80)}, which is not a file in the directory")
-        begin, count = _numbers((place.get("offset"), place.get("length")), where, f"the place of {brief(name, 40)}")
+        begin, count = _numbers((place.get("offset"), place.get("length")), where, f"the location of {brief(name, 40)}")
         transforms = place.get("transform_descriptors") or ()
         if not isinstance(transforms, tuple | list) or not all(isinstance(one, str) for one in transforms):
-            raise _bad(where, f"states the transforms {brief(transforms, 40)} for {brief(name, 40)}, expected names")
+            raise _bad(where, f"lists the transforms {brief(transforms, 40)} for {brief(name, 40)}; expected names")
         at = None if start is None else _numbers(start, where, f"the offset of {brief(name, 40)}")
         found.setdefault(name, {})[at] = Shard(file, begin, count, at, None, tuple(transforms))
     return found
@@ -234,10 +234,10 @@ def _tensor(
     told = properties.state if properties.__class__ is Described else None
     dtype = told[0] if isinstance(told, tuple) and told else told.get("dtype") if isinstance(told, dict) else None
     if dtype.__class__ is not Global or dtype.module != "torch":
-        raise _bad(where, f"states no dtype for {brief(name, 40)}")
+        raise _bad(where, f"has no dtype for {brief(name, 40)}")
     chunks = state.get("chunks")
     if not isinstance(chunks, list):
-        raise _bad(where, f"states no chunks for {brief(name, 40)}")
+        raise _bad(where, f"has no chunks for {brief(name, 40)}")
     shards, missing, elements = [], [], 0
     for chunk in chunks:
         allowance.spend(SHARD)
@@ -249,7 +249,7 @@ def _tensor(
             or len(sizes) != len(shape)
             or any(first + size > whole for first, size, whole in zip(start, sizes, shape, strict=True))
         ):
-            raise _bad(where, f"has a chunk of {brief(name, 40)} at {start} of {sizes}, outside its shape {shape}")
+            raise _bad(where, f"has a chunk of {brief(name, 40)} at {start} with sizes {sizes}, outside its shape {shape}")
         elements += _product(sizes)
         shard = parts.get(start, parts.get(None) if len(chunks) == 1 else None)
         if shard is None:
@@ -342,7 +342,7 @@ def _read_file(
     try:
         for entry, shard in parts:
             if shard.offset + shard.length > len(raw):
-                said = f"ends within {shown(entry.name)}: it has {len(raw)} bytes, expected {shard.offset + shard.length}"
+                said = f"ends inside {shown(entry.name)}: it has {len(raw)} bytes, expected {shard.offset + shard.length}"
                 facts.damage.append(Damage("cut-off", file, said, shard.offset))
             elif verify and allowance.work < RESERVE:
                 allowance.omit("checksums", "the checkpoint has too many entries: some were not checked")
@@ -377,7 +377,7 @@ def entry_archive(raw: Raw, folder: str, shard: Shard, allowance: Allowance) -> 
     allowance.spend(NESTED)
     where = f"{os.path.join(folder, shard.file)}, entry at {shard.offset}"  # noqa: PTH118
     if shard.transforms:
-        said = f"was changed by {', '.join(map(shown, shard.transforms))} before it was stored"
+        said = f"was changed by {', '.join(map(shown, shard.transforms))} before being stored"
         raise Unsupported(said, where=where, hint="load it with torch.distributed.checkpoint", code="transformed")
     if raw[shard.offset : shard.offset + 4] != ZIP or shard.offset + shard.length > len(raw):
         found = bytes(raw[shard.offset : shard.offset + 4]).hex(" ") or "nothing"

@@ -203,5 +203,5 @@ def _dtype(meta: Any) -> str | None:
 def _described(weight: Any, name: str, where: str) -> tuple[str, Any]:
     path = weight.get("path_name") if isinstance(weight, dict) else None
     if not isinstance(path, str):
-        raise Corrupt(f"describes the weight {name[:80]!r} without a path", where=where, code="bad-json")
+        raise Corrupt(f"has no path for the weight {name[:80]!r}", where=where, code="bad-json")
     return path, weight.get("tensor_meta")

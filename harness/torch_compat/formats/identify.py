@@ -138,12 +138,12 @@ def recognised(archive: Archive) -> tuple[Facts, ZipFormat | OtherFormat]:
         first = next((one for one in archive.damage if one.code not in FOLDERS), None)
         if first is not None:
             where = f"{archive.path}, record {first.record!r}" if first.record else archive.path
-            raise Corrupt(f"has no complete record that states its format: {first.detail}", where=where, code=first.code)
+            raise Corrupt(f"has no complete record that identifies its format: {first.detail}", where=where, code=first.code)
         held = ", ".join(sorted(records)[:5])[:200] or "nothing"
         raise NoArchive(f"a zip archive of other files ({held})", where=archive.path, code="no-format")
     facts.family, facts.layout = found.FAMILY, found.LAYOUT
     if rest:
-        said = f"contains the records of several formats: {', '.join(rest)}; it is read as the first of these"
+        said = f"contains records of several formats: {', '.join(rest)}; it is read as the first one"
         archive.damage.append(Damage("ambiguous-format", None, said))
     if "version" in records and ".data/version" in records:
         said = "contains both version and .data/version; readers use the latter"

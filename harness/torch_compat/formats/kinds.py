@@ -40,15 +40,15 @@ KINDS = (
     "state-dict", "optimizer-state", "checkpoint", "lightning-checkpoint", "module", "tensor", "dict", "object", "value",
     *OF_FAMILY.values(),
 )  # fmt: skip
-"""Every kind of an archive."""
+"""All kinds of archives."""
 MAIN = ("data.pkl", "object", "pickle")
-"""The records, or parts, that hold what was saved."""
+"""The records, or parts, that contain the saved object."""
 MODULE_STATE = frozenset({"_parameters", "_buffers", "_modules"})
 VERSION = "pytorch-lightning_version"
 PLACES = ("epoch", "global_step", "epochs", "step", "iteration")
-"""Keys under which trainers say how far they came."""
+"""Keys under which training scripts store their progress."""
 HYPERPARAMETERS = ("hyper_parameters", "hparams", "args", "config", "cfg", "opt")
-"""Keys under which trainers keep their settings."""
+"""Keys under which training scripts store their settings."""
 MOST = 100  # names that are told
 SHARD = re.compile(r"(?:^|/)[^/]*-(\d{5})-of-(\d{5})\.[a-z]+\Z")
 

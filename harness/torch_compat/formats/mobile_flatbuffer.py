@@ -77,7 +77,7 @@ class _Buffer:
         found = bytes(table.String(table.Pos + at))
         self.letters -= len(found)
         if self.letters < 0:
-            raise Corrupt("its tables refer to more text than the file has bytes", where=self.where, code="overlap")
+            raise Corrupt("its tables refer to more text than the file can contain", where=self.where, code="overlap")
         return found.decode("utf-8", "replace")
 
     def follow(self, table: Any, field: int) -> Any:
@@ -102,7 +102,7 @@ class _Buffer:
         start, length = self.vector(table, field, 4)
         self.left -= length
         if self.left < 0:  # vectors that share their elements could be read for ever
-            raise Corrupt("its tables refer to more elements than the file has bytes", where=self.where, code="overlap")
+            raise Corrupt("its tables refer to more elements than the file can contain", where=self.where, code="overlap")
         for index in range(length):
             yield self._table(table.Indirect(start + 4 * index))
 
@@ -115,7 +115,7 @@ class _Buffer:
         fields = position - int.from_bytes(data[position : position + 4], "little", signed=True)
         length = int.from_bytes(data[fields : fields + 2], "little") if fields >= 0 else 0
         if length < 4 or length % 2 or fields + length > len(data):
-            said = f"the fields of the table at {position} claim {length} bytes at {fields}"
+            said = f"the fields of the table at {position} have the invalid length {length} at {fields}"
             raise Corrupt(said, where=self.where, code="bad-table")
         return self.table(data, position)
 

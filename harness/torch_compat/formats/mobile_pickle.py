@@ -118,9 +118,9 @@ def _producer(archive: ZipArchive, facts: Facts, bytecode: int | None) -> Produc
     names = archive.names
     made = producer(archive, facts)
     if names[0] == "version":
-        return Producer(first="1.5", last="1.5", because=("record version comes first",))
+        return Producer(first="1.5", last="1.5", because=("version record comes first",))
     if bytecode is None:
-        return Producer(first="1.6", last="1.6", because=("bytecode without a number", "record version comes last"))
+        return Producer(first="1.6", last="1.6", because=("bytecode without a number", "version record comes last"))
     first = made.first
     if made.last in {"1.11", "2.0"}:
         least = FIRST_LINES.get(bytecode, "1.7")

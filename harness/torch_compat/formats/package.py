@@ -83,11 +83,11 @@ def _begins_like_pickle(archive: ZipArchive, record: str) -> bool:
 
 def _producer(facts: Facts, names: frozenset[str], python: str | None) -> Producer:
     if "byteorder" in names:
-        return Producer(first="2.1", python=python, because=("record byteorder",))
+        return Producer(first="2.1", python=python, because=("byteorder record",))
     if python is not None:
-        return Producer(first="1.12", last="2.0", python=python, because=("record .data/python_version", "no record byteorder"))
+        return Producer(first="1.12", last="2.0", python=python, because=(".data/python_version record", "no byteorder record"))
     if "extern_modules" in names:
         return Producer(
-            first="1.8", last="1.8", because=("record extern_modules", f"file format {facts.versions.get('file-format')}")
+            first="1.8", last="1.8", because=("extern_modules record", f"file format {facts.versions.get('file-format')}")
         )
-    return Producer(first="1.9", last="1.11", because=("record .data/extern_modules", "no record .data/python_version"))
+    return Producer(first="1.9", last="1.11", because=("record .data/extern_modules", "no .data/python_version record"))

@@ -71,7 +71,7 @@ def read(archive: Archive, facts: Facts) -> None:
     storages = {storage.key: storage for storage in facts.pickles["object"].storages}
     keys = facts.pickles["keys"].value
     if not isinstance(keys, list) or any(not isinstance(key, str) or key not in storages for key in keys):
-        said = "does not list storages that the object references"
+        said = "does not list the storages that the object references"
         if any(event.kind == "persistent" and event.subject == "str" for event in facts.pickles["object"].events):
             said = f"{said} as tuples: pickle protocol 0 writes them as text, which no release loads"
         raise Corrupt(said, where=f"{archive.path}, keys", code="bad-keys")
@@ -85,7 +85,7 @@ def read(archive: Archive, facts: Facts) -> None:
         nbytes = count * ELEMENT_SIZES.get(storage.dtype, 1)
         facts.storages.append(StorageRecord(key, storage.dtype, storage.nbytes, end + 8, place + 8, device=storage.location))
         if count != storage.numel:
-            said = f"storage {key!r} has {count} elements, the pickle expects {storage.numel}"
+            said = f"storage {key!r} has {count} elements, but the pickle expects {storage.numel}"
             facts.damage.append(Damage("size-disagrees", key, said, end))
         if not 0 <= nbytes <= len(data) - end - 8:
             raise _cut_off(archive, key, end + 8, nbytes)
@@ -97,6 +97,6 @@ def read(archive: Archive, facts: Facts) -> None:
 
 
 def _cut_off(archive: Archive, key: str, at: int, wanted: int) -> Corrupt:
-    said = f"ends within it: only {len(archive.data) - at} of {wanted} bytes are present"
+    said = f"is truncated: only {len(archive.data) - at} of {wanted} bytes are present"
     archive.damage.append(Damage("cut-off", key, said, at))
     return Corrupt(said, where=f"{archive.path}, storage {key!r}", code="cut-off")

@@ -61,7 +61,7 @@ class _Row:
         """The next pickle, which has to say how many follow."""
         found = self.pickle()
         if not isinstance(found, int) or isinstance(found, bool) or not 0 <= found <= len(self.data):
-            raise Corrupt(f"states a count of {brief(found, 40)}", where=self.where, code="bad-count")
+            raise Corrupt(f"has an invalid count: {brief(found, 40)}", where=self.where, code="bad-count")
         return found
 
     def numbers(self, count: int, size: int) -> list[int]:
@@ -125,7 +125,7 @@ def _storages(archive: TarArchive, facts: Facts) -> dict[str, Storage]:
         key = _key(key) or ""
         nbytes = count * ELEMENT_SIZES[dtype]
         if not 0 <= nbytes <= len(row.data) - row.at:
-            said = f"ends within storage {key!r}: only {len(row.data) - row.at} of {nbytes} bytes are present"
+            said = f"ends inside storage {key!r}: only {len(row.data) - row.at} of {nbytes} bytes are present"
             archive.damage.append(Damage("cut-off", "storages", said, start + row.at))
             raise Corrupt(said, where=row.where, code="cut-off")
         found[key] = Storage(kind.path, dtype, key, location, count, nbytes)
@@ -172,11 +172,11 @@ def _tensors(archive: Archive, storages: dict[str, Storage]) -> dict[str, Tensor
             raise Corrupt(f"has an invalid tensor description: {brief(stated)}", where=row.where, code="bad-tensor")
         dimensions, _ = row.numbers(2, 4)
         if not 0 <= dimensions <= MOST_DIMENSIONS:
-            raise Corrupt(f"gives tensor {key!r} {dimensions} dimensions", where=row.where, code="bad-tensor")
+            raise Corrupt(f"declares {dimensions} dimensions for tensor {key!r}", where=row.where, code="bad-tensor")
         shape, strides = row.numbers(dimensions, 8), row.numbers(dimensions, 8)
         (offset,) = row.numbers(1, 8)
         if any(size < 0 for size in (*shape, offset)):
-            raise Corrupt(f"gives tensor {key!r} the shape {shape} and the offset {offset}", where=row.where, code="bad-tensor")
+            raise Corrupt(f"declares shape {shape} and offset {offset} for tensor {key!r}", where=row.where, code="bad-tensor")
         storage = storages[storage_key]
         found[key] = Tensor(
             storage, storage.dtype, tuple(shape), tuple(strides), offset, requires_grad=False, device=storage.location,

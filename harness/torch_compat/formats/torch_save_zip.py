@@ -95,18 +95,18 @@ def _is_of_1_4(archive: ZipArchive, names: frozenset[str]) -> bool:
 
 def _producer(archive: ZipArchive, names: frozenset[str]) -> Producer:
     if ".format_version" in names:
-        return Producer(first="2.7", because=("record .format_version",))
+        return Producer(first="2.7", because=(".format_version record",))
     if "byteorder" in names:
-        return Producer(first="2.1", last="2.6", because=("record byteorder", "no record .format_version"))
+        return Producer(first="2.1", last="2.6", because=("byteorder record", "no .format_version record"))
     if _is_of_1_4(archive, names):
         return Producer(first="1.4", last="1.4", because=("records in tensors/",))
     if "version" not in names:
         return Producer(
-            first="1.4", last="2.0", because=("no record version, whose position would narrow this down", "no record byteorder")
+            first="1.4", last="2.0", because=("no version record (its position would narrow this down)", "no byteorder record")
         )
     if archive.names[0] == "version":
-        return Producer(first="1.4", last="1.5", because=("record version comes first",))
+        return Producer(first="1.4", last="1.5", because=("version record comes first",))
     if archive.folder not in {"archive", ""}:
-        because = ("the folder has the name of a file", "no record byteorder")
+        because = ("the folder is named after a file", "no byteorder record")
         return Producer(first="1.13", last="2.0", because=because)
-    return Producer(first="1.6", last="2.0", because=("record version comes last", "no record byteorder"))
+    return Producer(first="1.6", last="2.0", because=("version record comes last", "no byteorder record"))

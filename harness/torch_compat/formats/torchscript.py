@@ -8,7 +8,7 @@ Records:
                           objects of ``torch.classes`` as the state that ``__getstate__`` of their class gave (1.5 and newer)
 * ``data/N``              its storages (1.3: one for each tensor, though they share memory)
 * ``code/__torch__.py``, ``code/__torch__/...py``    source, compressed where it is longer than 200 bytes; ``.debug_pkl`` beside each: where the
-                          code came from (1.12 and newer: with a table of strings, marked ``FORMAT_WITH_STRING_TABLE``)
+                          code came from (1.12 and newer: with a string table, marked ``FORMAT_WITH_STRING_TABLE``)
 * ``constants.pkl``, ``constants/N``    tensors that the code calls ``CONSTANTS.c0``
 * ``traced_inputs.pkl``, ``traced_inputs/N``    inputs of traced modules (2.0 and newer); the records are empty, the data were left out
 * ``extra/FILE``          whatever the user put there
@@ -92,7 +92,7 @@ def read_program(archive: ZipArchive, facts: Facts) -> None:
                 key_of = "" if folder == "data/" else folder
                 _zip.add_storages(archive, facts, found, folder.__add__, key_of=key_of, skipped=folder == "traced_inputs/")
         elif record == "data.pkl":
-            raise Corrupt("has no record 'data.pkl', the module itself", where=archive.path, code="missing-record")
+            raise Corrupt("has no record 'data.pkl', which contains the module", where=archive.path, code="missing-record")
 
 
 def _packs_transposed(archive: ZipArchive, facts: Facts, value: Any) -> bool:
@@ -158,21 +158,21 @@ def producer(archive: ZipArchive, facts: Facts) -> Producer:
     if debug is not None:
         facts.extra["debug_format"] = "string-table" if tabled else "plain"
     if "byteorder" in names:
-        return Producer(first="2.1", because=("record byteorder",))
+        return Producer(first="2.1", because=("byteorder record",))
     order = archive.names
     if order[0] == "version":
         if version == 2:
-            return Producer(first="1.5", last="1.5", because=("record version comes first", "file format 2"))
+            return Producer(first="1.5", last="1.5", because=("version record comes first", "file format 2"))
         both = "data.pkl" in order and "constants.pkl" in order  # a damaged archive may lack either
         data_last = both and order.index("constants.pkl") < order.index("data.pkl")
         line = "1.3" if data_last else "1.4"
-        return Producer(first=line, last=line, because=("record version comes first", "order of data.pkl and constants.pkl"))
-    because = ["record version comes last", "no record byteorder", f"file format {version}"]
+        return Producer(first=line, last=line, because=("version record comes first", "order of data.pkl and constants.pkl"))
+    because = ["version record comes last", "no byteorder record", f"file format {version}"]
     first, last = FIRST_LINES.get(version or 0, "1.6"), "2.0"
     if tabled:
         first = "1.12"
     elif debug is not None:
         last = "1.11"
     if debug is not None:
-        because.append(f"debug records {'with' if tabled else 'without'} a table of strings")
+        because.append(f"debug records {'with' if tabled else 'without'} a string table")
     return Producer(first=first, last=last, because=tuple(because))

@@ -50,12 +50,12 @@ def _tree(facts: Facts) -> list[str]:
         for depth, line in _lines(unpickled.value):
             lines.append("  " * (depth + 1) + line)
             if len(lines) >= MOST_LINES:
-                lines.append("... and more: the tree is cut here")
+                lines.append("... and more (output truncated)")
                 return lines
     for name, tensor in _json_tensors(facts):
         lines.append(f"{shown(name)}: {tensor}")
         if len(lines) >= MOST_LINES:
-            lines.append("... and more: the tree is cut here")
+            lines.append("... and more (output truncated)")
             break
     return lines
 
@@ -85,7 +85,7 @@ def _lines(value: Any) -> Iterator[tuple[int, str]]:
             if inner is not None and not again:
                 seen.add(id(part))
                 if len(stack) >= DEEPEST:
-                    yield len(stack) + 1, "... and deeper"
+                    yield len(stack) + 1, "... (nested deeper)"
                     continue
                 stack.append(iter(inner))
                 break
@@ -161,7 +161,7 @@ def _tensor(value: Tensor) -> str:
 
 
 def _described(value: Described) -> tuple[str, Parts | None]:
-    verb = {"reduce": "call of ", "newobj": "", "instance": ""}[value.kind]
+    verb = {"reduce": "call to ", "newobj": "", "instance": ""}[value.kind]
     anything = value.args or value.kwargs or value.state is not None or value.items or value.pairs
     return f"{verb}{_target(value.target)}", _inside(value) if anything else None
 

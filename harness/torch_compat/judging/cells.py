@@ -63,7 +63,7 @@ def _cause(cells: Cells) -> Cause:
         return Cause(what, subject, _difference(cells))
     if cells.outcome is Outcome.RELAXED:
         return Cause(
-            what, subject, f"{cells.fixture.recipe}: returns a value where the writer raised, and no [[change]] explains this"
+            what, subject, f"{cells.fixture.recipe}: returns a value, but the writer raised, and no [[change]] explains this"
         )
     return Cause(what, subject, cells.message or f"{cells.fixture.recipe}: {cells.outcome}")
 

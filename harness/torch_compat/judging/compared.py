@@ -51,14 +51,14 @@ KEPT: Final = frozenset({Outcome.SAME, Outcome.CLOSE})
 BREAKS: Final = Verdict.FAIL
 TIMED_OUT: Final = "timed-out"
 NO_VALUES: Final = frozenset({"error", "crashed", "timed-out", "unstable", "unsupported"})
-"""What a golden holds whose writer did not read the archive back, or whose program died: it has no values to compare."""
+"""What a golden contains if the writer did not read the archive back, or its program died. It has no values to compare."""
 RESULTS: Final = frozenset({"differs", "raised", "relaxed"})
-"""What is recorded of a cell whose reader has other values, or raises elsewhere, than the writer."""
+"""What is recorded for a cell whose reader computes different values than the writer, or raises elsewhere."""
 WORKED, LACKS = "worked", "lacks"
 QUOTED: Final = re.compile(r"'[^']*'")
-"""What a warning is about, such as the class whose source has changed: the warning is one."""
+"""The subject of a warning, such as the class whose source has changed. Warnings with one subject count as one."""
 REWORDED: Final = 0.9
-"""How alike two warnings are, as :mod:`difflib` measures it, to be one in other words."""
+"""The similarity, as measured by :mod:`difflib`, from which two warnings count as one that was reworded."""
 NONE: Final = Verdict.NO_PROMISE
 
 

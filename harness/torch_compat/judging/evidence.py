@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 Made = TypeVar("Made")
 Results = tuple[dict[str, Any], dict[str, Any]]
-"""Two results, as the worker gives them: the expected one and another."""
+"""Two results, as the worker reports them: the expected one and another one."""
 
 __all__ = ["Evidence", "deprecation_key"]
 

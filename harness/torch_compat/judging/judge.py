@@ -370,7 +370,7 @@ def judge_upgrader(evidence: Evidence, upgrader: str) -> Report:
         outcomes={},
         findings=group(evidence, kept),
         not_checked=tuple((entry.id, one.cause.text, one.count) for one in unchecked if one.cause is not None),
-        notes=(f"only {upgrader}, by the rule {entry.id}; everything else is left out",),
+        notes=(f"only {upgrader} was checked, with the rule {entry.id}",),
         waivers=(),
         modelled={one: sum(each.modelled for each in said if each.verdict is one) for one in Verdict},
         operators=(),
@@ -508,4 +508,4 @@ def _no_notes(_evidence: Evidence, _entry: RuleEntry) -> tuple[str, ...]:
 def _check_parameters(entry: RuleEntry, known: frozenset[str]) -> None:
     """Refuse parameters that a rule does not look at: they would seem to promise something and change nothing."""
     for name in sorted(entry.parameters.keys() - known):
-        raise UsageError(f"the policy gives the rule {entry.id!r} the parameter {name!r}, which it does not have")
+        raise UsageError(f"the policy sets the parameter {name!r} of the rule {entry.id!r}, which has no such parameter")

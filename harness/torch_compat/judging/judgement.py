@@ -35,13 +35,13 @@ class Asks(enum.StrEnum):
     """What a rule asks. Each rule says it of itself, as ``ASKS``, so that what it finds is counted with its like."""
 
     VALUES = "values"
-    """Whether what was read is right. No two of these rules judge one cell."""
+    """Whether the values that were read are correct. No two of these rules judge the same cell."""
     LOADING = "loading"
-    """Whether an archive is read at all: the same cells once more."""
+    """Whether an archive can be loaded at all. These rules judge the same cells again."""
     OTHER = "other"
-    """Whether another promise is kept: of operators, deprecations, options, or of our own reader."""
+    """Whether another promise is kept, about operators, deprecations, options, or the reference reader."""
     BOOKKEEPING = "bookkeeping"
-    """Whether the evidence is whole and the exceptions exact. Nothing of it is about a release."""
+    """Whether the evidence is complete and the exceptions are exact. These rules say nothing about releases."""
 
 
 @dataclass(frozen=True, slots=True)

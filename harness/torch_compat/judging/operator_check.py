@@ -52,12 +52,12 @@ DO: Final = {
     "out-count": "keep the out arguments",
     "out-missing": "keep the out arguments, after all other arguments",
     "vararg": "keep the '...'",
-    "default-added": "give {argument} no default, or wait until no older release needs to read the programs",
+    "default-added": "give {argument} no default, or wait until no older release needs to load the programs",
     "container-default": "give {argument} a default that is not a list",
 }
-"""What mends a break, by its cause."""
+"""How to fix a break, by cause."""
 COMING: Final = sys.maxsize
-"""The file format version of an upgrader that is still to come: behind all that are written today."""
+"""The file format version of an upgrader that does not exist yet. It is higher than all versions in use today."""
 NOTHING: Final = "-"
 MOST_SHOWN: Final = 10
 
@@ -66,13 +66,13 @@ class SchemaSet(NamedTuple):
     """One side of a check."""
 
     name: str
-    """The release, or the file as it was given."""
+    """The release, or the file as given on the command line."""
     release: str | None
     schemas: frozenset[str]
     methods: int = 0
-    """Methods of classes in the file: they are no operators."""
+    """Methods of classes in the file, which are not operators."""
     incomplete: str | None = None
-    """Why something may be missing."""
+    """Why the set may be incomplete."""
 
 
 class KnownOperators(NamedTuple):
@@ -110,18 +110,18 @@ class CheckedOperators(NamedTuple):
     new: SchemaSet
     broken: tuple[Break, ...]
     waived: tuple[tuple[Break, str], ...]
-    """With the id of the waiver."""
+    """Including the id of the waiver."""
     upgraded: tuple[Break, ...]
     named: tuple[Break, ...]
-    """Overloads that only gained a name, of a writer whose archives state none: no break."""
+    """Overloads that only gained a name, if the writer's archives contain no overload names. These are not breaks."""
     aside: tuple[tuple[str, str], ...]
-    """``(operator, module)``: missing from a file, and registered by an import that nothing in the file shows."""
+    """``(operator, module)``: missing from a file, but registered by an import that the file gives no sign of."""
     counts: Counts
     unknown: tuple[Break, ...]
     problems: tuple[tuple[str, str], ...]
-    """Waivers that are wrong, and why."""
+    """Incorrect waivers, with the reasons."""
     forward: bool
-    """Whether forward was asked."""
+    """Whether forward compatibility was checked."""
 
     @property
     def incomplete(self) -> list[tuple[str, str]]:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 __all__ = ["Reader", "Readers", "Sums", "highest", "lowest", "places"]
 
 CACHED = 1 << 14
-"""So many sets are remembered with their releases: most sets of readers that did the same recur."""
+"""Size of the cache from sets to their releases. Most sets of readers that behaved alike recur."""
 
 
 class Reader(NamedTuple):

@@ -27,11 +27,11 @@ __all__ = ["UNTOLD", "Relaxations", "raised"]
 
 _QUOTED = re.compile(r"\btorch\.(\w+)\(")
 UNTOLD = frozenset({Outcome.REFUSED, Outcome.CRASHED, Outcome.TIMED_OUT, Outcome.UNSTABLE, Outcome.UNSUPPORTED})
-"""Outcomes that say nothing of single calls."""
+"""Outcomes that say nothing about single calls."""
 _DTYPES = {"BFloat16": "bfloat16", "Half": "float16"}
-"""What an error calls the dtypes that not every operator is computed with: the first that it holds is meant."""
+"""How errors name the dtypes that some operators do not support. The first match counts."""
 WHOLE = ""
-"""The place of what went wrong before any call: the load, or the process."""
+"""The location of a failure before any call: loading, or the process."""
 
 
 class Relaxations:
@@ -42,7 +42,7 @@ class Relaxations:
         self._known: dict[tuple[str, str], dict[str, tuple[int, int]]] = {}
         self._changes: dict[tuple[str, ...], tuple[int, ...]] = {}
         self._recorded = {reader.release for reader in evidence.recorded.values()} & evidence.rank.keys()
-        """The releases whose own statements count here: evidence of a day holds nothing that a later release said."""
+        """The releases whose own answers count here: evidence of a day does not include answers of later releases."""
 
     def named(self, cells: Cells) -> int:
         """The readers of relaxed cells of which every relaxed call has a stated cause."""

@@ -70,7 +70,7 @@ class Sweep:
         for history in self._histories:
             days.update(history.changes)
         self.changes: tuple[dt.date, ...] = tuple(sorted(days))
-        """The days on which something changes; between them nothing does."""
+        """The days on which the result may change."""
         self._known: dict[int, Day] = {}
 
     def at(self, day: dt.date) -> Day:

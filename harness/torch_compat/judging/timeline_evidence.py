@@ -24,7 +24,7 @@ __all__ = ["RULES", "gather_deprecations", "judge_deprecations", "judge_timeline
 
 RULES = "deprecations-"
 OF_TIMELINES = frozenset({"deprecations-overdue", "deprecations-timeline"})
-"""The rules that ask the policy and the calendar, and no release."""
+"""The rules that need only the policy and the calendar, not the recorded behavior of releases."""
 NO_EVIDENCE = "the behavior of releases is recorded in a checkout of torch-compat, but this directory is not in a checkout"
 WAIVERS_EXACT = "waivers-exact"
 

@@ -122,9 +122,10 @@ EXPECTED: Final[dict[str, frozenset[State]]] = {
     "switched": frozenset({State.NEW}),
     "restored": frozenset({State.SILENT, State.WARNED}),
 }
-"""The states that each newest event leaves a release in."""
+"""The states that a release may be in after its newest event."""
 HIDDEN: Final = frozenset({"DeprecationWarning", "PendingDeprecationWarning"})
-"""Categories that Python shows in ``__main__`` alone, unless it is asked (the documentation of ``warnings``, "Default Warning Filter")."""
+"""Categories that Python shows only in ``__main__`` by default (see "Default Warning Filter" in the documentation of
+``warnings``)."""
 
 _FUTURE = r"(?:a |an |the |any |some )?(?:future|next|upcoming|later|newer)"
 _WHEN = r"(?:[ ,]+(?:in|from|after|by|as|of|with|on|a|an|the|next|future|upcoming|major|minor|versions?|releases?|pytorch|torch|v?\d+(?:\.\d+)*)\b)*"
@@ -139,9 +140,9 @@ _ANNOUNCES = re.compile(
     rf"|\b(?:in|from|as of) (?:pytorch |version |release |v)+\d+(?:\.\d+)+\b(?=[^.]*\bwill\b)",
     re.IGNORECASE,
 )
-"""The words of a docstring that announce something for a release to come."""
+"""Phrases in a docstring that announce something for a future release."""
 _OF_THE_MACHINE = re.compile(r"CUDA is not available|triton not found")
-"""What is said of the machine on which a release was asked, and not of what was used."""
+"""Messages about the machine on which a release ran, not about the feature that was used."""
 
 
 def derive(deprecation: Deprecation, observed: Observed, *, exists: bool) -> Seen:
@@ -310,7 +311,7 @@ class _Alone:
 
 
 def _did(use: Used) -> str:
-    return {"lacks": "is lacking", "timed-out": "did not finish"}.get(use.outcome, use.outcome)
+    return {"lacks": "is missing", "timed-out": "did not finish"}.get(use.outcome, use.outcome)
 
 
 def _alternative_warning(evidence: Evidence, history: DeprecationHistory, release: str, observed: Observed) -> str:

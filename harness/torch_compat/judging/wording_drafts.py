@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Draft", "drafts", "phrase"]
 
 Error = tuple[str, str]
-"""Class and text without what varies."""
+"""Class and text of an error, without the parts that vary."""
 
 
 @dataclass

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Errors", "Heard", "WordingUse", "Wordings", "other_errors"]
 
 Pair = tuple[str, str, str, str]
-"""Class and text of the golden's error, then of the reader's."""
+"""Class and text of the golden's error, followed by those of the reader's error."""
 Errors = tuple[Pair, ...]
 
 

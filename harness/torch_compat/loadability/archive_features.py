@@ -33,20 +33,22 @@ WITH = re.compile(r"^\s+with\s[^\n]*:\s*$", re.MULTILINE)
 CONSTANT = "whole-constant"  # no sign, but why two of them are looked for
 NAMED_ALIKE = "named-alike"  # no sign, but why one of them is looked for
 OUTSIDE = "outside-folder"
-"""The code of damage of a record that lies outside of the folder of all others."""
+"""The damage code of a record outside the folder that contains all other records."""
 SPARSE = "torch._utils._rebuild_sparse_tensor"
 NESTED = "torch._utils._rebuild_nested_tensor"
 CUSTOM_CLASS = "custom-class"
-"""The kind of sign of a class of torch.classes that a program names, without which no behavior has to ask for it."""
+"""The kind of sign for a torch.classes class that a program refers to. Without it, no behavior needs to look for such
+classes."""
 CUSTOM_STATE = "custom-state"
-"""The kind of sign of an object of such a class: ``custom-state:quantized.LinearPackedParamsBase/2``, a state of two parts."""
+"""The kind of sign for an object of such a class: ``custom-state:quantized.LinearPackedParamsBase/2`` is a state with two
+parts."""
 NAMING_PYTHON = frozenset({"torch-save", "distributed"})
-"""The families whose pickles name Python's objects, and never those of torch.classes."""
+"""The families whose pickles refer to Python objects, and never to torch.classes."""
 CALLING = frozenset({"torch-save", "package"})
-"""The families whose pickles call functions of Python to rebuild tensors."""
+"""The families whose pickles call Python functions to rebuild tensors."""
 COMPILED = {"torchscript": "", "package": ".data/ts_code/"}
-"""The families whose source is compiled when they are loaded, and where it lies. Other source in a package is Python; mobile
-archives bring bytecode beside theirs."""
+"""The families whose source is compiled on loading, and the folder of the source. Other source in a package is Python;
+mobile archives also contain bytecode."""
 
 
 def signs_of(facts: Facts, asked: Mapping[str, frozenset[str]]) -> tuple[dict[str, str], dict[CallShape, str]]:
@@ -203,7 +205,7 @@ def not_looked_at(facts: Facts) -> dict[str, str]:
     if not any(map(has_whole_constant, program.values())) or not too_large(program.values()):
         return {}
     size = sum(map(len, program.values()))
-    return {"whole floats": f"the source has {size} characters: not checked for ints written in place of floats"}
+    return {"whole floats": f"the source has {size} characters: not checked for ints written instead of floats"}
 
 
 def _of_source(text: str, words: frozenset[tuple[str, str]]) -> tuple[tuple[str, ...], frozenset[CallShape]]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["NAMED", "NO_TUPLE", "CustomClass", "CustomClasses"]
 
 NO_TUPLE: Final = -1
-"""The number of parts of a state that is no tuple."""
+"""The number of parts of a state that is not a tuple."""
 NAMED: Final = re.compile(re.escape(CLASS_PREFIX) + r"(\w+(?:\.\w+)*)")
 """The name of a class, in a schema or in the source of a program."""
 _METHOD = re.compile(r"(\w+)\(__torch__\.torch\.classes\.(\w+(?:\.\w+)*) _0(?:, (.*) _1)?(?=[,)])")

@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 __all__ = ["HIDDEN", "hiding", "may_hide"]
 
 HIDDEN = "hidden-name"
-"""A call reaches a variable that has the name of a word of the language, or of ``torch``, and that cannot be called so."""
+"""A call reaches a variable that is named like a keyword of the language, or like ``torch``, and that cannot be called."""
 WORDS = frozenset({"annotate", "bool", "complex", "float", "int", "isinstance", "ord", "print", "range", "str"})
-"""What source calls by one word."""
+"""Names that source calls without a prefix."""
 OPERATORS = "torch"
 NAMES = "|".join(sorted(WORDS | {OPERATORS}))
 ASSIGNED = re.compile(r"^ ++(\w++(?:, \w++)*+),? = ", re.MULTILINE)
 DECLARED = re.compile(rf"[(\s](?:{NAMES}): |^ ++for (?:{NAMES}) in ", re.MULTILINE)
 WITHOUT_METHODS = frozenset({"Device", "NoneType", "Optional", "Tuple", "bool", "complex", "float", "int", "number"})
-"""The heads of types whose values have no method that is named as an operator."""
+"""The heads of types whose values have no method with the name of an operator."""
 OF_PYTHON = {"Dict": dict, "List": list, "str": str}
-"""The heads of types whose methods have the names that they have in Python."""
+"""The heads of types whose methods have the same names as in Python."""
 CLASSES = "__torch__."
 UNKNOWN = ""
 

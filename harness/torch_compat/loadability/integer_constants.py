@@ -23,26 +23,26 @@ if TYPE_CHECKING:
 __all__ = ["MIXED", "WHOLE", "has_whole_constant", "mistaken", "prefix_of", "too_large"]
 
 WHOLE = "whole-floats"
-"""A function, variable, argument or item is an int where a float is asked for."""
+"""A function, variable, argument or item is an int, but a float is expected."""
 MIXED = "mixed-items"
-"""A list or a dict that is written out holds ints and floats, and nothing asks for floats."""
+"""A list or dict literal contains ints and floats, and its type is not given."""
 DIGITS = re.compile(r"\d{11}")  # of megabytes of source without any, this tells so at a third of the cost
 CONSTANT = re.compile(r"(?<![\w.])\d{11,17}(?![\w.])")
 Type = tuple["str | Type | None", ...]
-"""A head and its arguments: ``("List", ("int",))``. None where the type is not known."""
+"""A head and its arguments: ``("List", ("int",))``. None if the type is unknown."""
 INT, FLOAT, BOOL, TENSOR, NONE, STR = ("int",), ("float",), ("bool",), ("Tensor",), ("None",), ("str",)
 NUMBERS = (INT, FLOAT)
 MISMATCH = ("mismatch",)  # of a variable that is of different types in two branches: an error where it is used
 UNION = ("Union",)
 LITERALS = {int: INT, float: FLOAT, bool: BOOL, str: STR, type(None): NONE}
 EITHER = frozenset({"add", "sub", "mul", "floordiv", "remainder", "max", "min", "neg", "abs"})
-"""Operators that give an int of ints and a float where one of them is a float."""
+"""Operators that return an int for ints, and a float if one argument is a float."""
 FLOATS = frozenset({"div", "sqrt", "exp", "log", "sin", "cos", "tan", "tanh"})
-"""Operators that give a float of numbers."""
+"""Operators that return a float for numbers."""
 BOOLS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "__not__", "__is__", "__isnot__", "__contains__"})
 INTS = frozenset({"len", "dim", "numel", "size", "ord", "floor", "ceil"})
 ITEM = {"append": (1, None), "insert": (2, None), "_set_item": (2, 1)}
-"""Operators that put something into a list or a dict: which argument, and of a dict which is the key."""
+"""Operators that insert into a list or a dict: the index of the inserted argument, and for a dict also that of the key."""
 CONVERSIONS = {"int": INT, "float": FLOAT, "bool": BOOL, "str": STR, "ord": INT}
 
 

@@ -40,19 +40,19 @@ __all__ = [
 ]
 
 MOST_NAMED = 3
-"""Names of a module that are shown."""
+"""How many names of a module are shown."""
 MOST_ALLOWED = 100
-"""Names that a call may ask to be added: nobody looks through more of them."""
+"""How many names a call may ask the user to allowlist. Nobody reviews more."""
 CLASS = "class torch.classes."
-"""How the need of a class of torch.classes begins."""
+"""Prefix of the need for a torch.classes class."""
 PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*\Z")
 ANYWHERE = frozenset({"cpu", "meta"})
-"""Devices that every machine has."""
+"""Devices that exist on every machine."""
 CALLS = {
     "torchscript": "torch.jit.load", "package": "torch.package.PackageImporter", "export": "torch.export.load",
     "mobile": "torch.jit.mobile._load_for_lite_interpreter",
 }  # fmt: skip
-"""What loads an archive of a family that torch.load does not load."""
+"""The function that loads an archive of a family that torch.load does not load."""
 CONVERT = "torch.distributed.checkpoint.format_utils.dcp_to_torch_save"
 LOAD_SHARDS = "torch.distributed.checkpoint.load_state_dict"
 SPELLED = {
@@ -64,30 +64,33 @@ SPELLED = {
         f"{LOAD_SHARDS}(state, reader, no_dist=True)",
     ),
 }
-"""The statements of calls that take more than a path and arguments."""
+"""The statements of calls that need more than a path and arguments."""
 CHECKPOINTS = ("torch.distributed.checkpoint.", "torch.distributed._shard.")
 PATHS = frozenset({"pathlib", "pathlib._local"})
 RUN = frozenset({"package", "export"})
-"""The families whose loading runs code: a package imports its own Python, torch.export.load unpickles examples without limits."""
+"""The families whose loading runs code: a package imports its own Python, and torch.export.load unpickles examples without
+limits."""
 ALWAYS_IMPORTED = frozenset({"torch", "torch.jit"})
-"""The modules of loaders that ``import torch`` brings."""
+"""The modules of loaders that ``import torch`` already imports."""
 MAPPED = frozenset({"torch.load", "torch.jit.load"})
-"""The calls that have an argument ``map_location``."""
+"""The calls that have the argument ``map_location``."""
 NUMPY_DTYPE = "numpy.dtype"
 SETS_STATE = "def __setstate__("
 MOVED = ("torch.quantization", "torch.nn.quantized", "torch.nn.quantizable", "torch.nn.qat", "torch.nn.intrinsic")
-"""The packages that torch moved below ``torch.ao``, before it had ``add_safe_globals``: their classes call themselves by the new place."""
+"""The packages that torch moved to ``torch.ao`` before it had ``add_safe_globals``: their classes use the new path as their
+module."""
 NAMELESS = frozenset({"builtins.Ellipsis", "builtins.NotImplemented"})
-"""What pickles name, but is no class or function with a name of its own: ``add_safe_globals`` takes it only as a pair."""
+"""Names in pickles that are not classes or functions with a name of their own. ``add_safe_globals`` accepts them only as a
+pair."""
 ITERATORS = frozenset({"builtins.iter", "builtins.reversed"})
-"""The functions that return objects of classes to which Python gives no name that can be imported."""
+"""The functions that return objects of classes without an importable name."""
 NUMBERS = {"i": "Int", "u": "UInt", "f": "Float", "c": "Complex"}
-"""How the class of a numpy dtype of numbers begins, by the letter of its code; the number of bits follows."""
+"""Prefix of the class of a numeric numpy dtype, by the letter of its code; the number of bits follows."""
 OTHERS = {
     "b1": "Bool", "f16": "LongDouble", "c32": "CLongDouble", "O": "Object", "U": "Str", "S": "Bytes", "V": "Void", "M": "DateTime64",
     "m": "TimeDelta64", "T": "String",
 }  # fmt: skip
-"""How the other classes begin, by the code, or by the letter in front of a size or a unit that each dtype chooses."""
+"""Prefix of the other classes, by code, or by the letter before a size or unit that each dtype chooses."""
 SIZES = frozenset({"1", "2", "4", "8", "16"})  # bytes of a number
 
 

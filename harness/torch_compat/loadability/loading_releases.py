@@ -36,23 +36,23 @@ Key = TypeVar("Key")
 Answer = TypeVar("Answer")
 
 BY_OVERLOAD = frozenset({"mobile", "export"})
-"""The families that name the very overload of each operator."""
+"""The families that record the exact overload of each operator."""
 KEPT = 8192
 DEEPEST = 16
 LONGEST = 1000  # characters of a name in a reason
 STATED = {"file-format": (".data/version", "version"), "bytecode": ("bytecode.pkl",)}
-"""The records that state a version."""
+"""The records that contain a version."""
 HIGHER_ORDER = "higher_order::"
 NUMBERED = frozenset({"file-format", "bytecode", "export-schema"})
-"""The kinds of versions of which a release reads those that it knows, and no others."""
+"""The kinds of versions of which a release reads only those that it knows."""
 EXTERN = frozenset({".data/extern_modules", "extern_modules"})
-"""The records of packages that list the modules which are not inside."""
+"""The records of packages that list the modules outside the package."""
 NAMING = frozenset({"torch-save", "distributed"})
-"""The families whose pickles name what the release must have."""
+"""The families whose pickles refer to names that the release must have."""
 LOADED = frozenset({"torch-save", "torchscript", "mobile"})
-"""The families that torch.load opens, if only to refuse them."""
+"""The families that torch.load opens, even if only to refuse them."""
 PROGRAMS = frozenset({"torchscript", "mobile"})
-"""The families whose pickles name storages as TorchScript does."""
+"""The families whose pickles name storages in the way of TorchScript."""
 
 
 class Reason(NamedTuple):
@@ -390,7 +390,7 @@ class Judge:
         have = beside.names.module_bits(_upper(module)) if name is None else beside.names.having_bits(_upper(module), name)
         recorded = ", ".join(beside.names.releases)
         if have:
-            return f"only {beside.versions(have)} has it, of {beside.what} {recorded}"
+            return f"of {beside.what} {recorded}, only {beside.versions(have)} has it"
         if beside.what == "Python" and not beside.names.module_bits(module.partition(".")[0]):
             return "it is neither in torch nor in Python, so no release provides it"
         return f"none of {beside.what} {recorded} has it"
@@ -416,7 +416,7 @@ class Judge:
                     self.rules.everyone & ~bits,
                     f"weights_only=False for {subject}",
                     "",
-                    f"torch.load defaults to weights_only=True there, and refuses an archive that {detail}",
+                    f"in other releases, torch.load defaults to weights_only=True and refuses an archive that {detail}",
                     "default",
                 )
                 for (subject, detail), bits in found.items()

@@ -31,7 +31,8 @@ BECOMES = {
     "c": re.compile(r"complex\Z|number\Z|Scalar\Z"),
     "s": re.compile(r"str\Z|string\Z|Device\Z|Dimname\Z|Layout\Z|MemoryFormat\Z|ScalarType\Z"),
 }
-"""The types that an argument of a kind becomes in every release. A list of a fixed length takes one value for all."""
+"""The types that every release converts an argument of a kind to. A list of fixed length accepts one value for all
+elements."""
 
 
 def takes(type_: str, kind: str, conversions: Mapping[str, Collection[str]] = NOTHING) -> bool:

@@ -58,13 +58,13 @@ class UpgraderEntry(NamedTuple):
     operator: str
     """``aten::div.Tensor``."""
     bump: int
-    """The file format version that the operator changed with."""
+    """The file format version in which the operator changed."""
     upgrader: str
     """Its name."""
     old: str
-    """The old schema, as the table states it."""
+    """The old schema, as in the table."""
     first: int = 0
-    """The first file format version that it serves; the last is the one before ``bump``."""
+    """The first file format version that it covers; the last is the one before ``bump``."""
 
     def serves(self, version: int) -> bool:
         """Whether a program of this file format version gets it."""
@@ -77,7 +77,7 @@ class Upgraders(NamedTuple):
     entries: Sequence[UpgraderEntry]
     """The table of the newer release."""
     writer: Writer
-    """The older release, which decides the file format versions that the programs have."""
+    """The older release, which determines the file format versions of the programs."""
 
 
 class Break(NamedTuple):
@@ -87,23 +87,24 @@ class Break(NamedTuple):
     """``aten::add.Tensor``."""
     side: Literal["backward", "forward"]
     old: str
-    """The schema of the older set."""
+    """The schema in the older set."""
     new: str | None
-    """That of the newer set under the same overload name; None where it has gone."""
+    """The schema in the newer set with the same overload name; None if it was removed."""
     what: str
-    """The cause as a stable name: that of the verdict; ``removed``; ``upgrader dropped``; ``unreadable``; or ``unknown`` where the
-    newer set is incomplete."""
+    """A stable name for the cause: that of the verdict, or ``removed``, ``upgrader dropped``, ``unreadable``, or
+    ``unknown`` if the newer set is incomplete."""
     reason: str
     """The cause in words."""
     taken_by: str | None = None
-    """Another overload of the newer set that takes the same calls: code of TorchScript, which states no overload, still works."""
+    """Another overload in the newer set that accepts the same calls. TorchScript code does not record overloads, so it
+    still works."""
     upgrader: str | None = None
-    """The upgrader for this very schema, where the newer release has one that serves every file format version with which the older one
-    writes the operator: the break is mended."""
+    """The upgrader for this exact schema, if the newer release has one that covers every file format version with which the
+    older release writes the operator. In this case, nothing breaks."""
     argument: str | None = None
-    """The argument at fault, where it is one."""
+    """The argument at fault, if there is one."""
     carried: bool = False
-    """Whether the release before the newer one does not have it either, as far as is known: its set is incomplete."""
+    """Whether the release before the newer one does not have it either, as far as is known, because its set is incomplete."""
 
     @property
     def known(self) -> bool:

@@ -19,13 +19,13 @@ from torch_compat.errors import UsageError
 __all__ = ["CallSignature", "SignatureParameter", "bare", "signature_of"]
 
 MARK: Final = re.compile(r"""[(),\[\]]|"[^"\\]*+(?:\\.[^"\\]*+)*+"?|'[^'\\]*+(?:\\.[^'\\]*+)*+'?""", re.DOTALL)
-"""Brackets, commas and texts."""
+"""Brackets, commas and strings."""
 _SETS = r" *(?:\*|[a-z][a-z0-9]?)?[ !]*"
 ALIASES: Final = re.compile(
     r"(?<=[^ (,])(?<!Future)(?<!RRef)(?<!Await)(?<!Dict)(?<!Optional)(?<!List)(?<!Union)(?<!Tuple)"
     rf"\((?!\)){_SETS}(?:(?:\||->){_SETS})*\)"
 )
-"""``(a!)``, ``(a -> *)``, ``(a|b)`` behind a type that is not made of others in parentheses."""
+"""``(a!)``, ``(a -> *)`` or ``(a|b)`` after a type that does not contain other types in parentheses."""
 
 
 def bare(name: str) -> str:
@@ -37,13 +37,13 @@ class SignatureParameter(NamedTuple):
     """One argument of a schema."""
 
     name: str
-    """Its name; empty where the schema gives none."""
+    """Its name; empty if the schema has none."""
     type: str
     """Its type without alias annotations: ``Tensor?``, ``SymInt[2]``, ``Dict(str, Tensor)``."""
     default: str | None
-    """The text of its default; None where it has none."""
+    """The text of its default; None if it has none."""
     kwarg_only: bool
-    """Whether it can be given by name only."""
+    """Whether it is keyword-only."""
     mutated: bool
     """Whether the operator writes to it."""
 
@@ -59,13 +59,13 @@ class CallSignature(NamedTuple):
     name: str
     """``aten::add``."""
     overload: str
-    """``Tensor``; empty where it has none."""
+    """``Tensor``; empty if it has no overload name."""
     arguments: tuple[SignatureParameter, ...]
-    """In their order."""
+    """The arguments, in order."""
     vararg: bool
-    """Whether any number of further arguments is taken."""
+    """Whether any number of additional arguments is accepted."""
     returns: str
-    """The text behind the arrow."""
+    """The text after the arrow."""
 
     def refuses(self, positional: int, keywords: frozenset[str] | set[str] | tuple[str, ...] = ()) -> str | None:
         """Why a call with so many positional arguments and these keywords does not fit; None if it does.
@@ -74,17 +74,17 @@ class CallSignature(NamedTuple):
         """
         free = [argument for argument in self.arguments if not argument.kwarg_only]
         if positional > len(free) and not self.vararg:
-            return f"takes {len(free)} positional arguments, the call has {positional}"
+            return f"takes {len(free)} positional arguments, but the call passes {positional}"
         given = {argument.name for argument in free[:positional]}
         known = {argument.name for argument in self.arguments}
         for keyword in sorted(keywords):
             if keyword not in known:
                 return f"has no argument {keyword!r}"
             if keyword in given:
-                return f"is given {keyword!r} twice"
+                return f"got multiple values for {keyword!r}"
         given.update(keywords)
         missing = [argument.name for argument in self.arguments if argument.default is None and argument.name not in given]
-        return f"needs {', '.join(missing)}" if missing else None
+        return f"is missing {', '.join(missing)}" if missing else None
 
 
 @lru_cache(maxsize=4096)

@@ -29,21 +29,23 @@ class SchemaChange(NamedTuple):
     """A schema that is not the same in two releases."""
 
     operator: str
-    """``aten::add.Tensor``; a method of a class with the name of the class before it."""
+    """``aten::add.Tensor``; for a method, the name of the class comes first."""
     kind: Literal["added", "removed", "changed", "unknown"]
-    """Unknown: there is nothing in its place, in a set that is not complete; or a text is no schema."""
+    """Whether the change is unknown: the set is incomplete and has no replacement, or a text is not a schema."""
     old: str | None
     """The schema of the earlier release, as recorded."""
     new: str | None
-    """The schema that took its place in the later release: under the same name and overload, and of several the one that fits best."""
+    """The schema that replaced it in the later release, with the same name and overload. If there are several, the best
+    match."""
     backward: CompatibilityResult | None
-    """Whether ``new`` takes what was written for ``old``; None where there is no old one, or nothing is known."""
+    """Whether ``new`` accepts calls written for ``old``; None if there is no old schema, or if this is unknown."""
     forward: CompatibilityResult | None
-    """Whether ``old`` takes what is written for ``new``; None where one of them is missing."""
+    """Whether ``old`` accepts calls written for ``new``; None if either is missing."""
     by: str | None = None
-    """The schema of the later release that is backward compatible with ``old``: ``new``, or another one under the same name and overload."""
+    """The schema in the later release that is backward compatible with ``old``: ``new``, or another schema with the same
+    name and overload."""
     why: str | None = None
-    """Of what is unknown: why."""
+    """The reason, if the change is unknown."""
 
     @property
     def backward_compatible(self) -> bool | None:

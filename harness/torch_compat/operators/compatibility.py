@@ -54,17 +54,18 @@ class CompatibilityResult(NamedTuple):
     """What a check says of a pair of schemas."""
 
     compatible: bool
-    """Whether they are."""
+    """Whether they are compatible."""
     reason: str | None = None
-    """Why not; None where they are."""
+    """Why not; None if they are compatible."""
     blind: tuple[str, ...] = ()
-    """What differs that the check does not look at."""
+    """Differences that the check ignores."""
     cause: str | None = None
-    """The cause as a stable name: ``operator``, ``vararg``, ``returns-count``, ``arguments-removed``, ``return``, ``renamed``, ``size``,
-    ``alias``, ``keyword-only``, ``type``, ``default-changed``, ``default-added``, ``no-default``, ``container-default``, ``out-count``,
-    ``out-missing``; of calls also ``too-many``, ``unknown-keyword``, ``moved`` and ``missing``."""
+    """A stable name for the cause: ``operator``, ``vararg``, ``returns-count``, ``arguments-removed``, ``return``,
+    ``renamed``, ``size``, ``alias``, ``keyword-only``, ``type``, ``default-changed``, ``default-added``, ``no-default``,
+    ``container-default``, ``out-count`` or ``out-missing``; for calls also ``too-many``, ``unknown-keyword``, ``moved`` and
+    ``missing``."""
     argument: str | None = None
-    """The argument at fault, where it is one."""
+    """The argument at fault, if there is one."""
 
 
 _YES: Final = CompatibilityResult(compatible=True)
@@ -294,7 +295,7 @@ class _Variable:
 
 
 VARIABLE: Final = _Variable()
-"""In a call: a value that is no constant. Lists and dictionaries never are, even if all that they hold is."""
+"""In a call: a value that is not a constant. Lists and dictionaries are never constants, even if all their items are."""
 
 
 class ProgramCall(NamedTuple):
@@ -311,11 +312,11 @@ class Serialized(NamedTuple):
     """What the saved code of a call states."""
 
     positional: tuple[str, ...]
-    """The arguments that stand by position; further ones of a vararg operator have no name and stand as ``...``."""
+    """The arguments passed by position. Additional arguments of a vararg operator have no name and appear as ``...``."""
     keywords: tuple[str, ...]
-    """Those that stand with their names."""
+    """The arguments passed by name."""
     dropped: tuple[str, ...]
-    """Those left out, since they are the default."""
+    """The arguments left out because they have their default value."""
 
 
 def serialized(new: Schema, call: ProgramCall) -> Serialized:
@@ -380,9 +381,9 @@ def _call(new: Schema, old: Schema, call: ProgramCall) -> None:
         reached.add(other.name)
     for name in said.keywords:
         if name not in theirs:
-            raise _No("unknown-keyword", f"it names {name!r}, which the older schema does not have", name)
+            raise _No("unknown-keyword", f"it passes {name!r} by name, but the older schema has no such argument", name)
         if name in reached:
-            raise _No("moved", f"it names {name!r}, which the older schema has already received by position", name)
+            raise _No("moved", f"it passes {name!r} by name, but the older schema has already received it by position", name)
         _fits(mine.get(name), theirs[name], given.get(name, VARIABLE))
         reached.add(name)
     for other in old.arguments:
@@ -407,11 +408,11 @@ def _bound(schema: Schema, call: ProgramCall) -> dict[str, object]:
         if name not in names:
             raise ValueError(f"{schema.operator} has no argument {name!r}")
         if name in given:
-            raise ValueError(f"{schema.operator} is given {name!r} twice")
+            raise ValueError(f"{schema.operator} got multiple values for {name!r}")
         given[name] = value
     missing = [one.name for one in schema.arguments if one.default is None and one.name not in given]
     if missing:
-        raise ValueError(f"{schema.operator} needs {', '.join(missing)}")
+        raise ValueError(f"{schema.operator} is missing {', '.join(missing)}")
     return given
 
 
@@ -452,7 +453,7 @@ def _fits(mine: Argument | None, other: Argument, value: object) -> None:
         return
     raise _No(
         "type",
-        f"{other.name!r} is given a value of {constant or mine.type}, but the older schema accepts {other.type}",
+        f"{other.name!r} gets a value of type {constant or mine.type}, but the older schema accepts {other.type}",
         other.name,
     )
 

@@ -48,11 +48,11 @@ Difference: TypeAlias = Literal[
     "return-type-changed",
     "return-renamed",
 ]
-"""One thing that differs. The first five are of an operator as a whole."""
+"""A single difference. The first five concern the operator as a whole."""
 DIFFERENCES: Final[dict[Difference, str]] = {
     "removed": "the overload was removed, and PyTorch's check accepts no other overload instead",
     "overload-moved": "the overload was removed, but PyTorch's check accepts another overload instead",
-    "never-there": "an upgrader states an operator that the previous release did not have",
+    "never-there": "an upgrader lists an operator that the previous release did not have",
     "upgrader-dropped": "its upgrader was removed",
     "unreadable": "one of the two texts is not a schema",
     "varargs-changed": "variadic arguments or returns were added or removed",
@@ -73,7 +73,7 @@ DIFFERENCES: Final[dict[Difference, str]] = {
     "return-type-changed": "the type of a return changed",
     "return-renamed": "the name of a return changed",
 }
-"""The vocabulary, each in words."""
+"""All differences, with their descriptions."""
 assert DIFFERENCES.keys() == set(get_args(Difference))  # noqa: S101 - two lists of the same names
 
 

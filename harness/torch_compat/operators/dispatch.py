@@ -45,8 +45,8 @@ COMPOSITE: Final = {
     "CompositeExplicitAutograd": "explicit",
     "CompositeExplicitAutogradNonFunctional": "explicit, not functional",
 }
-"""Keys whose kernel serves every backend, in the words of every release, and what they say of autograd. ``catchall`` of 1.6 and 1.7
-is one of the others and does not say which."""
+"""Keys whose kernel works for every backend, in the words of every release, and what they imply for autograd. ``catchall``
+in 1.6 and 1.7 is one of the others, but does not say which."""
 
 DECOMPOSES: Final = "decomposes"
 NEEDS_KERNEL: Final = "needs-kernel"
@@ -68,22 +68,22 @@ class Dispatch(NamedTuple):
     operator: str
     """``aten::add.Tensor``."""
     release: str
-    """The release that was asked."""
+    """The release that was queried."""
     kind: str
-    """``decomposes``; ``needs-kernel``; ``not-dispatched`` (the interpreter of TorchScript runs it itself, whatever the backend);
+    """``decomposes``; ``needs-kernel``; ``not-dispatched`` (the TorchScript interpreter runs it itself, for any backend);
     ``absent``; ``unknown``."""
     how: tuple[str, ...]
-    """Of ``decomposes``: what the kernels that serve every backend are, in the words of ``COMPOSITE``."""
+    """For ``decomposes``: the kinds of kernels that work for every backend, in the words of ``COMPOSITE``."""
     into: str | None
-    """Of ``decomposes``: the operator that the generated kernel hands on to. Where the file is not carried, this is not known."""
+    """For ``decomposes``: the operator that the generated kernel calls. Unknown if the release does not ship the file."""
     keys: tuple[str, ...]
-    """Every key that has a kernel (that the file names, where the dispatcher did not say)."""
+    """Every key that has a kernel (according to the file, if the dispatcher did not report it)."""
     obtained: tuple[str, ...]
-    """Who said so: ``dispatcher``, ``native_functions.yaml``, or both."""
+    """The source: ``dispatcher``, ``native_functions.yaml``, or both."""
     disagreement: str | None
-    """What the file says, where that is something else."""
+    """What the file says, if it disagrees."""
     why: str | None
-    """Of ``unknown``: what is missing."""
+    """For ``unknown``: what is missing."""
 
     def shown(self) -> str:
         """The answer in words."""
@@ -104,8 +104,8 @@ class DispatchChange(NamedTuple):
     old: Dispatch
     new: Dispatch
     breaks: bool
-    """Whether a backend without a kernel of its own was served before, and now fails: at this operator, or at the one that
-    generated kernels hand on to. The latter is known only where both releases carry the file."""
+    """Whether a backend without its own kernel worked before and now fails, at this operator or at the one that generated
+    kernels call. The latter is known only if both releases ship the file."""
 
 
 class Dispatches:

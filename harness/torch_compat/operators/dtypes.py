@@ -29,9 +29,9 @@ __all__ = ["CALLED", "FILE", "NUMBERS", "TYPE", "Taken", "taken"]
 FILE = "dtypes.txt"
 TYPE: Final = "{}"
 CALLED: Final = {row.name: row.word for row in DTYPES.values() if row.word and (row.numpy or row.ml_dtypes)}
-"""The names of dtypes in messages."""
+"""The names of dtypes in error messages."""
 NUMBERS: Final = "without overflow"
-"""In what is said of a number of the question, not of the dtype."""
+"""Part of messages about a number in the query, rather than about the dtype."""
 
 
 class Taken(NamedTuple):

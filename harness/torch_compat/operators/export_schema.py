@@ -127,17 +127,18 @@ class Reaction(enum.StrEnum):
     """What a release does with an altered archive, derived from what was observed."""
 
     REFUSED = "refused"
-    """It does not load it."""
+    """The loader refuses it."""
     ANNOUNCED = "announced"
-    """It loads it, and says something that it does not say of the base."""
+    """The loader accepts it, and prints something that it does not print for the base."""
     FOLLOWED = "followed"
-    """It loads it, and computes otherwise than with the base."""
+    """The loader accepts it, and the program computes different results than the base."""
     KEPT = "kept"
-    """It loads it, computes as with the base, and writes the alteration again."""
+    """The loader accepts it, the program computes the same results as the base, and saving writes the alteration again."""
     DROPPED = "dropped"
-    """It loads it, computes as with the base, and says nothing; the alteration is gone when it is saved again."""
+    """The loader accepts it silently, and the program computes the same results as the base; the alteration is lost when
+    the program is saved again."""
     IGNORED = "ignored"
-    """The same, where saving again says nothing of it, as of version numbers."""
+    """The same, but saving again does not show whether it is preserved, as with version numbers."""
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ NOT_KNOWN: Final = "unknown"
 NOTE: Final = "note"
 
 OWN_KEYS: Final = ("PrivateUse1", "PrivateUse2", "PrivateUse3")
-"""Dispatch keys that PyTorch leaves to others: whoever has kernels there is a backend."""
+"""Dispatch keys that PyTorch reserves for others: an extension with kernels for them is a backend."""
 WHOLE: Final = (
     "names, defaults, aliases or symbolic integers differ: a kernel that is registered with its whole schema, or that takes SymInt "
     "if the operator takes int, is refused"
@@ -75,12 +75,12 @@ class ExtensionFinding(NamedTuple):
     """What is to be said of one operator in one release."""
 
     operator: str
-    """Or the name of a Python module's, of ``needs``."""
+    """The operator, or the name of a Python module for ``needs``."""
     use: str
     verdict: str
-    """``fault``, ``unknown`` (cannot be told) or ``note`` (differs, and does no harm by itself)."""
+    """``fault``, ``unknown`` (cannot be determined) or ``note`` (a difference that is harmless in itself)."""
     cause: str
-    """``absent``, ``schema``, ``call``, ``dispatch``, ``taken``, ``needs``; of notes also ``argument``, ``blind``."""
+    """``absent``, ``schema``, ``call``, ``dispatch``, ``taken``, ``needs``; for notes also ``argument`` and ``blind``."""
     reason: str
 
 
@@ -138,7 +138,7 @@ def check(manifest: ExtensionManifest, release: str, recorded: RecordedReleases)
         UsageError: nothing is recorded of the release.
     """
     if not manifest.operators:
-        raise NothingSelected("the manifest lists no operator, so nothing would be checked", where=manifest.extension)
+        raise NothingSelected("the manifest lists no operators, so nothing would be checked", where=manifest.extension)
     recorded.schemas.bit(release)
     findings = [*_needs(manifest, release, recorded)]
     for entry in manifest.operators:
@@ -153,7 +153,7 @@ def _needs(manifest: ExtensionManifest, release: str, recorded: RecordedReleases
         module, _, attribute = name.rpartition(".")
         has = recorded.names.has(module, attribute, release)
         if has is None:
-            yield ExtensionFinding(name, "needs", NOT_KNOWN, "needs", "whether this release has it is not recorded")
+            yield ExtensionFinding(name, "needs", NOT_KNOWN, "needs", "there is no record of whether this release has it")
         elif not has:
             yield ExtensionFinding(
                 name, "needs", FAULT, "needs", "this release has no such name, so importing the extension fails"
@@ -235,7 +235,7 @@ def _decomposes(
                 else None
             )
             before = f"; in {manifest.built_against} it {was.shown()}" if was is not None and was.kind == DECOMPOSES else ""
-            yield FAULT, "dispatch", f"{via}needs a kernel of its own for the backend, but has none{before}"
+            yield FAULT, "dispatch", f"{via}needs its own kernel for the backend, but has none{before}"
         elif step.kind == UNKNOWN:
             yield NOT_KNOWN, "dispatch", f"{via}may or may not decompose: {step.why}"
 
@@ -347,7 +347,7 @@ def from_list(
     """
     listed = _read_list(text, where, release, recorded, backend)
     if not listed.entries:
-        raise NothingSelected("lists no operator", where=where, hint="write one to a line, such as: calls aten::linear")
+        raise NothingSelected("lists no operators", where=where, hint="write one per line, such as: calls aten::linear")
     return _manifest(extension, release, listed, _LISTED, recorded)
 
 

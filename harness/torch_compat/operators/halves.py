@@ -46,14 +46,14 @@ FILE = "halves.txt"
 COMPUTES = "computes"
 DTYPES: Final = ("float16", "bfloat16")
 EMPTY: Final = "-empty"
-"""Behind the dtype of tensors without elements."""
+"""Suffix of the dtype for tensors without elements."""
 
 RANKS = {
     "a": 0, "b": 3, "b3": 3, "c": 3, "d": 3, "d4": 3, "e8": 3, "f": 4, "f1": 4, "g": 3, "i": 4, "i4": 4, "l": 3, "m": 2, "n": 2, "o": 5, "p": 2,
     "p2": 2, "p3": 2, "q": 3, "r6": 1, "r8": 1, "s": 2, "s2": 2, "u": 1, "v": 1, "w": 1, "w23": 2, "w3": 3, "w4": 1, "w6": 2, "w62": 2,
     "w82": 2, "w83": 2, "v1": 1, "y": 4, "y2": 3, "y3": 3, "z": 5,
 }  # fmt: skip
-"""The numbers of dimensions of the floats that questions name; a test holds them against the survey."""
+"""The numbers of dimensions of the floats in queries; a test compares them with the survey."""
 
 
 MATMUL = frozenset({"aten::matmul", "aten::__matmul__", "aten::linalg_matmul"})

@@ -42,7 +42,7 @@ VERSION: Final = 1
 LAYOUTS: Final = ("texts", "sets", "facts")
 HINT: Final = "restore it from version control, or observe its releases again with --record --survey"
 UNSURE: Final = "!"
-"""A value that begins so is no name: it says why the names of that module are not known there."""
+"""Prefix of a value that is not a name: it says why the names of the module are unknown."""
 LEFT_OUT: Final = "(left out)"
 """The key under which the names of releases list what was not searched."""
 
@@ -78,7 +78,7 @@ class HistoryFile:
     """
 
     layout: str = ""
-    """The layout that a subclass reads; any unless given."""
+    """The layout that a subclass reads; any layout if not set."""
     __slots__ = ("incomplete", "known", "lines", "obtained", "path", "shown")
 
     def __init__(self, path: Path) -> None:
@@ -100,7 +100,7 @@ class HistoryFile:
         if self.layout not in {"", self.shown}:
             raise CorpusError(f"has the layout {self.shown!r}, expected {self.layout!r}", where=f"{path}, line 1", hint=HINT)
         if not lines[1].startswith("# releases "):
-            raise CorpusError(f"says {lines[1]!r}, expected '# releases ...'", where=f"{path}, line 2", hint=HINT)
+            raise CorpusError(f"is {lines[1]!r}, expected '# releases ...'", where=f"{path}, line 2", hint=HINT)
         try:
             self.known = Known(lines[1].split(" ")[2:])
         except UsageError as error:

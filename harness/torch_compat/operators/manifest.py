@@ -62,7 +62,7 @@ class Kernel(NamedTuple):
     key: str
     """The dispatch key: ``PrivateUse1``, ``CPU``..."""
     language: str | None = None
-    """``c++``, ``python``, or None where it is not known."""
+    """``c++``, ``python``, or None if unknown."""
     signature: str | None = None
     """What the dispatcher inferred from compiled code: ``(Tensor _0, int _1) -> Tensor _0``."""
 

@@ -23,15 +23,15 @@ __all__ = ["COMPARED_SINCE", "FILE", "NO_DATA", "AcceptedOuts", "is_generated", 
 
 FILE = "outs.txt"
 NO_DATA: Final = "no data"
-"""The dtype of a call without tensors."""
+"""The dtype for a call without tensors."""
 ANY: Final = "any"
 NONE: Final = "none"
 WHOLE: Final = ("bool", "int", "uint")
 REAL: Final = re.compile(r"\(.*\d\.\d")
-"""A question with a number that is no integer, which decides of which dtype the result of integers is."""
+"""A query with a non-integer number, which determines the result dtype for integers."""
 GENERATED_SINCE: Final = Release("1.12.0")
 COMPARED_SINCE: Final = Release("2.0.0")
-"""Up to 1.13 forms that torch generates copy the result into a tensor of whichever dtype."""
+"""Up to 1.13, generated out variants copy the result into a tensor of any dtype."""
 WITH_OUT: Final = re.compile(r"\*, .*Tensor\(\w!\)(\[\])? \w+[,)]")
 WITH_OPTIONS: Final = re.compile(r"Layout\? layout")
 

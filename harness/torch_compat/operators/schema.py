@@ -37,7 +37,7 @@ from torch_compat.operators.schema_parser import Parser, read_quickly
 __all__ = ["Alias", "Argument", "Default", "Schema", "SchemaError", "canonical", "parse"]
 
 _MOST: Final = 65_536
-"""So many schemas are kept."""
+"""Size of the cache of schemas."""
 
 
 @lru_cache(maxsize=_MOST)

@@ -48,13 +48,13 @@ class Alias(NamedTuple):
     """What may share memory with an argument, and whether it is written to."""
 
     before: tuple[str, ...]
-    """The sets that it is in, in the order in which 2.13.0 prints them."""
+    """The sets that it belongs to, in the order in which 2.13.0 prints them."""
     after: tuple[str, ...]
-    """The sets that it is in when the operator has run."""
+    """The sets that it belongs to after the operator has run."""
     write: bool
     """Whether the operator writes to it."""
     contained: tuple[Alias, ...] = ()
-    """The same of what a list holds."""
+    """The same for the elements of a list."""
 
     def __str__(self) -> str:
         after = f" -> {'|'.join(self.after)}" if set(self.before) != set(self.after) else ""
@@ -75,9 +75,10 @@ class Default(NamedTuple):
     """A default."""
 
     kind: str
-    """``none``, ``bool``, ``int``, ``float``, ``complex``, ``str``, ``device``, ``list[int]`` and the like; ``unstated`` for ``<default>``."""
+    """``none``, ``bool``, ``int``, ``float``, ``complex``, ``str``, ``device``, ``list[int]`` and so on; ``unstated`` for
+    ``<default>``."""
     value: Any
-    """Its value; of lists a tuple."""
+    """Its value; a tuple for lists."""
 
     def same(self, other: Default) -> bool:
         """PyTorch's equality: ``1`` is neither ``1.`` nor ``True``. Of what no release stated nothing is said to differ."""
@@ -88,21 +89,21 @@ class Argument(NamedTuple):
     """One argument of a schema, or one of its returns."""
 
     name: str
-    """Its name; empty where a return has none."""
+    """Its name; empty for a return without a name."""
     type: SchemaType
-    """Its type; ``type.fake`` is what PyTorch's checks see."""
+    """Its type; ``type.fake`` is the type that PyTorch's checks see."""
     size: int | None
     """The N of ``T[N]``."""
     default: Default | None
-    """Its default; None where it has none."""
+    """Its default; None if it has none."""
     kwarg_only: bool
-    """Whether it can be given by name only."""
+    """Whether it is keyword-only."""
     alias: Alias | None
     """Its alias annotation."""
     is_out: bool
-    """Whether PyTorch takes it for an out argument: by name only, and written to."""
+    """Whether PyTorch treats it as an out argument: keyword-only, and written to."""
     spelling: str | None = None
-    """How it was written, where 2.13.0 prints it otherwise."""
+    """How it was written, if 2.13.0 prints it differently."""
 
     def __str__(self) -> str:
         return self.spelling or printed_argument(self)
@@ -114,17 +115,17 @@ class Schema(NamedTuple):
     name: str
     """``aten::add``."""
     overload: str
-    """``Tensor``; empty where it has none."""
+    """``Tensor``; empty if it has no overload name."""
     arguments: tuple[Argument, ...]
-    """In their order."""
+    """The arguments, in order."""
     returns: tuple[Argument, ...]
-    """In their order."""
+    """The returns, in order."""
     is_vararg: bool
-    """Whether any number of further arguments is taken."""
+    """Whether any number of additional arguments is accepted."""
     is_varret: bool
-    """Whether any number of further values is returned."""
+    """Whether any number of additional values is returned."""
     returns_spelling: str | None = None
-    """How the returns were written, where 2.13.0 prints them otherwise."""
+    """How the returns were written, if 2.13.0 prints them differently."""
 
     @property
     def operator(self) -> str:

@@ -39,11 +39,12 @@ __all__ = ["Parser", "read_quickly"]
 
 
 _ARGUMENTS: Final[tuple[dict[str, Argument], ...]] = ({}, {}, {}, {})
-"""Every argument that was ever read, by its text: positional and by name only, each without and with the spellings of old releases."""
+"""Cache of all parsed arguments, by text: positional and keyword-only, each with and without the spellings of old releases.
+"""
 _RETURNS: Final[tuple[dict[str, tuple[tuple[Argument, ...], bool, str | None]], ...]] = ({}, {})
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z_0-9]*(?:::[A-Za-z_][A-Za-z_0-9]*)?")
 _MOST: Final = 65_536
-"""So many arguments, and so many texts of returns, are kept."""
+"""Sizes of the caches of arguments and of returns."""
 _INTEGER: Final = re.compile(r"-?[0-9]+")
 _DEVICE: Final = (
     r"(?:cpu|cuda|ipu|xpu|mkldnn|opengl|opencl|ideep|hip|ve|fpga|maia|xla|lazy|vulkan|mps|meta|hpu|mtia|privateuseone)"
@@ -54,7 +55,7 @@ _SCALAR_TYPES: Final = {
     **{row.name: row.number for row in DTYPES.values() if row.number is not None},
     **{alias: DTYPES[name].number for alias, name in ALIASES.items()},
 }
-"""The names of dtypes that a ScalarType can have as default, and the numbers that they stand for."""
+"""The dtype names that can be the default of a ScalarType, with their numbers."""
 _LISTS: Final = {"int": int, "float": float, "complex": complex, "bool": bool}
 _SINGLE: Final = frozenset({"str", "optional", "number", "int", "bool", "float", "complex"})
 

@@ -28,14 +28,14 @@ WORDS: Final = frozenset({
     "def", "if", "else", "elif", "while", "return", "is", "True", "False", "None", "and", "or", "not", "global", "for", "in", "raise", "assert",
     "break", "continue", "del", "pass", "class", "import", "with", "as", "Ellipsis", "NoneType",
 })  # fmt: skip
-"""What is no identifier, since TorchScript has another use for it."""
+"""Words that cannot be identifiers, because TorchScript uses them otherwise."""
 
 
 class Token(NamedTuple):
     """One token, and where it stands."""
 
     kind: str
-    """``number``, ``string``, ``ident``, ``end``, ``line``; else the very characters."""
+    """``number``, ``string``, ``ident``, ``end``, ``line``; otherwise the characters themselves."""
     text: str
     start: int
     end: int

@@ -25,7 +25,7 @@ __all__ = [
 ]  # fmt: skip
 
 CLASS_PREFIX: Final = "__torch__.torch.classes."
-"""How the name of a custom class begins."""
+"""Prefix of the name of a custom class."""
 
 # In the order of PyTorch's own enumeration: it sorts the types of a Union by it.
 _ORDER: Final = {kind: at for at, kind in enumerate((
@@ -34,7 +34,7 @@ _ORDER: Final = {kind: at for at, kind in enumerate((
     "qscheme", "scalar-type", "layout", "memory-format", "any-list", "any-tuple", "any-class", "sym-int", "sym-float", "sym-bool", "union",
 ))}  # fmt: skip
 _KEYS: Final = frozenset({"any", "int", "bool", "float", "complex", "str", "tensor", "device"})
-"""What a Dict can be keyed by."""
+"""The types that can be keys of a Dict."""
 
 
 class SchemaType:
@@ -114,7 +114,7 @@ BASE: Final[dict[str, SchemaType]] = {
 """The names that 2.13.0 knows."""
 
 RECORDED: Final[dict[str, SchemaType]] = {"Dimname": STR, "PyObject": _made("pyobject", "PyObject")}
-"""Names that 2.13.0 does not read, though some release prints them."""
+"""Names that 2.13.0 cannot parse, although some release prints them."""
 
 
 def variable(name: str) -> SchemaType:
@@ -168,7 +168,7 @@ def union_of(inner: tuple[SchemaType, ...]) -> SchemaType:
     """``Union(inner, ...)``."""
     types = _standard(inner)
     if len(types) == 1:
-        raise ValueError(f"a Union in which no type includes all the others, not types that are all in {types[0].text}")
+        raise ValueError(f"a Union in which no type includes all the others, not types that are all contained in {types[0].text}")
     if NONE in types:
         if len(types) == 4 and all(one in types for one in _NUMBERS):
             return optional_of(NUMBER)

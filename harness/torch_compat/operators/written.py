@@ -24,12 +24,12 @@ __all__ = ["Writer", "Written"]
 
 MEASURED: Final = "file_formats > "
 PLAIN: Final = "add"
-"""The program whose operators need no version of their own."""
+"""The program whose operators do not need their own version."""
 MOBILE: Final = "mobile"
-"""The program that was saved as bytecode; nothing is recorded of it where the release writes none."""
+"""The program saved as bytecode; nothing is recorded for it if the release writes no bytecode."""
 NO_OPERATOR: Final = frozenset({MOBILE, "torch.save"})
 BY_NAME: Final = Release("1.11.0")
-"""The last release whose versions go by the name of the operator."""
+"""The last release whose versions depend on the name of the operator."""
 
 
 class Written:

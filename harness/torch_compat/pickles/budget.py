@@ -83,12 +83,12 @@ class UnpicklingBudget:
         while left:
             nodes += 1
             if nodes > KEY_NODES:
-                raise Unsafe(f"has a key of more than {KEY_NODES} parts", code="too-large")
+                raise Unsafe(f"has a key with more than {KEY_NODES} parts", code="too-large")
             part = left.pop()
             kind = part.__class__
             if kind is tuple or kind is Size or kind is frozenset:
                 if len(part) > KEY_NODES:
-                    raise Unsafe(f"has a key of more than {KEY_NODES} parts", code="too-large")
+                    raise Unsafe(f"has a key with more than {KEY_NODES} parts", code="too-large")
                 left.extend(part)
             elif kind is int:
                 if not -TINY < part < TINY:
@@ -106,4 +106,4 @@ class UnpicklingBudget:
 
 def _bounded(key: int) -> None:
     if key.bit_length() > MOST_KEY_BITS:
-        raise Unsafe(f"has an integer of {key.bit_length()} bits in a key; {MOST_KEY_BITS} is the limit", code="too-large")
+        raise Unsafe(f"has an integer of {key.bit_length()} bits in a key; the limit is {MOST_KEY_BITS}", code="too-large")

@@ -54,13 +54,13 @@ _NAMES: dict[str, str] = {
 }  # fmt: skip
 
 _OPERATORS: dict[str, str] = {
-    "aten::from_file": "opens or creates a file that the program names, and maps its content",
-    "inductor::_reinterpret_tensor": "creates a view that may extend outside the memory of its tensor, without any check",
+    "aten::from_file": "opens or creates a file named by the program, and maps it into memory",
+    "inductor::_reinterpret_tensor": "creates a view without checking that it stays within the memory of its tensor",
 }
-"""Operators that programs may call, though they reach beyond the tensors that they are given. ``as_strided`` is not among them: every
-release refuses a view outside of the storage."""
-OUTSIDE = "is outside its storage; releases do not check this, and read other memory"
-"""Of a tensor of a program whose shape, strides or offset leave its storage."""
+"""Operators that programs may call, although they access more than the tensors that they are given. ``as_strided`` is not
+included: every release refuses a view outside its storage."""
+OUTSIDE = "is outside its storage; releases do not check this and read unrelated memory"
+"""For a tensor of a program whose shape, strides or offset exceed its storage."""
 DEEPEST_MODULE = 1 + max(module.count(".") for module in _MODULES)
 
 _REACHED = frozenset({

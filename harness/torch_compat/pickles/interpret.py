@@ -212,7 +212,7 @@ def _sizes(found: Any) -> Any:
 
 def _few(dimensions: int) -> None:
     if dimensions > MOST_DIMENSIONS:
-        raise Corrupt(f"has a tensor or an array of {dimensions} dimensions; the maximum is {MOST_DIMENSIONS}", code="bad-tensor")
+        raise Corrupt(f"has a tensor or array with {dimensions} dimensions; the maximum is {MOST_DIMENSIONS}", code="bad-tensor")
 
 
 def _strides(found: Any, shape: tuple[int, ...]) -> Any:
@@ -228,7 +228,7 @@ def _strides(found: Any, shape: tuple[int, ...]) -> Any:
         if not -MAX <= stride < MAX:
             raise Corrupt("has a tensor with a stride that does not fit in 63 bits", code="bad-tensor")
     if len(found) != len(shape):
-        raise Corrupt(f"has a tensor of {len(shape)} dimensions with {len(found)} strides", code="bad-tensor")
+        raise Corrupt(f"has a tensor with {len(shape)} dimensions and {len(found)} strides", code="bad-tensor")
     return found
 
 
@@ -499,7 +499,7 @@ def storage_of(pid: tuple[Any, ...], seen: dict[Any, Storage], storages: list[St
         Corrupt: the parts are not of these types, or not possible.
     """
     if not 5 <= len(pid) <= 6:
-        raise Corrupt(f"refers to a storage by {len(pid)} parts; expected 5 or 6", code="bad-storage")
+        raise Corrupt(f"refers to a storage with {len(pid)} values; expected 5 or 6", code="bad-storage")
     kind, key, location, numel = pid[1:5]
     if location.__class__ is not str:
         location = location.decode("latin-1") if location.__class__ is bytes else "cpu" if location is None else None
@@ -532,7 +532,7 @@ def _view(root: Storage, view: Any, seen: dict[Any, Storage]) -> Storage:
         raise Corrupt("refers to a part of a storage by something other than (key, offset, size)", code="bad-storage")
     key, offset, numel = view
     if not 0 <= offset <= root.numel or not 0 <= numel <= root.numel - offset:
-        raise Corrupt(f"refers to a part of a storage of {root.numel} elements that is outside it", code="bad-storage")
+        raise Corrupt(f"refers to a part outside its storage of {root.numel} elements", code="bad-storage")
     found = seen.get((root.key, key, offset, numel))
     if found is None:
         size = ELEMENT_SIZES[root.dtype]
@@ -593,7 +593,7 @@ REBUILDERS: dict[str, Callable[[Global, tuple[Any, ...], UnpicklingBudget], Any]
         )
     },
 }
-"""How a call of a global is interpreted, by its path as Python 3 spells it."""
+"""How a call of a global is interpreted, by its Python 3 path."""
 
 NEWOBJ = frozenset({_size, _ordered, _set})
-"""Classes of which ``NEWOBJ`` makes what a call makes, if nothing is given to a mutable one."""
+"""Classes for which ``NEWOBJ`` gives the same object as a call, if no mutable object is passed."""

@@ -85,7 +85,7 @@ CORE = frozenset({
     "TUPLE2", "TUPLE3", "NONE", "NEWTRUE", "NEWFALSE", "EMPTY_TUPLE", "EMPTY_LIST", "EMPTY_DICT", "BININT", "BININT1", "BININT2",
     "BINUNICODE", "BINPERSID", "BINGET", "LONG_BINGET", "BINPUT", "LONG_BINPUT",
 })  # fmt: skip
-"""Opcodes that every restricted unpickler takes, so that nobody asks whether they occur."""
+"""Opcodes that every restricted unpickler accepts, so they are not recorded."""
 
 WINDOW = 1 << 20  # of a view that may be gigabytes of storages, so much is copied at a time
 FIRST_WINDOW = 1 << 12  # at first, and then four times as much each time: pickles that stand in a row may be tiny
@@ -526,7 +526,7 @@ def _run(
                 i += width
                 j = i + n
                 if n < 0:
-                    raise Corrupt(f"states a length of {n} bytes for {name}", code="bad-length")
+                    raise Corrupt(f"declares a length of {n} bytes for {name}", code="bad-length")
                 if i > end or j > end:
                     data, base, i, end, stop = _longer(view, base, at, max(i, j) - at, total)
                     continue
@@ -576,7 +576,7 @@ def _run(
                 n = data[i]
                 i += 1
                 if n > 5:
-                    raise Unsupported(f"states the pickle protocol {n}; 5 is the highest known", code="pickle-protocol")
+                    raise Unsupported(f"declares pickle protocol {n}; the highest known is 5", code="pickle-protocol")
                 notes.protocol = n
                 highest = max(highest, n)
                 known.clear()  # what was translated from Python 2
@@ -584,7 +584,7 @@ def _run(
                 n = _u64(data, i)[0]
                 i += 8
                 if n > total - base - i:
-                    raise _cut_off(f"states a frame of {n} bytes; {total - base - i} are left")
+                    raise _cut_off(f"declares a frame of {n} bytes, but only {total - base - i} are left")
             elif op == 147:  # STACK_GLOBAL
                 text = stack.pop()
                 module = stack.pop()
@@ -649,7 +649,7 @@ def _run(
         place[0] = base + at
         if at + 1 + WIDTHS.get(op, 0) > end or (op == 113 and i > at):  # or nothing comes behind a BINPUT
             raise _cut_off() from None
-        said = f"{OPCODES.get(op)} needs more items than the stack has, or a mark"
+        said = f"{OPCODES.get(op)} needs a mark or more items than the stack has"
         raise Corrupt(said, code="pickle-stack") from None
     except KeyError as error:
         place[0] = base + at
@@ -661,7 +661,7 @@ def _run(
         place[0] = base + at
         deepest = depth(value, limits.depth)
         if deepest > limits.depth:
-            raise Unsafe(f"nests values more than {limits.depth} deep", code="too-deep")
+            raise Unsafe(f"nests values more than {limits.depth} levels deep", code="too-deep")
     if made > limits.objects or len(memo) > limits.memo:
         place[0] = base + at
         raise _too_many(limits)
@@ -693,7 +693,7 @@ def _set_positions(into: list[Any], keys: list[Any], items: list[Any]) -> None:
 
 
 def _too_many(limits: PickleLimits) -> Unsafe:
-    return Unsafe(f"makes more than {limits.objects} objects, or memoizes more than {limits.memo}", code="too-large")
+    return Unsafe(f"creates more than {limits.objects} objects, or memoizes more than {limits.memo}", code="too-large")
 
 
 def _too_costly() -> Unsafe:
@@ -706,7 +706,7 @@ def _too_long(limits: PickleLimits) -> Unsafe:
 
 
 def _memo(index: int, so_far: int) -> Unsafe:
-    said = f"memoizes at {index}, {so_far} bytes from its start: other readers would allocate memory for all of it"
+    said = f"memoizes at index {index} after only {so_far} bytes: other readers would allocate memory up to that index"
     return Unsafe(said, code="too-large")
 
 
@@ -714,6 +714,6 @@ def _longer(view: bytes | memoryview, base: int, at: int, need: int, total: int)
     """The window again, from an opcode on that needs so much of it. Then the opcode runs once more."""
     base += at
     if need > total - base:
-        raise _cut_off(f"states a length of {need} bytes, but {total - base} are left")
+        raise _cut_off(f"declares a length of {need} bytes, but only {total - base} are left")
     data = bytes(view[base : base + max(need, WINDOW)])
     return data, base, 0, len(data), 0

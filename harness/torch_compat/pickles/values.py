@@ -326,7 +326,7 @@ class NumpyArray(_Parts):
 
 
 class NumpyScalar(_Parts):
-    """A scalar of numpy: ``data`` is its bytes, or the object itself."""
+    """A NumPy scalar: ``data`` is its bytes, or the object itself."""
 
     __slots__ = ("data", "dtype")
 

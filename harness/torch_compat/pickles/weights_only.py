@@ -335,7 +335,7 @@ def _refusal(
         said = "is a TorchScript archive, which weights_only does not accept here"
         return None if rules.torchscript else Refusal("torchscript", "", said)
     if container == "tar" and not rules.tar:
-        return Refusal("tar", "", "is a tar of torch 0.1, which weights_only does not accept here")
+        return Refusal("tar", "", "is a tar archive from torch 0.1, which weights_only does not accept here")
     if safe is None:
         safe = (_safe if rules.nested else {flat: None for flat, _ in _safe.values()}) if rules.adds else {}
     subclasses: set[str] = set()
@@ -380,13 +380,13 @@ def _global(
     module, name = _looked_up(named, protocol, rules)
     path = f"{module}.{name}"
     if module in rules.blocked:
-        return Refusal("blocked-module", path, f"names {path}; the module {module} is blocked, and cannot be allowlisted")
+        return Refusal("blocked-module", path, f"refers to {path}; the module {module} is blocked and cannot be allowlisted")
     if path in rules.globals or path in safe:
         return None
     if subclasses is not None and harmless_subclass(module, name):
         subclasses.add(path)
         return None
-    return Refusal("global", path, f"names {path}, which is not allowed by default")
+    return Refusal("global", path, f"refers to {path}, which is not allowed by default")
 
 
 def _done_to(
@@ -401,7 +401,7 @@ def _done_to(
     if kind == "newobj":
         if path == _PARAMETER or by_class:
             return None
-        return Refusal("object", path, f"makes an object of {path} without calling it")
+        return Refusal("object", path, f"creates an instance of {path} without calling it")
     if kind == "build":
         if path in _BUILDABLE or by_class or path in subclasses:
             return None

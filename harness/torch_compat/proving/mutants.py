@@ -42,9 +42,9 @@ class Mutant(NamedTuple):
     """One changed body."""
 
     what: str
-    """What was changed, in words."""
+    """A description of the change."""
     body: str
-    """The source."""
+    """The source after the change."""
 
 
 def mutants(body: str) -> list[Mutant]:
@@ -162,11 +162,11 @@ class Score(NamedTuple):
     """What a proof makes of the mutants of an upgrader."""
 
     killed: int
-    """How many it notices."""
+    """How many mutants are detected."""
     equivalent: tuple[tuple[Mutant, str], ...]
-    """Those that change no result, with the reason that the upgrader's table gives."""
+    """Mutants that change no result, with the reason in the upgrader's table."""
     survivors: tuple[Mutant, ...]
-    """The rest."""
+    """The other mutants."""
 
     @property
     def enough(self) -> bool:

@@ -31,7 +31,7 @@ __all__ = ["CallOutcome", "Kind", "Modelled", "Oracle", "Real", "differences"]
 Kind = Literal["value", "raised", "crashed", "timed-out", "no-program", "no-input", "unsupported"]
 BATCH: Final = 200
 COMPLEX_TENSORS: Final = Release("1.6.0")
-"""The first release that makes views of complex tensors: up to 1.5.1 "Complex dtype not supported"."""
+"""The first release that can create views of complex tensors; up to 1.5.1, it raises "Complex dtype not supported"."""
 SECONDS: Final = 60
 ERROR: Final[dict[str, Any]] = {"error": {"stage": "call", "type": "", "message": ""}}
 
@@ -43,11 +43,11 @@ class CallOutcome(NamedTuple):
     """What one call came to."""
 
     kind: Kind
-    """``no-program``: the program is refused when it is loaded; ``no-input``: there is no such dtype."""
+    """``no-program``: loading the program is refused; ``no-input``: the dtype does not exist."""
     turn: dict[str, Any] | None = None
-    """``{"value", "inputs"}`` of a value."""
+    """``{"value", "inputs"}`` if it returned a value."""
     said: str = ""
-    """The error, else."""
+    """The error, otherwise."""
 
 
 class Oracle(Protocol):
@@ -56,7 +56,7 @@ class Oracle(Protocol):
     name: str
     """``reference@1.5.1``, ``torch-1.5.1``."""
     real: bool
-    """Whether it is a release, and no model of one."""
+    """Whether it is a real release, not a model of one."""
 
     def ask(self, data: bytes, calls: list[list[Any]]) -> list[CallOutcome]:
         """What a program gives for each list of arguments (neutral form), each time with fresh inputs."""

@@ -18,11 +18,11 @@ __all__ = ["out_of_range"]
 SETTINGS: Final = frozenset(
     {"type1", "type2", "from_", "to", "compute_mode", "mask_type", "a", "b", "sorted", "dtype", "device", "generator"}
 )
-"""Arguments that are not moved: codes whose wrong values torch asserts on, and operands of arithmetic."""
+"""Arguments that are not changed: codes whose wrong values fail an assertion in torch, and arithmetic operands."""
 LIMITLESS: Final = re.compile(
     "^(__.*__|add|sub|mul|div|eq|ne|[lg][te]|pow|floordiv|remainder|mathremainder|floor_divide|true_divide|neg|abs|bitwise_.*|logical_.*|gcd|lcm|factorial|.*shift.*)_?$"
 )
-"""Operators whose integers are operands, of which every value is as good as another."""
+"""Operators whose integers are operands, so that every value is equally valid."""
 LARGE: Final = (100, 1000, 2**62)
 REALS: Final = ("0.0", "-0.5", "1.0", "2.0", "nan", "inf", "-inf")
 NAMES: Final = ("", "bad", "mean", "none", "floor", "Linear", "constant", "reflect", "circular", "same", "xy", "U")

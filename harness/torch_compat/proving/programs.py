@@ -23,7 +23,7 @@ __all__ = ["MODULE", "Form", "archive", "forms"]
 
 NAME: Final = "proof"
 MODULE: Final = f"__torch__.{NAME}"
-"""Where the functions of a program are."""
+"""The modules that contain the functions of a program."""
 DAY: Final = (1980, 1, 1, 0, 0, 0)
 GIVEN, NOTHING, STRANGE = "given", "none", "odd"
 SCALARS: Final = ("int", "float")
@@ -31,11 +31,11 @@ TYPES: Final = {
     "Tensor": "Tensor", "int[]": "List[int]", "SymInt[]": "List[int]", "int": "int", "SymInt": "int", "float": "float", "bool": "bool",
     "str": "str", "ScalarType": "int",
 }  # fmt: skip
-"""Of an argument of this type, the type of a program's parameter."""
+"""For an argument of this type, the type of the program's parameter."""
 WRITTEN: Final = {"Layout": "0", "Device": 'torch.device("cpu")', "bool": "False", "Dimname[]": '["N"]', "str[]": '["N"]'}
-"""What a program writes out, since no value of it comes from outside."""
+"""Types whose values a program contains as literals, because they cannot be passed in."""
 ODD: Final = {"Layout": "1", "Device": 'torch.device("cuda")', "bool": "True"}
-"""What a CPU release refuses there, before a change as after it."""
+"""What a CPU release refuses for these types, both before and after a change."""
 OPTIONS: Final = frozenset({"layout", "device", "pin_memory", "names"})
 
 
@@ -45,7 +45,7 @@ class Form(NamedTuple):
     operator: str
     """``aten::div``."""
     parameters: tuple[tuple[str, str, str], ...]
-    """``(argument, TorchScript type of the parameter, type in the schema)``, in the order in which inputs are given."""
+    """``(argument, TorchScript type of the parameter, type in the schema)``, in the order of the inputs."""
     call: str
     """The expression: ``torch.div(a_self, a_other)``."""
 

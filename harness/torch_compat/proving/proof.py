@@ -144,7 +144,7 @@ def prove(
     """
     proof = Proof(stated, seed)
     if not stated.old:
-        proof.notes.append(f"no release before file format {stated.bump} has {stated.name}: no archive can hold this call")
+        proof.notes.append(f"no release before file format {stated.bump} has {stated.name}: no archive can contain this call")
         return proof
     version = version_for(stated)
     numbers = Release(stated.old) >= PROGRAMS_HAVE_COMPLEX

@@ -33,7 +33,7 @@ class StatedUpgrader(NamedTuple):
     operator: str
     """``aten::div``."""
     overload: str
-    """``Tensor``; empty where the overload has no name."""
+    """``Tensor``; empty if the overload has no name."""
     first: int
     """The first file format version whose calls it replaces."""
     bump: int
@@ -41,17 +41,17 @@ class StatedUpgrader(NamedTuple):
     old_schema: str
     """The schema before the change."""
     body: str
-    """TorchScript."""
+    """The body, in TorchScript."""
     old: str
-    """The last release that computed the old way; empty where none had the operator."""
+    """The last release with the old behavior; empty if none had the operator."""
     since: str
-    """The first release that has it; empty where it is proposed."""
+    """The first release that includes it; empty if it is proposed."""
     change: str
-    """The id of the change that it answers; empty where it changes nothing."""
+    """The id of the change that it handles; empty if nothing changes."""
     link: str
-    """Where the change was made."""
+    """A link to the change."""
     equivalent: tuple[tuple[str, str], ...] = ()
-    """Changes of the body that change no result, with the reason."""
+    """Mutants of the body that change no result, with the reason."""
 
     @property
     def name(self) -> str:

@@ -25,7 +25,7 @@ __all__ = ["COMPLEX", "EVERY", "FLOATS", "HALVES", "INTS", "KINDS", "ChoiceSourc
 One = TypeVar("One")
 NARROW_FLOATS = Release(table.SINCE["float8_e4m3fn"])
 ROWS = [row for row in table.DTYPES.values() if row.name not in table.SINCE or Release(table.SINCE[row.name]) < NARROW_FLOATS]
-"""Dtypes of which calls are drawn: those that torch computed with before it had floats of one byte and wider unsigned integers."""
+"""Dtypes of generated calls: those that torch supported before 8-bit floats and wider unsigned integers."""
 FLOATS = tuple(row.name for row in ROWS if row.kind == "float" and row.size >= 4)
 INTS = tuple(row.name for row in ROWS if row.kind == "integer")
 COMPLEX = tuple(row.name for row in ROWS if row.kind == "complex" and row.size >= 8)

@@ -28,7 +28,7 @@ Verdict = Literal[
     "same", "close", "equally-refused", "relaxed", "changed", "changed-later", "no-program", "no-input", "unsupported"
 ]
 ENDS = frozenset({"raised", "crashed", "timed-out"})
-"""Outcomes of a program that loads and gives no value."""
+"""Outcomes of a program that loads but returns no value."""
 
 
 class Judged(NamedTuple):
@@ -36,9 +36,9 @@ class Judged(NamedTuple):
 
     verdict: Verdict
     sort: str = ""
-    """Of what is changed, what sort of difference: ``dtype``, ``shape``, ``value of float64``, ``raised``..."""
+    """For ``changed``, the kind of difference: ``dtype``, ``shape``, ``value of float64``, ``raised``..."""
     said: str = ""
-    """In words."""
+    """A description."""
 
 
 def judged(old: CallOutcome, new: CallOutcome) -> Judged:

@@ -29,7 +29,7 @@ __all__ = ["BUILD", "KINDS", "Build", "fenced", "is_build", "python_build", "pyt
 
 KINDS: Final = ("python", "wheel", "nightly")
 BUILD: Final = "build"
-"""The key of a build's digest, in the description of its environment and in the identity of its reader."""
+"""The key of a build's digest, in the description of its environment and in its reader's identity."""
 SECONDS: Final = 180  # importing a debug build from a cold disk takes more than a minute
 CLOCK: Final = dt.timedelta(
     days=1
@@ -226,7 +226,7 @@ def _day(
         raise BuildError(
             f"torch {release} reports the date {release.day}, but {wrong}",
             where=name,
-            hint="the window of forward compatibility is counted from that date: the version must contain the date of the build",
+            hint="the forward compatibility window starts on that date: the version must contain the build date",
             code="build-day",
         )
     return release.day, "version"

@@ -39,7 +39,7 @@ ENDS = {
     "SIGXCPU": "it exceeded the limit on CPU time (RLIMIT_CPU)",
     "SIGXFSZ": "it tried to write a file (RLIMIT_FSIZE)",
     "SIGKILL": "it was killed, possibly because the system ran out of memory",
-    "SIGBUS": "it read past the end of a file: the archive was truncated meanwhile",
+    "SIGBUS": "it read past the end of a file: the archive was truncated while in use",
     "SIGSEGV": "it accessed invalid memory",
     "SIGSYS": "it made a forbidden system call",
 }

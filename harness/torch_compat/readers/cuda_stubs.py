@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["DEFINITIONS", "Gap", "SharedObject", "build_stubs", "find_gap", "need_tool", "read_shared_object"]
 
 DEFINITIONS = "libtorch_compat_stubs.so"
-"""The one shared object that defines what all stubs promise."""
+"""The single shared object that defines the symbols of all stubs."""
 
 _OF_CUDA = re.compile(r"(__)?(cu|nv|nccl)")  # the common beginnings of every symbol of these libraries
 _DATUM_BYTES = 256  # an undefined datum states no size; the ones known are single numbers

@@ -60,13 +60,14 @@ STATE = "environment.json"
 SCHEMA_VERSION = 1
 
 _SMALL_AND_REAL = re.compile(r"nvidia-cuda-(runtime|cupti)(-cu\d+)?")
-"""A few megabytes each, and called on the CPU too (torch asks for devices, its profiler registers itself): never stubbed."""
+"""Libraries of a few megabytes that are also called on the CPU (torch queries devices, and its profiler registers itself):
+never stubbed."""
 
 _GATHERED = "cuda-toolkit"
-"""An empty package whose extras pin the CUDA libraries of releases from the year 2026 on."""
+"""An empty package whose extras pin the CUDA libraries of releases since 2026."""
 
 _COMPILERS = frozenset({"pytorch-triton", "triton"})
-"""They compile for GPUs; no library that torch loads is in them."""
+"""Packages that compile for GPUs; they contain no library that torch loads."""
 
 ASK_TARGET = """
 import json, os, platform, sys, sysconfig

@@ -31,7 +31,8 @@ __all__ = ["Offered", "calendar_entry", "entry_text", "new_releases", "offered",
 
 FIRST = Release("1.0.0")
 AHEAD = 3
-"""So many Pythons beyond the newest of the calendar are asked for: a release may drop all those that the calendar knows."""
+"""How many Pythons newer than the newest one in the calendar are queried: a release may support none of those in the
+calendar."""
 _PLATFORMS = ("linux_x86_64", "manylinux1_x86_64", "manylinux2010_x86_64", "manylinux2014_x86_64")
 _GLIBC = range(5, 61)  # manylinux_2_5 is the first there is; nothing on the way to 2.60 may be overlooked
 _ANSWER = re.compile(r"^Available versions: (.*)$", re.MULTILINE)

@@ -29,10 +29,11 @@ if TYPE_CHECKING:
 __all__ = ["OLDEST", "PREFERRED", "Interpreter", "find_interpreters", "fitting", "in_order_of_preference"]
 
 OLDEST = (3, 6)
-"""The worker's syntax and standard library need 3.6."""
+"""The worker's syntax and standard library require 3.6."""
 
 PREFERRED = (3, 11)
-"""One Python for a release on every machine keeps its reader's identity stable: this one wherever the release has it."""
+"""Using the same Python for a release on every machine keeps its reader's identity stable. This one is used if the release
+supports it."""
 
 _ANSWER_WITHIN = 10.0  # seconds; a cold start takes well under one
 _QUESTION = """

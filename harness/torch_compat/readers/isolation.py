@@ -40,7 +40,7 @@ PROBE_SECONDS = 30
 PATH = "/usr/local/bin:/usr/bin:/bin"
 
 Trust: TypeAlias = "Callable[[Path], bool]"
-"""Says whether an archive may be run by a release that is not isolated."""
+"""Says whether a release that is not isolated may run an archive."""
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,8 @@ SYSTEM = (
     "/etc/alternatives", "/etc/group", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/ld.so.preload",
     "/etc/localtime", "/etc/nsswitch.conf", "/etc/os-release", "/etc/passwd", "/proc", "/sys",
 )  # fmt: skip
-"""Readable for every release. What /proc tells of processes outside the fence, their variables and memory, Landlock refuses."""
+"""Readable for every release. Landlock denies access to what /proc shows about processes outside the fence, such as their
+variables and memory."""
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 
 KEPT_CAPABILITY = 1  # CAP_DAC_OVERRIDE: without it, root could not read an archive that belongs to somebody else
@@ -149,7 +150,7 @@ def shut_off_files(reads: list[str], writes: list[str], *, alone: bool = False) 
     """
     version = call("Landlock", libc.syscall(LANDLOCK_CREATE, None, 0, 1))
     if version < OLDEST_LANDLOCK:
-        raise NotPossible(f"Landlock has version {version} here, but version {OLDEST_LANDLOCK} is needed: Linux 6.2 or newer")
+        raise NotPossible(f"Landlock has version {version} here, but version {OLDEST_LANDLOCK} is required: Linux 6.2 or newer")
     rights = struct.pack("=QQQ", ALL_FILE_RIGHTS, 3 if version >= WITH_NETWORK else 0, 3 if version >= WITH_SCOPES else 0)
     rules = call("landlock_create_ruleset", libc.syscall(LANDLOCK_CREATE, rights, len(rights), 0))
     look, change = EXECUTE | READ_FILE | READ_DIR, ALL_FILE_RIGHTS & ~MAKE_DEVICES

@@ -214,7 +214,7 @@ class TorchRelease:
             replies: list[dict[str, Any]] = handed.named(reply)["result"]
         if len(replies) != len(requests):
             raise ReaderError(
-                f"the worker of {self.environment.version} gave {len(replies)} replies to {len(requests)} requests",
+                f"the worker of {self.environment.version} sent {len(replies)} replies to {len(requests)} requests",
                 code="protocol",
             )
         for reply in replies:

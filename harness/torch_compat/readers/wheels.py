@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["INDEX", "expire_wheels", "nightly_build", "wheel_build"]
 
 INDEX: Final = "TORCH_COMPAT_NIGHTLY_INDEX"
-"""The variable that names the index of nightlies where no option does."""
+"""The variable with the URL of the nightly index, used if the option is not given."""
 STATE: Final = "wheel.json"
 DIGITS: Final = 12
 PAGE_BYTES: Final = 64 << 20

@@ -195,7 +195,7 @@ class Lines:
             raw = self._rest(raw, HEAD.size)
         length, extra = HEAD.unpack_from(raw)
         if length > MOST_DOCUMENT or extra > most:
-            raise bad(f"it announces {length} bytes of text (limit {MOST_DOCUMENT}) and {extra} bytes of data (limit {most})")
+            raise bad(f"it declares {length} bytes of text (limit {MOST_DOCUMENT}) and {extra} bytes of data (limit {most})")
         whole = HEAD.size + length + extra
         if len(raw) > whole:
             raw, self.unread = raw[:whole], raw[whole:]
@@ -289,7 +289,7 @@ class Writing:
         self._left -= 1
         if self._left < 0:
             hint = "torch_compat.load(..., in_process=True) has no such limit"
-            said = f"a call has more than {MOST_OBJECTS} tensors, tuples and dictionaries, which are not sent between processes"
+            said = f"a call has more than {MOST_OBJECTS} tensors, tuples and dictionaries, too many to send between processes"
             raise Unsupported(said, hint=hint, code="too-large")
         if kind is Tensor:
             return {"x": self.tensor(value.array)}

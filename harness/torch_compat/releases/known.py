@@ -97,9 +97,7 @@ class Known:
             found = ReleaseSet.parse(text)
             other = sorted(found.ends - self._places.keys())
             if other:
-                raise UsageError(
-                    f"{text!r} names {' and '.join(other)}, which is not one of the known releases", code="no-releases"
-                )
+                raise UsageError(f"{text!r} refers to unknown releases: {', '.join(other)}", code="no-releases")
             known = self._bits[text] = self.bits_of(found)
         return known
 

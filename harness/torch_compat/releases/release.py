@@ -26,10 +26,11 @@ if TYPE_CHECKING:
 __all__ = ["Key", "Release", "dotted", "named", "public", "stated"]
 
 Key: TypeAlias = tuple[tuple[int, ...], int, int, int, int]
-"""What releases are compared by: the numbers without zeros at the end, the phase, its number, the post-release, the day of development."""
+"""The sort key of releases: the numbers without trailing zeros, the phase and its number, the post-release number, the
+development day."""
 
 LONGEST: Final = 128
-"""Characters of a version. Numbers have 14 digits at most, which a time stamp needs."""
+"""Maximum length of a version. Numbers have at most 14 digits, enough for a time stamp."""
 PREFIX: Final = "torch-"
 
 _NUMBER = "(?:0|[1-9][0-9]{0,13})"

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 __all__ = ["EVERY", "NONE", "Interval", "ReleaseSet"]
 
 LONGEST: Final = 1 << 14
-"""Characters of the text of a set: room for a thousand intervals."""
+"""Maximum length of the text of a set: enough for a thousand intervals."""
 _BEFORE, _AFTER = 0, 1
 
 Cut: TypeAlias = tuple[Key, int, str]
-"""A place between two releases, where a set begins or ends: just before a release (0) or just after it (1), and its text."""
+"""A boundary of a set: just before a release (0) or just after it (1), with its text."""
 
 
 class Interval(NamedTuple):

@@ -61,7 +61,7 @@ __all__ = ["STEPS", "Admission", "Ended"]
 
 STEPS: Final = ("calendar", "environment", "produce", "observe", "survey", "readers", "documents", "predictions")
 KEPT: Final = ("fixtures", "policies", "reports", "README.md")
-"""What a release changes in a tree, apart from reports/latest."""
+"""What adding a release changes in a tree, except reports/latest."""
 STATE_VERSION: Final = 1
 
 
@@ -121,7 +121,7 @@ class Admission:
             "survey": f"record the operators, names and limits that {name} reports",
             "readers": f"load the fixtures of {name}, and everything else that is not recorded, with every other reader, one after another",
             "documents": "regenerate " + ", ".join([LOCK_FILE, *(one.path for one in GENERATED), RELEASES, NOTES]),
-            "predictions": f"recount {PREDICTIONS}, and the behaviors of {LOCK_FILE} (takes a few minutes)",
+            "predictions": f"update the counts in {PREDICTIONS}, and those of behaviors in {LOCK_FILE} (takes a few minutes)",
         }[step]
 
     def is_there(self, step: str) -> bool:
@@ -227,7 +227,7 @@ class Admission:
         if known is None:
             raise NothingSelected(
                 f"there are no recorded observations by torch-{self.version}, so it cannot be surveyed",
-                hint="run the step observe first",
+                hint="run the observe step first",
             )
         with self.progress() as progress:
             record_survey(self.place, built(self._release), known, progress.say)

@@ -38,26 +38,26 @@ if TYPE_CHECKING:
 __all__ = ["remove_from_policies", "remove_releases"]
 
 BEGINNINGS: Final = ("release", "since")
-"""Keys of a table that say from which release on it holds: a table that begins with a release that is gone is gone, too."""
+"""Keys that name the release from which a table applies. If that release is removed, so is the table."""
 MILESTONES: Final = ("read_from", "written_from")
-"""The same, of tables that state a day beside the release."""
+"""The same, for tables that also contain a date."""
 FINDINGS: Final = re.compile(r"^findings = \[.*?\]\n", re.MULTILINE | re.DOTALL)
 COVERS: Final = re.compile(r"^covers = \[\n?(.*?)\]\n(?=[a-z]|\Z)", re.MULTILINE | re.DOTALL)
 PART: Final = re.compile(r"^ *\{.*\},?\n?", re.MULTILINE)
 SIDES: Final = re.compile(r'\b(writers|readers) = "([^"]*)"')
 SETS: Final = ("readers", "writers")
 SAYING: Final = re.compile(r'^( *\{ (?:[^\n]*, )?(?:readers|releases) = ")([^"\n]*)("[^\n]*\},?\n)', re.MULTILINE)
-"""One of the texts of a warning or a wording, or one of the versions of a package."""
+"""A text of a warning or a wording, or a version of a package."""
 LAYOUT: Final = re.compile(r"^(?:writers|says) = .*\n", re.MULTILINE)
 UNCLEAR: Final = re.compile(r'\{ readers = "([^"]*)"(, [^{}]*)\}(?:, )?')
 BESIDES: Final = re.compile(r"^besides = .*$", re.MULTILINE)
 UNTIL: Final = re.compile(r'^read_until = \{ release = "([^"]*)".*\n', re.MULTILINE)
 ENDS: Final = re.compile(r'^(?:dropped|old) = "([^"]*)"\n', re.MULTILINE)
-"""Of an upgrader, the releases that computed the old way and that dropped it."""
+"""For an upgrader, the releases with the old behavior, and those that dropped it."""
 LINKS: Final = re.compile(r"^(waivers|deprecations) = \[(.*?)\]\n", re.MULTILINE | re.DOTALL)
-"""What a change, a deprecation or a format names beside it."""
+"""Other entries that a change, a deprecation or a format refers to."""
 LINK: Final = re.compile(r'^alternative_deprecation = "([^"]*)"\n', re.MULTILINE)
-"""The deprecation of what replaces a deprecated thing."""
+"""The deprecation of the alternative to a deprecated feature."""
 WARNING: Final = re.compile(r"^warning = .*\n", re.MULTILINE)
 ANNOUNCED: Final = re.compile(r'^announced = \{ release = "([^"]*)".*\n', re.MULTILINE)
 EVENTS: Final = "[[deprecation.events]]"

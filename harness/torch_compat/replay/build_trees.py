@@ -71,7 +71,7 @@ def with_trees(evidence: Evidence, folders: Sequence[Path], *, as_of: dt.date | 
             fresh[name] = _one(fresh[name], reader, tree) if name in fresh else reader
     loads = {options.id: options.load.given() for options in policy.options}
     stale = {
-        f"{len(places)} cells of {name}": f"{places[0][0]} is no longer the archive that it read: run `torch-compat candidate` again"
+        f"{len(places)} cells of {name}": f"{places[0][0]} has changed since it was read: run `torch-compat candidate` again"
         for name, reader in fresh.items()
         if (
             places := [

@@ -61,9 +61,10 @@ __all__ = [
 ]
 
 SHARE: Final = 0.1
-"""Of the fixtures that are not in every sample: with the others, one process of a release reads them in some ten minutes."""
+"""The number of fixtures that are not in every sample: with the others, a single process of a release reads them in about
+ten minutes."""
 OLDEST: Final = 2
-"""So many of the oldest releases have all their fixtures in every sample."""
+"""How many of the oldest releases have all their fixtures in every sample."""
 OPERATORS: Final = "operators.txt"
 GRAVITY: Final = {"breaks": 0, "needs": 1, "waived": 2, "allowed": 3}
 
@@ -225,7 +226,7 @@ def examined(asking: Asking, against: Against, earlier: Sequence[BuildTree] = ()
         notes.append(f"this build is a different variant of torch ({build.variant}) from the recorded {asked.base.name}")
     if asked.recipes is not None:
         rest = len(corpus.recipes) - len(_recipes(asked))
-        why = "--recipe leaves them out" if asked.shard is None else "the other shards write and read them"
+        why = "--recipe excludes them" if asked.shard is None else "the other shards write and read them"
         not_asked.append(("recipes", why, False, rest))
     elif len(chosen) < len(corpus.fixtures):
         not_asked.append(("fixtures", "outside the sample: --all reads them", False, len(corpus.fixtures) - len(chosen)))

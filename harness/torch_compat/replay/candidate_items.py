@@ -228,8 +228,8 @@ class Items:
             mends = {
                 "newer-computes": "must return the values that were saved"
                 if stored
-                else "needs an upgrader and a new file format version, or the old behavior",
-                "newer-loads": "must load, or needs a deprecation first",
+                else "needs an upgrader and a new file format version, or must keep the old behavior",
+                "newer-loads": "must load, or be deprecated first",
             }.get(rule, f"see `torch-compat explain {rule}`")
             kinds = {"newer-computes": None if stored else "behaviour", "newer-loads": "removal"}  # nothing else can be announced
             kind = kinds.get(rule)
@@ -239,7 +239,7 @@ class Items:
             return ("allowed" if verdict is Verdict.EXPECTED else "waived"), f"is {verdict} ({rule})", None
         if one.what == "deprecation":
             day = self._from(promises, "removal", one.fixture)
-            return "needs", "needs a deprecation of its own first: a warning for 2 releases and 180 days", day
+            return "needs", "must first be deprecated, with a warning for 2 releases and 180 days", day
         if one.what == "warns":
             return "allowed", "no promise covers this warning: add it to policies/torch/warnings.toml if it is intended", None
         if one.what == "probe":
@@ -329,7 +329,7 @@ class Items:
     ) -> CandidateItem:
         says = {
             "breaks": "breaks a promise (recipes-written): the build must write everything that the release writes",
-            "needs": "needs a deprecation first, or a version bump",
+            "needs": "must be deprecated first, or needs a version bump",
             "allowed": "is allowed",
         }[policy]
         name = f"{release_folder(self._asked.release.version)}/{witness or group}"

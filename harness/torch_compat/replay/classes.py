@@ -40,11 +40,11 @@ if TYPE_CHECKING:
 __all__ = ["PLACES", "saved_classes"]
 
 PLACES: Final = ("parameter", "buffer", "attribute", "state", "nested")
-"""Where a tensor can be held: as a parameter or buffer of a module, as another attribute of an object, under a key of dictionaries alone,
-and inside any other container."""
+"""Where a tensor can be stored: as a parameter or buffer of a module, as another attribute of an object, under a key of
+dictionaries only, or inside any other container."""
 SCRIPTED: Final = ("torchscript", "mobile")
 PACKING: Final = ("quantized", "rnn", "sparse", "xnnpack", "mkldnn")
-"""The name spaces of the custom classes that hold parameters."""
+"""The namespaces of the custom classes that contain parameters."""
 
 
 def saved_classes(fixtures: Path, corpus: Corpus, policy: Policy) -> tuple[list[SavedClass], StatedClasses]:
@@ -230,7 +230,7 @@ def _tensors(value: Any, place: str, kinds: dict[str, str], open_: set[int]) -> 
 
 
 _INNER: Final = {"_parameters": "parameter", "_buffers": "buffer", "_modules": "nested"}
-"""Attributes of a module that is saved whole, with the place of the tensors in them."""
+"""Attributes of a module that is saved whole, with the location of the tensors in them."""
 
 
 # ---------------------------------------------------------------------------------------------------- what goldens say

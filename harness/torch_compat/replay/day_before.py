@@ -40,12 +40,12 @@ if TYPE_CHECKING:
 __all__ = ["DayBefore", "backtested", "day_before", "leaks"]
 
 UNEXPLAINED: Final = frozenset({"[[tolerance]]"})
-"""Tables that hold for all releases: where one names a later release, nothing of it was known before."""
+"""Tables that apply to all releases: if one names a later release, nothing about that release was known the day before."""
 SECTIONS: Final = ("schemas", "operator_versions", "imported", "constants")
 LATER: Final = "…"
-"""Stands where a text named a release that nobody knew. Titles have a greatest length, so it is no longer than any name."""
+"""Replaces the name of a release that was not known yet. Titles have a maximum length, so it is no longer than any name."""
 STATED: Final = re.compile(r"^(?:(?:pythons|numpy|python) =|    \{ (?:module|version) =) .*$", re.MULTILINE)
-"""Numbers that look like releases of torch and are versions of Python, numpy and other packages."""
+"""Numbers that look like torch releases but are versions of Python, numpy and other packages."""
 OLDEST: Final = Release("1.6.0")
 
 

@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 __all__ = ["FREE_BYTES", "Everywhere", "Job"]
 
 FREE_BYTES: Final = 5 * GB
-"""What is downloaded without --yes."""
+"""The download size that is allowed without --yes."""
 WHEEL_BYTES: Final = GB
-"""At most so much is downloaded for one release without its CUDA libraries."""
+"""The maximum download size of one release, without its CUDA libraries."""
 BUILD_SECONDS: Final = 60
-"""Of a build, where none was made here that tells."""
+"""The estimate for a build, if no build on this machine provides a measurement."""
 ASK_SECONDS: Final = 15
 
 

@@ -77,7 +77,8 @@ GENERATED = tuple(
         key=lambda one: not one.feeds,
     )
 )
-"""Every generated file that takes seconds, those that judging reads first. Some are made from archives, which reports do not open."""
+"""All generated files that take only seconds, starting with those that judging reads. Some are made from archives, which
+reports never open."""
 
 
 def regenerate(place: Root, say: Callable[[str], None] = lambda _: None) -> tuple[list[str], JudgedTree]:

@@ -40,7 +40,7 @@ __all__ = ["Produced", "produce"]
 
 Entry = Fixture | NotWritable
 OF_THE_RECIPE: Final = frozenset({"not-written", "wrong-family"})
-"""The errors that are about one recipe: the worker can be asked for the next one."""
+"""Errors that concern a single recipe; the worker can run the next one."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ def _refuse_to_replace(root: Path, folder: Path, new: list[Recipe]) -> None:
             )
         if (folder / recipe.file).exists():
             raise CorpusError(
-                f"is where {recipe.name!r} would be written, and {MANIFEST} does not list it",
+                f"exists where {recipe.name!r} would be written, but {MANIFEST} does not list it",
                 where=str(folder / recipe.file),
                 hint="remove it, or restore the manifest from version control",
                 code="orphan-file",

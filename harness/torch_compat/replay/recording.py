@@ -58,7 +58,7 @@ __all__ = [
 ]
 
 SHOWN_FILES: Final = 3
-"""Of those that recording changed: a release changes one, another build of an old one many."""
+"""How many changed files are listed: a new release changes one file, and another build of an old release changes many."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -328,7 +328,7 @@ def _record(place: Root, evidence: Evidence, fresh: ObservedReader, whole: bool,
     before = evidence.recorded.get(fresh.name)
 
     def merged(now: ObservedReader | None) -> ObservedReader:
-        """What came out, beside what is recorded now: another run may have recorded something while this one observed."""
+        """The results together with the current records: another run may have recorded something in the meantime."""
         if now is None or now.identity != fresh.identity:
             if whole:
                 return fresh

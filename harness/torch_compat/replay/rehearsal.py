@@ -34,12 +34,12 @@ __all__ = ["DECIDED", "differences", "only_last_bits", "rounded_elsewhere"]
 COMPARED: Final = ("README.md", "fixtures", "policies", "reports")
 PASSED_OVER: Final = ("reports/latest/", "policies/torch/waivers/", "policies/torch/operator_waivers/")
 DECIDED: Final = "policies/torch"
-"""Where people decide; of it, only the calendar and what is generated is written when a release is admitted."""
+"""Folders with human decisions. Admitting a release changes only the calendar and the generated files in them."""
 OBSERVATIONS: Final = "reports/observations"
 TOLERANCES: Final = "reports/tolerances.md"
-"""Of each recipe, by how much results differ in their last bits."""
+"""For each recipe, how much results may differ in their last bits."""
 LAST_BITS: Final = 4
-"""ULP by which a floating-point number that a recipe computes may differ between processors."""
+"""How many ULP a computed floating-point number may differ between processors."""
 
 
 def differences(expected: Path, found: Path, release: str) -> Iterator[str]:

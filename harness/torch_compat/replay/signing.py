@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 __all__ = ["NAMESPACE", "Signed", "Verified", "attach", "sign", "verify", "withdraw"]
 
 NAMESPACE: Final = "torch-compat"
-"""The name space of signatures: ssh-keygen -Y sign -n torch-compat."""
+"""The namespace of signatures: ssh-keygen -Y sign -n torch-compat."""
 
 
 class Signed(NamedTuple):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["snippet"]
 
 LONGEST: Final = 200_000
-"""Characters of a program: beyond them, somebody reads the fixture itself."""
+"""Maximum length of a program in characters; for longer ones, the fixture itself is easier to read."""
 LOADS: Final = {
     "torch-save": "torch.load(ARCHIVE{options})",
     "torchscript": "torch.jit.load(ARCHIVE)",
@@ -30,7 +30,7 @@ LOADS: Final = {
     "distributed": "torch.load('whole.pt', weights_only=False)",
 }
 BEFORE: Final = {"distributed": "torch.distributed.checkpoint.format_utils.dcp_to_torch_save(ARCHIVE, 'whole.pt')"}
-"""Statements before the one that loads."""
+"""Statements before the one that loads the archive."""
 ENDIANNESS: Final = "torch.serialization.set_default_load_endianness(torch.serialization.LoadEndianness.{})"
 SHOW: Final = """
 if hasattr(loaded, "named_parameters"):

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["KEPT_DAYS", "BuildTree", "builds_folder", "earlier_trees", "expire", "open_tree", "trees_at", "trees_in"]
 
 KEPT_DAYS: Final = 14
-"""As long as the window of forward compatibility: what an older nightly did is no evidence for it."""
+"""As long as the forward compatibility window: the behavior of an older nightly is not evidence for it."""
 STATE: Final = "build.json"
 REPORT: Final = "candidate.json"
 SCHEMA_VERSION: Final = 1

@@ -27,7 +27,7 @@ Document = dict[str, Any]
 Shapes = tuple[tuple[int, ...], ...]
 
 RANGE: Final[Shapes] = ((2, 2), (3, 2), (6, 2), (7, 2))
-"""Calls of ``export_dynamic_range``: one row too few, both ends of its range, one row too many."""
+"""Calls of ``export_dynamic_range``: one row too few, both ends of its range, and one row too many."""
 BASES: Final[dict[str, tuple[str, Shapes]]] = {
     "2.1.2": ("export_buffer_not_persistent", ((2,),)),
     "2.2.2": ("export_dynamic_range", RANGE),
@@ -36,8 +36,8 @@ BASES: Final[dict[str, tuple[str, Shapes]]] = {
     "2.6.0": ("export_dynamic_range", RANGE),
     "2.9.1": ("export_dynamic_range", RANGE),
 }
-"""Writers whose archives are altered, one for each major number of the schema and for both layouts of 8; of each the recipe, and the
-shapes of the inputs that the program is called with."""
+"""Writers whose archives are altered, one for each major schema version and for both layouts of version 8. Each has its
+recipe and the shapes of the inputs for calling the program."""
 FIELD: Final = "field_of_the_future"
 UNKNOWN: Final = 99
 

@@ -12,10 +12,10 @@ __all__ = ["SCHEMA_VERSION", "CandidateItem", "CandidateReport", "Policy", "cand
 
 SCHEMA_VERSION: Final = 1
 SHOWN: Final = 4
-"""New items that one screen has room for."""
+"""How many new items fit on one screen."""
 SHORT: Final = 3
 COMMAND: Final = "\0"
-"""Begins a line that is never cut."""
+"""Prefix of a line that is never shortened."""
 
 Policy: TypeAlias = Literal["breaks", "needs", "waived", "allowed"]
 

@@ -16,9 +16,9 @@ __all__ = ["CLASSES_REPORT", "classes_md", "classes_table"]
 
 CLASSES_REPORT: Final = "reports/classes.md"
 RECIPES: Final = 2
-"""So many recipes are named for a class, those that cover it in most releases first."""
+"""How many recipes are listed for a class, starting with those that cover it in the most releases."""
 OTHERS: Final = "all others"
-"""Stands for the name spaces of which no archive calls an operator."""
+"""Stands for the namespaces whose operators no archive calls."""
 TITLES: Final = {
     "construct": "Constructs of TorchScript's source",
     "dtype": "Dtypes by form of saving and place",

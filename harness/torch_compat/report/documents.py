@@ -56,7 +56,7 @@ NOTES: Final = "reports/notes"
 PUBLISHED: Final = "reports/published.toml"
 COMPARED: Final = "reports/published.md"
 HAND: Final = ".toml"
-"""What the name of a file ends with that holds what a person wrote about a release."""
+"""File name suffix of text that a person wrote about a release."""
 _END: Final = "<!-- end of what is generated -->"
 
 
@@ -137,8 +137,8 @@ REGENERATED: Final = (
     Generated("reports/exported.md", _exported),
     Generated("README.md", _readme),
 )
-"""Every generated file that takes seconds, in the order in which they are made. What is counted by judging, and read by it, stands
-between what is derived from recorded facts and what is only for people."""
+"""All generated files that take only seconds, in the order in which they are made. Files that judging counts and reads come
+between those derived from recorded facts and those that only people read."""
 
 
 def release_documents(judged: JudgedTree, hand: Callable[[str], bytes | None], published: bytes | None = None) -> dict[str, str]:

@@ -36,7 +36,7 @@ the profile `{profile}` of `policies/torch/promises.toml`. `torch-compat judge -
 LOG: Final = """
 ## Change log of the schema
 
-From `torch/_export/serde/schema.py` of each release (`fixtures/operators/export_schema.txt`). The day is that of the first surveyed release that writes
+From `torch/_export/serde/schema.py` of each release (`fixtures/operators/export_schema.txt`). The day is the upload date of the first surveyed release that writes
 the version. *Read by* are the releases that `policies/torch/formats.toml` lists for the major version; the rule `export-versions-read`
 checks them against what loaders did. `+` added, `-` removed, `~` changed; **bold**: changes that may break archives of the previous version.
 
@@ -57,7 +57,7 @@ there, and missing after saving. *Ignored*: loaded as if it were not there; whet
 DISTANCE: Final = """
 ## How far each release is from `{profile}`
 
-Findings of the four rules about exported programs under the profile, by the release that has them. A difference under one operator set
+Findings of the four rules about exported programs under the profile, by release. A difference under one operator set
 version counts for the first release that computes it.
 
 | release | all | {titles} |

@@ -127,7 +127,7 @@ def _draft(checked: CheckedOperators) -> str | None:
             'owner = "<replace this: the person responsible>"',
         ]
         if checked.new.release is None:
-            lines.append("expires = <replace this: the first day on which the waiver no longer holds, such as 2027-01-31>")
+            lines.append("expires = <replace this: the first day on which the waiver no longer applies, such as 2027-01-31>")
         for change, operators in sorted(groups.items(), key=lambda item: (-len(item[1]), item[0])):
             names = "".join(f'    "{operator}",\n' for operator in sorted(operators))
             stated = ", ".join(f'"{one}"' for one in change)

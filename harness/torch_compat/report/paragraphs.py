@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 __all__ = ["paragraph", "print_table", "wrapped"]
 
 NARROWEST: Final = 20
-"""Columns below which nothing is wrapped: hardly a word would fit."""
+"""Text is not wrapped in terminals narrower than this: hardly a word would fit."""
 BETWEEN: Final = "  "
 NOTHING: Final = frozenset({"", "·"})
-"""Cells that say nothing: a row of them is not repeated in the further parts of a table."""
+"""Cells without content. A row of them is not repeated in the continuation of a table."""
 HANGING: Final = 2
 LEFT_OUT: Final = " …"
 WORD: Final = re.compile(r"[^ ]+ *")

@@ -28,9 +28,9 @@ KINDS: Final = {
     "behaviour": "behaviour-change",
     "file-format": "",
 }
-"""What can be planned, and the kind of deprecation that it is; a new file format deprecates nothing."""
+"""The kinds of changes that can be planned, with the kind of deprecation of each. A new file format deprecates nothing."""
 SILENT: Final = frozenset({"operator", "default", "behaviour"})
-"""Changes that give other results without an error, unless told otherwise."""
+"""Changes that give different results without an error, unless stated otherwise."""
 
 
 @dataclass(frozen=True)

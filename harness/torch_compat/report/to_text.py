@@ -79,9 +79,16 @@ def print_report(report: Report, console: Console, *, full: bool = False) -> Non
     waived = [one for one in known if not one.silent and not one.of_operators]
     operators = [one for one in known if one.of_operators]
     _section(console, "Broken promises", broken, "bold red", full=full, command=True)
-    _section(console, "Values that changed with no version bump and no upgrader", silent, "bold magenta", full=full, command=full)
+    _section(
+        console,
+        "Values that changed without a version bump and without an upgrader",
+        silent,
+        "bold magenta",
+        full=full,
+        command=full,
+    )
     _section(console, "Waived: known, explained and counted", waived, "bold", full=full, command=False)
-    _section(console, "Waived: operators that changed with no upgrader", operators, "bold", full=full, command=False)
+    _section(console, "Waived: operators that changed without an upgrader", operators, "bold", full=full, command=False)
     _continuing(console, [finding for finding in report.findings if finding.verdict is Verdict.CONTINUES])
     _expected(console, [finding for finding in report.findings if finding.verdict is Verdict.EXPECTED], full=full)
     if report.not_checked:
@@ -144,7 +151,7 @@ def _sources(report: Report, console: Console, *, full: bool) -> None:
         text += (
             f" Only recorded: {len(recorded)} reader{'s' * (len(recorded) != 1)}, last observed {days} days before {report.as_of}"
         )
-        text += f" (longest ago: {oldest.reader})." if newest.age_days != oldest.age_days else "."
+        text += f" (oldest: {oldest.reader})." if newest.age_days != oldest.age_days else "."
     paragraph(console, text, "bold" if now else "yellow")
     if full:
         for one in recorded:

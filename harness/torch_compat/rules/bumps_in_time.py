@@ -50,7 +50,7 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
             elif (operator, entry.version) in upgraded:
                 yield Judgement(rule.id, Verdict.PASS, subject)
             else:
-                text = f"{entry.label}: {operator} changes with this version and has no upgrader"
+                text = f"{entry.label}: {operator} changes with this version but has no upgrader"
                 cause = Cause("no upgrader", operator, text)
                 yield Judgement(rule.id, Verdict.FAIL if promised else Verdict.NO_PROMISE, subject, cause if promised else None)
 

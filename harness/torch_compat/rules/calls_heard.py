@@ -31,7 +31,7 @@ __all__ = ["judge"]
 ASKS: Final = Asks.BOOKKEEPING
 
 ENDED = frozenset({Outcome.REFUSED, Outcome.CRASHED, Outcome.TIMED_OUT, Outcome.UNSTABLE, Outcome.UNSUPPORTED})
-"""Outcomes after which there is nothing left to compare."""
+"""Outcomes with nothing left to compare."""
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:

@@ -36,7 +36,8 @@ __all__ = ["judge"]
 ASKS: Final = Asks.OTHER
 
 OF_THE_ALTERNATIVE: Final = "wrong alternative warning"
-"""What no file can be wrong of: a release warned people off what it had sent them to. Before the policy that was not promised."""
+"""A mismatch that is not an error in a file: a release deprecated the very alternative that it had recommended. No promise
+covered this before the policy."""
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
@@ -77,7 +78,7 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
         for span in deprecation.hidden:
             asked = [found.state for release, found in states.items() if Release(release) in span.readers]
             if asked and State.WARNED not in asked:
-                text = f"{deprecation.id}: no release of {span.readers} that was checked warns, but the policy says that Python hides its warning"
+                text = f"{deprecation.id}: none of the checked releases in {span.readers} warns, but the policy says that Python hides its warning"
                 yield Judgement(rule.id, Verdict.FAIL, deprecation.id, Cause("nothing hidden", deprecation.id, text))
 
 

@@ -33,9 +33,9 @@ __all__ = ["judge"]
 
 ASKS: Final = Asks.OTHER
 HEARD: Final = frozenset({Outcome.SAME, Outcome.CLOSE, Outcome.RAISED, Outcome.DIFFERENT})
-"""What is right, raises, or differs under another operator set version."""
+"""What is correct, raises, or differs under another operator set version."""
 Outcomes = dict[str, Outcome]
-"""What readers made of one archive, by release, oldest first."""
+"""The outcomes of one archive by release, oldest first."""
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
@@ -95,8 +95,8 @@ def _silent(
     subject = f"{recipe}: {before} and {since}"
     verdict = asked(evidence)
     text = (
-        f"{recipe}: torch {before} and {since} both write the operator set version {exports.opset(since)}, "
-        f"and {since} computes different results"
+        f"{recipe}: torch {before} and {since} both write operator set version {exports.opset(since)}, "
+        f"but {since} computes different results"
     )
     cause = Cause("same operator set", recipe, text) if verdict is Verdict.FAIL else None
     return Judgement(rule.id, verdict, subject, cause, reader=since, at=since, things=count)

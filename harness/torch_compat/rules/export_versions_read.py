@@ -40,7 +40,7 @@ STEPS: Final = {
     Alteration.MAJOR_NEWER: 1,
     Alteration.MAJOR_OLDER: -1,
 }
-"""How far the major number of an altered archive is from that of its writer."""
+"""The difference between the major version of an altered archive and that of its writer."""
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:

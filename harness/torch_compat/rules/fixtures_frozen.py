@@ -28,7 +28,7 @@ __all__ = ["judge"]
 ASKS: Final = Asks.BOOKKEEPING
 
 UNFINISHED: Final = "unfinished-recipe"
-"""A recipe with placeholders: nothing was promised of it yet, and nothing of it is checked."""
+"""A recipe with placeholders. It promises nothing yet, so nothing about it is checked."""
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:

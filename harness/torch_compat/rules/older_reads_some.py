@@ -79,11 +79,11 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
                 yield Judgement(rule.id, Verdict.PASS, subject, reader=reader.release)
                 continue
             ((message, _),) = unexplained.most_common(1)
-            cause = Cause("nothing read", named, f"{subject}: none, and no version or layout explains this: {message}")
+            cause = Cause("nothing read", named, f"{subject}: none loads, and no version or layout explains this: {message}")
             yield Judgement(rule.id, Verdict.FAIL, subject, cause, reader=reader.release, at=writer)
     for layout in stated:
         if layout.id not in used and _recorded(evidence, layout):
-            cause = Cause("unused layout", layout.id, f"the layout {layout.id} explains no recorded archive")
+            cause = Cause("unused layout", layout.id, f"the layout {layout.id} does not explain any recorded archive")
             yield Judgement(rule.id, Verdict.FAIL, layout.id, cause)
 
 

@@ -62,5 +62,5 @@ def _gap(evidence: Evidence, release: str) -> tuple[Verdict, str, str]:
     if count == 0:
         return Verdict.FAIL, "unused", "covers nothing: all of its operators are known, or no promise applied at that time"
     if count != stated:
-        return Verdict.FAIL, "inexact", f"states a count of {stated} operators, but {count} are unknown"
+        return Verdict.FAIL, "inexact", f"declares {stated} operators, but {count} are unknown"
     return Verdict.PASS, "", ""

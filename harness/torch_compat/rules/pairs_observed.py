@@ -50,7 +50,7 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
             yield Judgement(rule.id, Verdict.FAIL, name, Cause("stray", name, text))
             continue
         for fixture_id, options_id in strays[name]:
-            text = f"{name}: {fixture_id} ({options_id}) is recorded, but the corpus or the policy no longer has it"
+            text = f"{name}: {fixture_id} ({options_id}) is recorded, but is no longer in the corpus or the policy"
             yield Judgement(rule.id, Verdict.FAIL, f"{fixture_id} read by {name}", Cause("stray", fixture_id, text))
         for probe in sorted(reader.probes.keys() - {probe.name for probe in evidence.corpus.probes}):
             text = f"{name}: probe {probe} is recorded, but no longer exists"
@@ -59,7 +59,7 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
             text = f"{name}: the deprecation {probe} is recorded, but its probe no longer exists"
             yield Judgement(rule.id, Verdict.FAIL, f"{probe} used in {name}", Cause("stray", probe, text))
     if not evidence.corpus.fixtures:
-        yield Judgement(rule.id, Verdict.NOT_CHECKED, "corpus", Cause("empty corpus", "corpus", "the corpus has no fixture"))
+        yield Judgement(rule.id, Verdict.NOT_CHECKED, "corpus", Cause("empty corpus", "corpus", "the corpus has no fixtures"))
 
 
 def _pairs(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:

@@ -34,7 +34,7 @@ __all__ = ["judge"]
 ASKS: Final = Asks.OTHER
 
 LACKS: Final = re.compile(r"this release lacks (?P<what>\S.*)")
-"""The note of a check that could not be asked."""
+"""The note of a check that could not be run."""
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
@@ -124,7 +124,7 @@ def _judge(rule: RuleEntry, entry: Probe, version: str, peers: _Peers) -> Iterat
     made = {check for check, _, _ in entry.checks}
     for check in peers.checks:
         if check not in made:
-            text = f"{subject}: it does not report the check {check}, which other releases report"
+            text = f"{subject}: it does not report the check {check}, but other releases do"
             cause = Cause("check missing", check, text)
             yield Judgement(rule.id, Verdict.FAIL, f"{subject}: {check}", cause, reader=version)
 

@@ -34,7 +34,7 @@ __all__ = ["judge"]
 ASKS: Final = Asks.BOOKKEEPING
 
 FEW = 2
-"""So many recipes that did not run are named one by one."""
+"""How many recipes that did not run are listed by name."""
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:

@@ -41,12 +41,12 @@ __all__ = ["FAMILIES", "PREDICTED", "READER", "agreement", "judge"]
 ASKS: Final = Asks.OTHER
 
 READER = "reference"
-"""The rule is about what this reader did, and is asked where it was let read."""
+"""The rule is about this reader's results, so it is judged only if this reader was run."""
 FAMILIES = frozenset({"torchscript", "mobile", "export"})
 DEAD = frozenset({Outcome.CRASHED, Outcome.TIMED_OUT, Outcome.UNSTABLE})
 AGREE = frozenset({Outcome.SAME, Outcome.CLOSE})
 PREDICTED = "predicted"
-"""The type of the error that says that the reference reader only tells of a death, and did not die itself."""
+"""The type of the error with which the reference reader reports a predicted crash, as opposed to crashing itself."""
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
@@ -143,7 +143,7 @@ def _in_words(apart: Observation, own: Observation) -> str:
         return f"{apart.result}, but not by its writer: {headline(apart.errors[-1]['message'])}"
     if apart.result == "relaxed":
         said = f": {headline(own.errors[-1]['message'])}" if own.errors else ""
-        return f"returns a value, but its writer does not{said}"
+        return f"returns a value, but not in its writer{said}"
     first = next((one for one in apart.differences if one.kind not in {"raised", "relaxed", "strides"}), None)
     if first is None:
         return "has a different outcome than in the release that wrote it"

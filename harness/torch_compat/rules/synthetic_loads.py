@@ -50,7 +50,7 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
     known = {entry.label: entry for entry in evidence.policy.formats}
     for fixture in evidence.corpus.synthetic:
         wrong = [label for label in fixture.formats if label not in known]
-        text = f"{fixture.id} stands for {', '.join(wrong or ['nothing'])}, which is not in the policy"
+        text = f"{fixture.id} represents {', '.join(wrong or ['nothing'])}, which is not in the policy"
         if wrong or not fixture.formats:
             yield Judgement(rule.id, Verdict.FAIL, fixture.id, Cause("unknown format", fixture.id, text))
     takers = {label: _takers(evidence, entry) for label, entry in known.items()}

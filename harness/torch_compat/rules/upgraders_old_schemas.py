@@ -55,5 +55,5 @@ def _judgement(evidence: Evidence, rule: RuleEntry, one: Misstated) -> Judgement
     verdict, waiver = judged(evidence, misstated_by(one))
     real = f"had {one.real}" if one.real is not None else "had no such operator"
     what = "another schema" if one.real is not None else "no such operator"
-    cause = Cause(what, entry.operator, f"{subject} states {entry.old}, but {one.before} {real}")
+    cause = Cause(what, entry.operator, f"{subject} declares {entry.old}, but {one.before} {real}")
     return Judgement(rule.id, verdict, subject, cause, reader=one.first, reproduce=reproduce, at=one.first, waiver=waiver)

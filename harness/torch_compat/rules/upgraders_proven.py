@@ -46,7 +46,7 @@ ASKS: Final = Asks.OTHER
 REFERENCE: Final = "reference"
 LETTERS: Final = str.maketrans("0123456789", "ghijklmnop")
 ABSENT: Final = 1 << 62
-"""A version above all: of what is newer than any bump."""
+"""A version higher than all others, for changes newer than any bump."""
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
@@ -252,7 +252,7 @@ def _old(evidence: Evidence, rule: RuleEntry, one: Upgrader) -> Iterator[Judgeme
     if one.since is None:
         real = _of(evidence, one.operator, one.old)
         text = "" if any(same_schema(one.old_schema, text) for text in real) else (
-            f"states the old schema {one.old_schema}, but torch {one.old} has {real[0] if real else 'no such operator'}"
+            f"declares the old schema {one.old_schema}, but torch {one.old} has {real[0] if real else 'no such operator'}"
         )  # fmt: skip
         yield _said(rule, "old schema", one.id, text, one=one)
     fixtures = [

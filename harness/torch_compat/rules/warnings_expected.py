@@ -39,9 +39,9 @@ __all__ = ["judge"]
 ASKS: Final = Asks.OTHER
 
 LOADING: Final = ""
-"""The place of what is said on loading; every other place is a call, ``calls[0].first``."""
+"""The location of messages printed on loading. Every other location is a call, such as ``calls[0].first``."""
 ENDS: Final = frozenset({"crashed", "timed-out"})
-"""What a golden holds where the writer itself comes to no result."""
+"""What a golden contains if the writer itself has no result."""
 
 Failures = list[tuple[int, Cause]]
 

@@ -36,7 +36,7 @@ __all__ = ["judge"]
 ASKS: Final = Asks.LOADING
 
 ELSEWHERE = frozenset({"backward", "own", "forward-in-window"})
-"""Directions in which the rules about loading look at every refusal."""
+"""Directions in which the rules about loading examine every refusal."""
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:

@@ -106,10 +106,10 @@ reason = \"\"\"
 evidence = \"\"\"
 {mark}what shows that the cause is understood>{shown}\"\"\"
 owner = "{mark}the person responsible>"
-# expires = 2027-01-31  # only if the behavior can still change: the first day on which the waiver no longer holds
+# expires = 2027-01-31  # only if the behavior can still change: the first day on which the waiver no longer applies
 """
 _COVERS = """\
-# One line for each part. Leave a set open-ended, such as "1.9.0..", if the cause lasts. `torch-compat accept` pins the differences.
+# One line for each part. Leave a set open-ended, such as "1.9.0..", if the cause persists. `torch-compat accept` pins the differences.
 covers = [
     {{ outcome = "different", recipes = ["{mark}the recipes>"], writers = "{mark}the writers>", readers = "{mark}the readers>" }},
 ]"""

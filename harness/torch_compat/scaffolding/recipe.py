@@ -103,14 +103,14 @@ _BODIES = {
     "distributed": _CHECKPOINT,
 }
 _SINCE = {
-    "torchscript": ("1.2.0", "torch.jit.script accepts modules since 1.2"),
+    "torchscript": ("1.2.0", "torch.jit.script has accepted modules since 1.2"),
     "torch-save": ("1.0.0", ""),
-    "mobile": ("1.5.0", "_save_for_lite_interpreter is new in 1.5"),
-    "package": ("1.8.1", "torch.package is new in 1.8"),
-    "export": ("2.1.0", "torch.export.save is new in 2.1"),
-    "distributed": ("2.0.0", "torch.distributed.checkpoint is new in 2.0"),
+    "mobile": ("1.5.0", "_save_for_lite_interpreter was added in 1.5"),
+    "package": ("1.8.1", "torch.package was added in 1.8"),
+    "export": ("2.1.0", "torch.export.save was added in 2.1"),
+    "distributed": ("2.0.0", "torch.distributed.checkpoint was added in 2.0"),
 }
-"""The first release that writes each family's beginning, and why none before it does."""
+"""The first release that can write each family's template, and the reason."""
 _PROGRAMS = frozenset({"torchscript", "mobile", "export"})
 
 

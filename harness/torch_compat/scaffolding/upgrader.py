@@ -32,7 +32,7 @@ ANNOTATIONS: Final = {
     "Tensor": "Tensor", "Scalar": "number", "int": "int", "SymInt": "int", "float": "float", "bool": "bool", "str": "str",
     "ScalarType": "int", "Layout": "int", "Device": "Device", "MemoryFormat": "int", "Dimname": "str",
 }  # fmt: skip
-"""The types of TorchScript by those of schemas."""
+"""TorchScript types, by schema type."""
 SCRIPTED: Final = Release("1.2.0")
 GIVEN: Final = {"Scalar": "2", "int": "1", "SymInt": "1", "float": "0.5", "bool": "True", "str": "'none'"}
 TABLE: Final = """
@@ -166,7 +166,7 @@ def _begun(place: Root, policy: Policy, operator: str) -> _Begun:
     ]
     since = _since(schemas, operator, policy)
     scripted = Release(since) < SCRIPTED
-    why = "torch.jit.script accepts modules since 1.2" if scripted else f"{operator} is new in {since}"
+    why = "torch.jit.script has accepted modules since 1.2" if scripted else f"{operator} was added in {since}"
     since = str(SCRIPTED) if scripted else since
     program = RECIPE.format(
         operator=operator, bump=bump, mark=UNFINISHED, since=since, why=why, inputs=", ".join(names[: len(tensors)]),

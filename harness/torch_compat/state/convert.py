@@ -224,9 +224,9 @@ class Converter:
     # --------------------------------------------------------------------------------------------------------------- numpy
 
     def _numpy_array(self, value: NumpyArray) -> Any:
-        """An array of numpy, in the byte order of this machine, as numpy itself unpickles it; a description where it has no dtype."""
+        """An NumPy array, in the byte order of this machine, as numpy itself unpickles it; a description where it has no dtype."""
         dtype = numpy_dtype(value.dtype)
-        where = f"{self.storages.archive.path}, array of numpy"
+        where = f"{self.storages.archive.path}, NumPy array"
         count = 1
         for size in value.shape:
             count *= size
@@ -250,7 +250,7 @@ class Converter:
         if dtype is None or data.__class__ not in {bytes, bytearray}:
             return value
         if len(data) != count * dtype.itemsize:
-            said = f"has {len(data)} bytes; {count} elements of {dtype} are {count * dtype.itemsize}"
+            said = f"has {len(data)} bytes; {count} elements of {dtype} need {count * dtype.itemsize}"
             raise Corrupt(said, where=where, code="bad-array")
         made = view(bytes(data), dtype, value.shape, order=order, where=where)
         _check_texts(made, where)
@@ -261,14 +261,14 @@ class Converter:
 
     def _numpy_scalar(self, value: NumpyScalar) -> Any:
         dtype = numpy_dtype(value.dtype)
-        data = _raw(value.data, f"{self.storages.archive.path}, scalar of numpy")
+        data = _raw(value.data, f"{self.storages.archive.path}, NumPy scalar")
         if dtype is None or data.__class__ not in {bytes, bytearray}:
             return value
         if len(data) != dtype.itemsize:
-            where = f"{self.storages.archive.path}, scalar of numpy"
-            raise Corrupt(f"has {len(data)} bytes; an element of {dtype} has {dtype.itemsize}", where=where, code="bad-array")
+            where = f"{self.storages.archive.path}, NumPy scalar"
+            raise Corrupt(f"has {len(data)} bytes; an element of {dtype} needs {dtype.itemsize}", where=where, code="bad-array")
         made = view(bytes(data), dtype, ())
-        _check_texts(made, f"{self.storages.archive.path}, scalar of numpy")
+        _check_texts(made, f"{self.storages.archive.path}, NumPy scalar")
         return made[()]
 
     @staticmethod
@@ -288,7 +288,7 @@ def _check_texts(array: np.ndarray[Any, Any], where: str) -> None:
     if array.dtype.kind == "U" and array.size:
         numbers = np.ascontiguousarray(array).reshape(-1).view(sized_dtype(array.dtype.byteorder, "u4"))
         if int(numbers.max()) > LAST_CHARACTER:
-            raise Corrupt("contains a string with a number that is not a code point", where=where, code="bad-text")
+            raise Corrupt("contains a string with an invalid code point", where=where, code="bad-text")
 
 
 def _raw(data: Any, where: str) -> Any:

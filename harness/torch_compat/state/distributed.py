@@ -1,4 +1,4 @@
-"""Reading a distributed checkpoint: the nested state dict, with every tensor whole, as an array of numpy.
+"""Reading a distributed checkpoint: the nested state dict, with every tensor whole, as a NumPy array.
 
 A tensor that is stored in one part is a view of the mapped file, as :func:`torch_compat.load_state` gives it; one that is stored in several is
 assembled in memory. Parts are opened before anything is allocated, so a shape that is only stated costs nothing.
@@ -102,7 +102,7 @@ class _Reader:
             try:
                 _put(values, entry.path, value, lists)
             except TypeError:
-                raise self._wrong(entry, "is below a value that is not a dict") from None
+                raise self._wrong(entry, "is nested in a value that is not a dict") from None
         for holder, key in reversed(lists):
             holder[key] = _listed(holder[key])
         return values
@@ -122,7 +122,7 @@ class _Reader:
     def _assembled(self, entry: CheckpointEntry, parts: list[Any]) -> Array:
         """The whole of a tensor whose parts are there; nothing is allocated before they were seen."""
         if self.mmap:
-            said = f"{shown(entry.name)} is stored in {len(parts)} parts, and cannot be mapped as one"
+            said = f"{shown(entry.name)} is stored in {len(parts)} parts and cannot be mapped as one array"
             raise Unsupported(said, where=self.folder, hint="remove mmap=True", code="not-mappable")
         for shard, part in zip(entry.shards, parts, strict=True):
             self._check(entry, shard, part)

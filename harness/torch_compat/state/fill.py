@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["Source", "fill_storages"]
 
 Source = Mapping[str, Any] | Callable[[str], Any]
-"""Data by the key of the storage: bytes in the byte order of the archive, or an array of numpy."""
+"""Data by storage key: bytes in the byte order of the archive, or a NumPy array."""
 
 CENTRAL = Struct("<4s4HI3I5H2I")  # of an entry of the directory: the lengths of name, extra field and comment are at 9 to 11
 CENTRAL_SIGNATURE = b"PK\x01\x02"
@@ -81,7 +81,7 @@ def fill_storages(path: str | os.PathLike[str], source: Source, *, to: str | os.
     Parameters:
         path: the archive.
         source: the data of every hole, by the key of its storage (``"0"``): a mapping, or a callable that is given the key. Bytes are
-            written as they are; an array of numpy is put into the byte order of the archive, and has to have the dtype of the
+            written as they are; a NumPy array is put into the byte order of the archive, and has to have the dtype of the
             storage, unless one of the two is uint8. Quantized dtypes are those of their numbers.
         to: where to write a filled copy, which appears there whole or not at all; the archive itself stays as it is.
 
@@ -159,7 +159,7 @@ def _holes(path: Path, source: Source) -> tuple[list[_Hole], str, bool]:
             raise _no_holes(path, f"is a {archive.container}; only zip archives can have skipped data")
         holes, protected = _found(archive, facts, source)
         if not holes:
-            raise _no_holes(path, "has no storage that was skipped: every one of them has its data")
+            raise _no_holes(path, "has no skipped storages: the data of every storage is present")
         filled = {hole.one.record for hole in holes}
         archive.damage[:] = [one for one in archive.damage if one.record not in filled or one.code not in UNFINISHED]
         refuse_damage(archive, set(facts.names))
@@ -214,7 +214,7 @@ def _check_place(archive: ZipArchive, one: StorageRecord, member: Member) -> Non
     if one.calculated_offset is None:
         raise Corrupt(f"has no calculated offset: {one.why}", where=where, code="no-offset")
     if one.calculated_offset != member.data_offset:
-        said = f"is calculated to start at {one.calculated_offset}, but starts at {member.data_offset}"
+        said = f"should start at {one.calculated_offset}, but starts at {member.data_offset}"
         raise Corrupt(said, where=where, code="offset-disagrees")
 
 
@@ -222,9 +222,9 @@ def _check_keys(path: str, source: Mapping[str, Any], keys: list[str]) -> None:
     missing = [key for key in keys if key not in source]
     unknown = [str(key) for key in source if key not in keys]
     if missing or unknown:
-        said = f"has holes for the storages {', '.join(keys) or 'none'};"
-        said += f" no data are given for {', '.join(missing)}" if missing else ""
-        said += f" data are given for {', '.join(unknown)}, which are not holes" if unknown else ""
+        said = f"has holes for storages {', '.join(keys) or 'none'};"
+        said += f" no data was given for {', '.join(missing)}" if missing else ""
+        said += f" data was given for {', '.join(unknown)}, which are not holes" if unknown else ""
         raise UsageError(said, where=path, code="wrong-keys")
 
 
@@ -257,10 +257,10 @@ def _data(source: Source, hole: _Hole, byteorder: str, path: str) -> memoryview:
     try:
         data = memoryview(given).cast("B")
     except (TypeError, ValueError) as error:
-        said = f"is given a {type(given).__name__}; expected bytes or an array"
+        said = f"was given a {type(given).__name__}; expected bytes or an array"
         raise UsageError(said, where=where, code="wrong-data") from error
     if len(data) != one.nbytes:
-        raise UsageError(f"is given {len(data)} bytes; expected exactly {one.nbytes}", where=where, code="wrong-size")
+        raise UsageError(f"was given {len(data)} bytes; expected exactly {one.nbytes}", where=where, code="wrong-size")
     return data
 
 
@@ -268,12 +268,12 @@ def _bytes_of(given: np.ndarray[Any, np.dtype[Any]], one: StorageRecord, byteord
     """The bytes of an array, in the byte order of the archive."""
     wanted = None if one.dtype is None or is_raw(one.dtype) else array_dtype(one.dtype, sys.byteorder)
     if given.dtype != np.uint8 and wanted is not None and wanted != np.uint8 and given.dtype.newbyteorder("=") != wanted:
-        said = f"is given an array of {given.dtype}, expected {one.dtype}"
+        said = f"was given an array of {given.dtype}, expected {one.dtype}"
         raise UsageError(said, where=where, code="wrong-dtype")
     if (
         given.dtype.type is np.void or given.dtype.kind not in "biufcV"
     ):  # numpy counts those of ml_dtypes as void, but for their type
-        raise UsageError(f"is given an array of {given.dtype}; expected numbers", where=where, code="wrong-dtype")
+        raise UsageError(f"was given an array of {given.dtype}; expected numbers", where=where, code="wrong-dtype")
     data = np.ascontiguousarray(given).reshape(-1).view(np.uint8)
     order = {"<": "little", ">": "big"}.get(given.dtype.byteorder, sys.byteorder)
     size = given.dtype.itemsize // (2 if given.dtype.kind == "c" else 1)

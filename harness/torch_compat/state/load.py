@@ -27,7 +27,7 @@ OBJECTS = {"torch_save_zip": "data.pkl", "torch_save_stream": "object", "torch_s
 
 
 def load_state(path: str | os.PathLike[str], *, mmap: bool | None = None, with_types: bool = False) -> Any:
-    """What a ``torch.save`` archive holds, with every tensor as an array of numpy. Nothing that it says is executed or imported.
+    """What a ``torch.save`` archive holds, with every tensor as a NumPy array. Nothing that it says is executed or imported.
 
     Arrays are read-only views of the mapped file, with the shape and strides that torch states, in the byte order of the
     archive; views that share a storage share memory, and the file stays mapped while one of them is alive. It must not be cut

@@ -61,7 +61,7 @@ class Storages:
         key = (storage.root or storage).key
         one = self._records.get(key)
         if one is None:
-            raise Corrupt("is named by the pickle, but is not in the archive", where=self.where(key), code="missing-storage")
+            raise Corrupt("is referenced by the pickle but is not in the archive", where=self.where(key), code="missing-storage")
         return one
 
     def bytes_of(self, storage: Storage) -> Array:
@@ -76,7 +76,7 @@ class Storages:
         if found is None:
             found = self._bytes[root.key] = self._read(root)
         if len(found) != root.nbytes:
-            said = f"has {len(found)} bytes, the pickle expects {root.nbytes} ({root.numel} of {root.dtype})"
+            said = f"has {len(found)} bytes, but the pickle expects {root.nbytes} ({root.numel} of {root.dtype})"
             raise Corrupt(said, where=self.where(root.key), code="size-disagrees")
         if storage is root:
             return found

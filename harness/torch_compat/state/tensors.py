@@ -97,15 +97,11 @@ class Tensors:
     def _check(self, tensor: Tensor, storage: Storage) -> None:
         """Make sure that a tensor lies within its storage, by what the pickle says of both."""
         if any(stride < 0 for stride in tensor.strides or ()):
-            said = (
-                f"is viewed by a tensor with the strides {_short(tensor.strides or ())}; torch does not support negative strides"
-            )
+            said = f"is viewed by a tensor with strides {_short(tensor.strides or ())}; torch does not support negative strides"
             raise Corrupt(said, where=self.storages.where(storage.key), code="bad-tensor")
         if tensor.numel and not tensor.fits:
             first, end = tensor.span
-            said = (
-                f"has {storage.nbytes} bytes; a tensor of {tensor.dtype} {_short(tensor.shape)} needs those from {first} to {end}"
-            )
+            said = f"has {storage.nbytes} bytes; a tensor of {tensor.dtype} {_short(tensor.shape)} needs bytes {first} to {end}"
             raise Corrupt(said, where=self.storages.where(storage.key), code="outside-storage")
 
     def _view(
@@ -131,7 +127,7 @@ class Tensors:
         kind, lanes = lane(dtype)
         data, found = self.storages.in_order(storage, kind)
         if found.kind == "b":
-            said = "is viewed by a tensor of bool that is marked as negative"
+            said = "is viewed by a bool tensor that is marked as negative"
             raise Corrupt(said, where=self.storages.where(storage.key), code="bad-tensor")
         key = ((storage.root or storage).key, storage.offset, storage.nbytes, dtype, tensor.conj, tensor.neg)
         copy = self._copies.get(key)
@@ -217,14 +213,14 @@ class Tensors:
             self.later(fill)
             return made
         if tensor.device == "meta":
-            return Absent(tensor.dtype, tensor.shape, tensor.strides, "it was on the meta device, where nothing is stored")
+            return Absent(tensor.dtype, tensor.shape, tensor.strides, "it was on the meta device, which stores no data")
         raise Unsupported(f"has a tensor of layout {tensor.layout}", where=self.storages.archive.path, code="layout")
 
     def _plain_part(self, tensor: Tensor, parts: dict[str, Any], name: str) -> Any:
         """A part of a tensor that has to be a tensor with a storage itself."""
         found = parts.get(name)
         if not isinstance(found, Tensor) or found.storage is None or found.quantizer is not None:
-            raise self._bad(tensor, f"whose {name} are not a plain tensor")
+            raise self._bad(tensor, f"with invalid {name}, expected a plain tensor")
         return self.part(found)
 
     def _bad(self, tensor: Tensor, what: str) -> Corrupt:
@@ -249,7 +245,7 @@ class Tensors:
             return NestedTensor(tensor.dtype, (Absent(tensor.dtype, (), None, numbers["sizes"].why),))
         sizes, strides, offsets = (numbers[name].tolist() for name in ("sizes", "strides", "offsets"))
         if not len(sizes) == len(strides) == len(offsets):
-            raise self._bad(tensor, f"of {len(sizes)} tensors with {len(strides)} strides and {len(offsets)} offsets")
+            raise self._bad(tensor, f"with {len(sizes)} tensors, {len(strides)} stride lists and {len(offsets)} offsets")
         found = []
         for shape, steps, offset in zip(sizes, strides, offsets, strict=True):
             if not isinstance(shape, list) or not isinstance(steps, list) or not isinstance(offset, int):
@@ -276,15 +272,15 @@ class Tensors:
         return made
 
     def _device_tensor(self, tensor: Tensor, data: Any) -> Any:
-        """A tensor of a device that was saved as an array of numpy or a tensor of the CPU, perhaps of a wider dtype."""
+        """A tensor of a device that was saved as a NumPy array or a tensor of the CPU, perhaps of a wider dtype."""
         if isinstance(data, Tensor):
             if data.storage is None or data.numel * ELEMENT_SIZES.get(data.dtype, 1) > data.storage.nbytes:
-                raise self._bad(tensor, "whose data are not a plain tensor")
+                raise self._bad(tensor, "whose data is not a plain tensor")
             made = self.make(data)
         elif isinstance(data, NumpyArray):
             made = self.part(data)
         else:
-            raise self._bad(tensor, "whose data are neither a tensor nor an array")
+            raise self._bad(tensor, "whose data is neither a tensor nor an array")
         if not isinstance(made, np.ndarray) or is_raw(tensor.dtype):
             return made
         wanted = array_dtype(tensor.dtype, sys.byteorder)

@@ -1,4 +1,4 @@
-"""What stands for a tensor that is no plain array of numpy. Each is compared by identity, as an array would be."""
+"""What stands for a tensor that is no plain NumPy array. Each is compared by identity, as an array would be."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class RawTensor:
             ValueError: it is of another dtype.
         """
         if self.dtype != "float4_e2m1fn_x2":
-            raise ValueError(f"{self.dtype} is packed in an unknown way")
+            raise ValueError(f"{self.dtype} uses an unknown packing")
         import ml_dtypes  # noqa: PLC0415 - few files need it
         import numpy as np  # noqa: PLC0415 - as all of numpy here
 
@@ -163,7 +163,7 @@ class TypedTensor:
     """A tensor with all that torch knows of it (``with_types=True``, and wherever a tensor is the key of a dictionary).
 
     Attributes:
-        array: what stands for it without types: an array of numpy, or one of the classes above.
+        array: what stands for it without types: a NumPy array, or one of the classes above.
         dtype: as torch calls it, ``float32``.
         shape: of the tensor; empty for a nested one.
         strides: in elements, as torch states them; None where it has none.

@@ -7,7 +7,7 @@ from typing import NamedTuple
 __all__ = ["KINDS", "Call", "CallShape"]
 
 KINDS = {"None": "N", "int": "i", "float": "f", "bool": "b", "str": "s", "complex": "c", "list": "l"}
-"""The letters of the kinds that show."""
+"""The letters of the kinds that are shown."""
 MOST_SHOWN = 64  # arguments of a call
 LONGEST_NAME = 200  # characters of a name that is shown
 

@@ -13,18 +13,19 @@ import warnings
 __all__ = ["FILE", "MOST_PARSED", "NO_SOURCE", "REQUIRED", "dotted", "memory_needed", "parse", "parse_expression"]
 
 MOST_PARSED = 900_000_000
-"""Bytes of memory that Python's parser may need for the source of a program, estimated before it begins: the weights are a little more
-than what it was seen to take for source that consists of nothing else. Ordinary source of some 50,000 lines stays below."""
+"""Maximum memory that Python's parser may need for the source of a program, in bytes, estimated before parsing. The weights
+are slightly higher than the measurements for source that consists of a single construct. Ordinary source of about 50,000
+lines stays below the limit."""
 NO_SOURCE = (SyntaxError, ValueError, RecursionError, MemoryError)
-"""What Python's parser raises of text that is no source, holds a null byte or is nested too deeply."""
+"""Exceptions that Python's parser raises for text that is not source, contains a null byte or is nested too deeply."""
 OF_A_BYTE, OF_A_STATEMENT, OF_A_MARK, OF_A_GAP = 107, 1800, 1250, 450
 FILE = "<torchscript source>"
 REQUIRED = "__required__"
-"""What stands for the default of a parameter that has none, where parameters before it have one."""
+"""Placeholder for the default of a parameter without one, if earlier parameters have defaults."""
 _WORDS = bytes(code for code in range(256) if chr(code).isalnum() or chr(code) in "_ ")
 _PARAMETER = re.compile(r" {4,}[A-Za-z_]\w*: [^=]")
 EMPTY, SPELLED = "Tuple[]", "Tuple[()]"
-"""The type of a tuple without elements as releases up to 1.8 write it, and as Python and later releases do."""
+"""The type of an empty tuple, as written by releases up to 1.8, and as written by Python and later releases."""
 _TEXT_OR_EMPTY = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\bTuple\[\]""")
 _SHORT = 10_000  # characters of an expression that stay far below the bound whatever they are
 

@@ -111,7 +111,7 @@ class Outline(NamedTuple):
 
 _TEXT = r""""[^"\\]*+(?:\\.[^"\\]*+)*+"?|'[^'\\]*+(?:\\.[^'\\]*+)*+'?|\#[^\n]*+"""
 TEXT = re.compile(_TEXT, re.DOTALL)
-"""A text or a comment."""
+"""A string or a comment."""
 # What stands before a mark, and the mark. Brackets without brackets, texts and comments in them are one mark, since nearly all are
 # such; a text or a comment is one, and the end is one. Nothing is looked at more than twice.
 MARK = re.compile(
@@ -144,8 +144,8 @@ ANNOTATED = re.compile(r"(?:->\s*|(?:^|[(,])\s*\w+ ?: ?)\Z")
 HEAD = re.compile(r"\w+\Z")
 TYPE, FUNCTION, CLASS_SETS, DECLARES, ATTRIBUTE, NAME = "type", "function", "class-sets", "declares", "attribute", "name"
 USES = frozenset({TYPE, FUNCTION, CLASS_SETS, DECLARES, ATTRIBUTE, NAME})
-"""What a word can be: a type, a function that is called, what the body of a class sets to a list, an attribute that it declares, an attribute
-of something, any other name."""
+"""The roles of a word: a type, a called function, a list set in a class body, a declared attribute, an attribute of
+something, or any other name."""
 TYPED = frozenset({"annotate", "unchecked_cast", "uninitialized"})
 """The functions whose first argument is a type."""
 FARTHEST = 1000  # characters of a line that are looked at before a word
@@ -158,7 +158,7 @@ TEXTS_HELD = re.compile(r"^  (\w+) : List\[str\]$", re.MULTILINE)
 TEXTS_GIVEN = re.compile(r"\b(\w+): List\[str\]")
 TEXTS_SET = re.compile(r"\b(\w+) = annotate\(List\[str\],")
 SORTED = re.compile(r"(?<![\w.])(sorted|torch\.sort)\((self\.|\(self\)\.)?(\w+)[,)]")
-"""What is sorted by its name: the list of an attribute, or of a parameter or a variable."""
+"""What is sorted by name: the list of an attribute, or of a parameter or a variable."""
 NONE = "annotate(Tensor, None)"
 
 

@@ -31,7 +31,7 @@ __all__ = [
 ]  # fmt: skip
 
 Said = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
-"""Places, and the warnings given there, each by category and text."""
+"""Locations, and the warnings issued there, each with its category and text."""
 _SCALARS = {"float": ("float64", 1), "complex": ("complex128", 2)}
 KEPT = 3  # differences written out per comparison; all are counted
 NOT_ASKED = "__main__.NoSuchDtype"  # the worker could not even make the inputs: never the error that the writer's program gave

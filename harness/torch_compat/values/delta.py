@@ -12,8 +12,8 @@ from typing import Any
 __all__ = ["Departures", "depart", "departures"]
 
 Departures = tuple[tuple[tuple[str, ...], Any], ...]
-"""``((paths, value), ...)``: at each of these paths stands this value. A path is the keys and indices from the root, each after
-a ``/``; the root itself is ``""``. A path that begins with ``-`` names a key that is not there; its value is None."""
+"""``((paths, value), ...)``: the value at each of these paths. A path consists of the keys and indices from the root, each
+after a ``/``; the root itself is ``""``. A path that begins with ``-`` refers to a missing key; its value is None."""
 
 
 def departures(expected: Any, got: Any) -> Departures:

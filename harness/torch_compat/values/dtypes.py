@@ -139,16 +139,16 @@ _TABLE: Final = (
 )  # fmt: skip
 
 DTYPES: Final[dict[str, ScalarType]] = {row.name: row for row in _TABLE}
-"""Every dtype, by name."""
+"""All dtypes, by name."""
 
 ELEMENT_SIZES: Final[dict[str, int]] = {row.name: row.size for row in _TABLE}
 """Bytes per element, by dtype."""
 
 PACKED: Final[dict[str, int]] = {row.name: row.packed for row in _TABLE if row.packed}
-"""Bits per element, by dtype, where a byte of the storage holds several elements."""
+"""Bits per element, by dtype, if one byte of the storage contains several elements."""
 
 ALIASES: Final[dict[str, str]] = {alias: row.name for row in _TABLE for alias in row.aliases}
-"""Dtypes by their other names, as ``torch.float`` for ``torch.float32``."""
+"""Dtypes by alias, such as ``torch.float`` for ``torch.float32``."""
 
 STORAGE_CLASSES: Final[dict[str, str]] = {
     **{f"{row.word}Storage": row.name for row in _TABLE if row.word},
@@ -164,7 +164,7 @@ SINCE: Final[dict[str, str]] = {
     "float8_e4m3fn": "2.1.0", "float8_e5m2": "2.1.0", "float8_e4m3fnuz": "2.2.0", "float8_e5m2fnuz": "2.2.0", "uint16": "2.3.0",
     "uint32": "2.3.0", "uint64": "2.3.0", "float8_e8m0fnu": "2.7.0",
 }  # fmt: skip
-"""The first minor release whose module ``torch`` has a dtype, as all of them were asked; every release has all others."""
+"""The first minor release whose module ``torch`` has a dtype, according to the surveys; every release has all the others."""
 
 NUMBERED: Final[dict[int, str]] = {row.number: row.name for row in _TABLE if row.number is not None}
 """Dtypes by their number in c10::ScalarType."""
@@ -175,7 +175,8 @@ CAFFE2: Final[dict[str, str]] = {name: row.name for row in _TABLE for name in ro
 MEASURED: Final = tuple(
     row.name for row in _TABLE if row.kind in {"float", "complex"} and (row.numpy or row.name == "bfloat16")
 )  # fmt: skip
-"""Dtypes of which the distance of two elements is measured (:mod:`torch_compat.values.compare`), so that a tolerance can apply."""
+"""Dtypes for which the distance between two elements is measured (:mod:`torch_compat.values.compare`), so that a tolerance
+can apply."""
 
 
 def storage_class(module: str, name: str) -> str | None:

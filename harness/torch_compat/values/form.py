@@ -82,13 +82,13 @@ __all__ = [
 ]
 
 DEEPEST: Final = 100
-"""Values inside each other."""
+"""Maximum nesting depth of values."""
 LARGEST: Final = 1 << 28
-"""Elements of a storage, those between the elements of a view included."""
+"""Maximum number of elements in a storage, including those between the elements of a view."""
 MOST_DIMENSIONS: Final = 64
-"""Of a tensor, as in torch and numpy."""
+"""Maximum number of dimensions of a tensor, as in torch and numpy."""
 INT64: Final = range(-(1 << 63), 1 << 63)
-"""Integers that a program takes."""
+"""The integers that a program accepts."""
 _TENSOR: Final = frozenset({"bytes", "dtype", "shape", "strides"})
 _TENSOR_MAY: Final = frozenset({"class", "offset", "requires_grad", "storage"})
 _RESULT: Final = frozenset(
@@ -357,14 +357,14 @@ def _tensor(body: Any, where: str, _: int) -> None:
         raise ValueError(f"{where}.bytes is not base64: {error}") from None
     size = ELEMENT_SIZES.get(dtype, found // count if count else 0)
     if found != count * size:
-        raise ValueError(f"{where} has {found} bytes, expected {count * size} for {dtype} of the shape {shape!r:.60}")
+        raise ValueError(f"{where} has {found} bytes, expected {count * size} for {dtype} of shape {shape!r:.60}")
 
 
 def _size(number: Any, where: str) -> None:
     if number.__class__ is not int:
         raise _wrong(where, number, "an integer")
     if not 0 <= number < 1 << 63:
-        raise ValueError(f"{where} is {number if abs(number) < 1 << 70 else 'huge'}, expected 0 or more, in 63 bits")
+        raise ValueError(f"{where} is {number if abs(number) < 1 << 70 else 'huge'}, expected a non-negative 63-bit integer")
 
 
 _KINDS: Final = {
@@ -380,4 +380,4 @@ _KINDS: Final = {
 KINDS: Final = tuple(_KINDS)
 """Kinds of wrapped values."""
 TAKEN: Final = tuple(kind for kind in KINDS if kind != "object")
-"""Those that a program can be given."""
+"""The kinds that can be passed to a program."""

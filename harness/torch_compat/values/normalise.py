@@ -25,11 +25,11 @@ __all__ = [
 LONGEST = 800  # characters kept of one text
 LONGEST_CAUSE = LONGEST // 2  # of the cause in a text of TorchScript's interpreter
 MARK = " …"
-"""Stands where a text was cut."""
+"""Marks where a text was cut."""
 _CAUSE_IS_LAST = ("The following operation failed", "Exception")
-"""How texts of TorchScript's interpreter begin: a traceback of the program, with the cause at its end."""
+"""How texts of the TorchScript interpreter begin: a traceback of the program, with the cause at its end."""
 _CAUSE_IS_FIRST = re.compile(r"\n(?:The above )?operation failed in interpreter\b")
-"""What stands between the cause and the traceback of the program in texts of 1.0 to 1.3."""
+"""The text between the cause and the traceback of the program in 1.0 to 1.3."""
 _NAMED = re.compile(r"(?:\w+\.)*\w*(?:Error|Exception)\b:?")
 
 _RULES = (

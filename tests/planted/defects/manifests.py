@@ -53,7 +53,11 @@ def manifest_entry_removed(tree: Tree, random: Random) -> str:
 def manifest_entry_removed_and_footer_fixed(tree: Tree, random: Random) -> tuple[str, ...]:
     folder, recipe = any_fixture(tree, random)
     tree.entries(folder / MANIFEST, lambda entries: without_recipe(entries, recipe))
-    return f"{folder.name}/{recipe}: is pinned in FROZEN, but no manifest has it", f"{folder.name}/{recipe}.", "is not listed"
+    return (
+        f"{folder.name}/{recipe}: is pinned in FROZEN, but not listed in any manifest",
+        f"{folder.name}/{recipe}.",
+        "is not listed",
+    )
 
 
 @defect()
@@ -125,7 +129,7 @@ def goldens_cut_off(tree: Tree, random: Random) -> str:
     path = random.choice(sorted(tree.fixtures.glob(f"torch-*/{GOLDENS}")))
     lines = path.read_text().splitlines(True)
     path.write_text("".join(lines[: random.randrange(1, len(lines))]))
-    return "has no last line of kind 'end'"
+    return "does not end with a line of kind 'end'"
 
 
 @defect()
@@ -137,7 +141,7 @@ def goldens_removed(tree: Tree, random: Random) -> str:
 @defect()
 def golden_edited(tree: Tree, random: Random) -> str:
     folder, recipe = change_golden(tree, random)
-    return f"{folder.name}/{recipe}: its manifest entry is not the one that FROZEN pins"
+    return f"{folder.name}/{recipe}: its manifest entry does not match the one pinned in FROZEN"
 
 
 @defect(4, 1)  # 1 where a waiver counted the cells that are stale now
@@ -158,7 +162,7 @@ def manifest_deleted(tree: Tree, random: Random) -> str:
 def manifest_emptied(tree: Tree, random: Random) -> str:
     path = random.choice(tree.releases()) / MANIFEST
     path.write_bytes(b"")
-    return f"{subject(path)}:1: does not begin with a line of the kind 'manifest'"
+    return f"{subject(path)}:1: does not begin with a line of kind 'manifest'"
 
 
 @defect()
@@ -166,7 +170,7 @@ def manifest_cut_off(tree: Tree, random: Random) -> str:
     path = random.choice(tree.releases()) / MANIFEST
     lines = path.read_text().splitlines(True)
     path.write_text("".join(lines[: random.randrange(1, len(lines))]))
-    return "has no last line of kind 'end'"
+    return "does not end with a line of kind 'end'"
 
 
 @defect()
@@ -184,7 +188,7 @@ def manifest_with_an_inconsistent_writer(tree: Tree, random: Random) -> str:
         next(entry for entry in entries if entry["kind"] == "writer")["identity"]["python"] = "3.99.0"
 
     tree.entries(path, lie)
-    return "is not the identity of the writer"
+    return "does not match the identity of the writer"
 
 
 @defect()
@@ -198,7 +202,7 @@ def manifest_of_a_lying_writer(tree: Tree, random: Random) -> str:
     not_writable = tuple(replace(one, writer=name) for one in manifest.not_writable)
     lying = replace(manifest, writers={name: identity}, fixtures=fixtures, not_writable=not_writable)
     write_manifest(folder / MANIFEST, lying)
-    return f"is not the identity of the writer {name}"
+    return f"does not match the identity of the writer {name}"
 
 
 @defect()
@@ -206,7 +210,7 @@ def release_removed(tree: Tree, random: Random) -> str:
     folder = random.choice(tree.releases())
     name = random.choice(read_manifest(folder / MANIFEST).fixtures).id
     shutil.rmtree(folder)
-    return f"{name}: is pinned in FROZEN, but no manifest has it"
+    return f"{name}: is pinned in FROZEN, but not listed in any manifest"
 
 
 @defect()
@@ -232,7 +236,7 @@ def pin_changed(tree: Tree, random: Random) -> str:
     at = random.randrange(64)
     lines[index] = f"{pin[:at]}{'0' if pin[at] != '0' else '1'}{pin[at + 1 :]}  {name}"
     tree.frozen.write_text("\n".join(lines) + "\n")
-    return f"{name}: its manifest entry is not the one that FROZEN pins"
+    return f"{name}: its manifest entry does not match the one pinned in FROZEN"
 
 
 @defect()

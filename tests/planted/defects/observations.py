@@ -249,7 +249,7 @@ def observations_cut_off(tree: Tree, random: Random) -> tuple[str, ...]:
     path = any_file(tree, random)
     lines = path.read_text().splitlines(True)
     path.write_text("".join(lines[: random.randrange(1, len(lines))]))
-    return path.name, "has no last line 'end'"
+    return path.name, "does not end with the line 'end'"
 
 
 @defect()

@@ -126,7 +126,7 @@ def operator_waiver_removed(tree: Tree, random: Random) -> str:
 @defect()
 def operator_gap_grown(tree: Tree, random: Random) -> str:
     relock(tree.policy, {("operator_gap", "2.13.0"): random.randrange(139, 200)})
-    return "operator_gap of 2.13.0 states a count of"
+    return "operator_gap of 2.13.0 declares"
 
 
 @defect(4, seeds=1)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def corpus_emptied(tree: Tree, random: Random) -> str:
     shutil.rmtree(tree.fixtures)
     tree.fixtures.mkdir()
-    return "the corpus has no fixture"
+    return "the corpus has no fixtures"
 
 
 @defect(4, seeds=1)
@@ -64,7 +64,7 @@ def recipe_with_a_placeholder(tree: Tree, random: Random) -> str:
 def recipe_is_no_python(tree: Tree, random: Random) -> tuple[str, ...]:
     path = random.choice(tree.recipes())
     path.write_text("def (:\n")
-    return f"recipes/{path.name}:1: is not Python 3.6", f"{path.stem}: its recipe no longer exists"
+    return f"recipes/{path.name}:1: is not valid Python 3.6", f"{path.stem}: its recipe no longer exists"
 
 
 @defect()
@@ -100,4 +100,4 @@ def probe_that_nobody_asked(tree: Tree, random: Random) -> str:
 def probe_is_no_python(tree: Tree, random: Random) -> str:
     path = random.choice(tree.probes())
     path.write_text("def (:\n")
-    return f"probes/{path.name}:1: is not Python 3.6"
+    return f"probes/{path.name}:1: is not valid Python 3.6"

@@ -126,7 +126,7 @@ def _whole(path: Path) -> tuple[list[str], int, str]:
     last = lines[-2].split("\t") if len(lines) > 1 and not lines[-1] else [""]
     if last[0] != "end":
         raise CorpusError(
-            "has no last line 'end'",
+            "does not end with the line 'end'",
             where=str(path),
             hint="a run was interrupted: restore it, or record it again",
             code="not-whole",

@@ -254,13 +254,13 @@ class _Together:
                     )
                 if len(parts) == 1:
                     if place not in file.options:
-                        raise ValueError(f"has cells with {place[:80]!r}, load options that no earlier line declares")
+                        raise ValueError(f"has cells with the load options {place[:80]!r}, which no earlier line declares")
                     parts.append(file.options[place])
                 for outcome, spans in zip(rest[::2], rest[1::2], strict=True):
                     names = labels.of(spans)
                     self.cells += len(names) * recipes
                     if self.cells > self.most:
-                        what = f"expands to more than {self.most:,} cells, which are too many for files of this size"
+                        what = f"expands to more than {self.most:,} cells, too many for files of this size"
                         raise CorpusError(what, code="too-large")
                     yield names, parts, outcome
 

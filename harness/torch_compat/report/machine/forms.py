@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 __all__ = ["FORMS", "github", "json_lines", "junit", "sarif", "summary"]
 
 LONGEST: Final = 2000
-"""Characters of one message."""
+"""Maximum length of one message, in characters."""
 MOST_ANNOTATIONS: Final = 50
-"""GitHub shows ten annotations of a level in each step, and fifty in each job; the last one says how many are left out."""
+"""GitHub shows ten annotations per level in each step, and fifty in each job. The last one says how many are missing."""
 MOST_OF_A_SUMMARY: Final = 1024 * 1024
-"""Bytes of a step summary; GitHub refuses a longer one as a whole."""
+"""Maximum size of a step summary in bytes; GitHub rejects longer ones completely."""
 SARIF_SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
 
@@ -223,4 +223,4 @@ FORMS: Final[dict[str, Callable[[CommandReport], str]]] = {
     "summary": summary,
     "jsonl": json_lines,
 }
-"""Every form for a machine, by its name on the command line."""
+"""All machine-readable formats, by their name on the command line."""

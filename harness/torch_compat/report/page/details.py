@@ -44,16 +44,17 @@ __all__ = [
 ]
 
 Files = dict[str, str]
-"""The text of each file by its name."""
+"""The text of each file, by file name."""
 Address = str
-"""The name of a file, ``#`` and the id of a place in it."""
+"""A file name, ``#`` and the id of an element in the file."""
 
 MAIN: Final = "index.html"
 OTHERS: Final = "others"
-"""Findings that begin with no release."""
+"""Findings that do not begin with a release."""
 NO_FINDING: Final = "no promise applies, or the check could not be run (see the overview)"
 MOST_ELEMENTS: Final = 300
-"""Elements of one file beside the main one: a browser lays them out in a small part of the 200 ms that a click may take."""
+"""Maximum number of elements in a detail page: a browser lays them out in a small part of the 200 ms that a click may take.
+"""
 MOST_ARCHIVES: Final = 50
 MOST_OPERATORS: Final = 200
 COMMANDS: Final = frozenset({"show", "id", "findings"})
@@ -178,7 +179,7 @@ def _pair(
         for name, count in sorted(causes.items(), key=lambda one: (-one[1], one[0]))
         if name in links
     ]
-    said = "" if shown else f"No finding concerns these cells: every result is unchanged, {NO_FINDING}."
+    said = "" if shown else f"There are no findings for these cells: every result is unchanged, {NO_FINDING}."
     rest = f"In {unnamed} of the rows above, a result changed but there is no finding: {NO_FINDING}." if shown and unnamed else ""
     return tag(
         "section",
@@ -272,7 +273,7 @@ def release_files(reports: Sequence[ReleaseReport], links: Mapping[str, Address]
                 parts.append(PagePart(at, shown, title))
         if report.not_asked:
             rows = _list([tag("li", f"{one.count} × {one.why}") for one in report.not_asked])
-            parts.append(PagePart({}, (tag("h2", "Not known"), rows)))
+            parts.append(PagePart({}, (tag("h2", "Unknown"), rows)))
         stem = f"release-{file_name(report.release)}"
         made, found = _spread(stem, f"What changed in torch {report.release}", parts)
         files |= made

@@ -19,7 +19,7 @@ __all__ = ["LONGEST", "POLICY", "SCRIPT", "Node", "document", "scrolled", "tag"]
 
 Node = Element | str
 LONGEST: Final = 1000
-"""Characters of one text. An archive, an error or a reason may have a million."""
+"""Maximum length of one text, in characters. An archive, an error or a reason may contain a million."""
 
 SCRIPT: Final = """
 "use strict";
@@ -58,8 +58,8 @@ for (const table of document.querySelectorAll("table.matrix")) {
   });
 }
 """
-"""Arrow keys move within a matrix, so that Tab passes it in one step; up and down stay in their column, however wide the cells are.
-Without the script every cell is still a link."""
+"""Arrow keys move within a matrix, so that Tab skips it in one step. Up and down stay in their column, however wide the
+cells are. Without the script, every cell is still a link."""
 
 _HASH: Final = base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode()
 POLICY: Final = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{_HASH}'; base-uri 'none'; form-action 'none'"
@@ -134,8 +134,8 @@ article:target,section section:target,main>section[id^=r]:not(#releases):target,
 SCALE: Final = (
     "#00224e", "#08306b", "#2b446e", "#434e6c", "#575d6d", "#6b6d73", "#9a9279", "#aa9f74", "#c6b565", "#e2cc52", "#fee838",
 )  # fmt: skip
-"""Background of a cell by tenths of its archives with the same result. Dark blue to yellow, after the colour map *cividis*: the
-brightness grows with every step, so the order is the same for people who see no red, no green, no blue, or no colour, and in grey."""
+"""Background of a cell, by tenths of its archives with the same result. Dark blue to yellow, like the color map *cividis*:
+brightness increases with every step, so the order is also clear in grayscale and to people with color blindness."""
 _DARK: Final = 6  # the first steps have white text
 
 
@@ -195,7 +195,5 @@ def document(title: str, *body: Node | None) -> str:
         tag("title", title),
         css,
     )
-    page = tag(
-        "html", head, tag("body", tag("a", "Skip to the contents", href="#contents", class_="skip"), *body, script), lang="en"
-    )
+    page = tag("html", head, tag("body", tag("a", "Skip to content", href="#contents", class_="skip"), *body, script), lang="en")
     return "<!DOCTYPE html>\n" + tostring(page, encoding="unicode", method="html") + "\n"

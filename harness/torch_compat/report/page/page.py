@@ -46,12 +46,13 @@ __all__ = ["DATA", "DIGITS", "MOST_ITEMS", "page", "spans"]
 
 Key = TypeVar("Key")
 DATA: Final = "d-"
-"""How the folder of the files beside the main one begins; a digest of what they hold follows. Short, since each cell names it."""
+"""Prefix of the folder with the detail pages; a digest of their contents follows. It is short because each cell contains
+it."""
 DIGITS: Final = 8
 LONGEST_TITLE: Final = 160
-"""Characters of the title of an item in the main file."""
+"""Maximum length of an item's title in the main file, in characters."""
 MOST_ITEMS: Final = 5
-"""Items of one section of a release in the main file; the file of the release has all."""
+"""Maximum number of items per section of a release in the main file; the release's own file has all of them."""
 ENDS: Final = frozenset({"error", "removed", "switched", "withdrawn", "restored"})
 
 
@@ -120,7 +121,7 @@ def _main(
         "matrix": ("Matrix", "Writers and readers", _matrices(pairs, places)),
         "deprecations": (
             "Deprecations",
-            "Deprecations against the calendar",
+            "Deprecations and the calendar",
             _timeline(deprecations, places, dt.date.fromisoformat(report.as_of)),
         ),
         "releases": ("Releases", "What each release broke", _releases(releases, places)),
@@ -166,7 +167,7 @@ def _releases(releases: Sequence[ReleaseReport], places: Places) -> Iterator[Nod
     )
     head = [tag("th", name, scope="col") for name in ("release", "day", "compared with")]
     head += [tag("th", str(section), scope="col", class_="n") for section in TITLES]
-    head.append(tag("th", "not known", scope="col", class_="n"))
+    head.append(tag("th", "unknown", scope="col", class_="n"))
     rows = []
     for one in releases:
         counts = [_count(len(one.of(section)), places.items.get((one.release, f"#{section}"), "")) for section in TITLES]
@@ -223,8 +224,8 @@ def _matrices(pairs: Pairs, places: Places) -> Iterator[Node]:
         "p",
         "Each cell is a writer (row) and a reader (column), with default load options. The number is the percentage of archives that "
         "load and give the same or close results, rounded down: 100 means all of them. The mark is the most severe outcome of the "
-        "others. Neighboring readers with the same outcomes and the same causes share one wide cell, so a border is where something "
-        "changes. Each cell links to its outcomes and causes; a wide cell links to those of its first reader, and the other readers "
+        "others. Neighboring readers with the same outcomes and the same causes share one wide cell, so a border marks a "
+        "change. Each cell links to its outcomes and causes; a wide cell links to those of its first reader, and the other readers "
         "behave the same. Arrow keys move within a matrix.",
     )
     steps = [tag("span", f"{number * 10}", class_=f"c{number}") for number in range(len(SCALE))]
@@ -320,9 +321,9 @@ def _timeline(rows: Sequence[TimelineRow], places: Places, as_of: dt.date) -> It
         return
     yield tag(
         "p",
-        "A solid bar is a period that keeps the timeline, a hatched one breaks it: too short before its end, or longer than "
-        "announced. A dotted bar is a period for which no promise was made, or which could not be checked. A vertical line is an end: an error, "
-        "a removal, or a switch of behavior.",
+        "Solid bars are periods that keep the timeline. Hatched bars are periods that break it: they end too early, or last longer than "
+        "announced. Dotted bars are periods that no promise covers, or that could not be checked. A vertical line marks the end of a period: "
+        "an error, a removal, or a change of behavior.",
     )
     yield tag(
         "p",
@@ -374,7 +375,7 @@ def _line(row: TimelineRow, days: tuple[dt.date, dt.date], as_of: dt.date, place
     bars = [
         tag("span", class_=f"{one.kind}{' end' if one.point else ''}", title=one.text, style=_place(one, days)) for one in drawn
     ]
-    events = ", ".join(f"{one.event.what} {one.point.release}" for one in row.snapshot.happened) or "not begun"
+    events = ", ".join(f"{one.event.what} {one.point.release}" for one in row.snapshot.happened) or "not started"
     return tag(
         "tr",
         tag("th", tag("a", name, href=places.timelines[name]), scope="row"),
@@ -416,7 +417,7 @@ def _causes(report: Report, places: Places) -> Iterator[Node]:
 
 def _unknown(report: Report) -> Iterator[Node]:
     if not report.not_checked:
-        yield tag("p", "Everything that the policy requires was checked.")
+        yield tag("p", "All checks that the policy requires were run.")
     else:
         yield tag("ul", *(tag("li", f"{count} × {why} ({what})") for what, why, count in report.not_checked), class_="items")
     if report.notes:

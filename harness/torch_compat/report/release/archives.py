@@ -51,7 +51,7 @@ DID: Final = {
 }
 _WITH_RESULTS: Final = frozenset({Outcome.DIFFERENT, Outcome.RAISED, Outcome.RELAXED})
 _LOADED: Final = frozenset({"error", "crashed", "timed-out", "unstable", "unsupported"})
-"""What a golden holds whose writer did not read the archive back: it has no values to compare."""
+"""What a golden contains if its writer did not read the archive back. It has no values to compare."""
 
 
 @dataclass(frozen=True)
@@ -377,7 +377,7 @@ class _Between:
             names=(f"{prefix}{key}",),
             section=found.section,
             rank=0 if kind == "waiver" else 3,
-            title=f"Mended: {title}" if prefix else title,
+            title=f"Fixed: {title}" if prefix else title,
             source="archives",
             span=Span(after, by),
             says=_counted(found, self._since, self._release),

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["change_parts", "deprecation_parts", "format_parts", "operator_parts"]
 
 ENDS: Final = frozenset({"error", "removed", "switched"})
-"""The events that end what was deprecated. What else tells of the same end is linked with them."""
+"""The events that end a deprecation. Other evidence of the same end is linked to them."""
 DONE: Final = {
     "alternative": "there is an alternative",
     "warned": "deprecated, and warns",
@@ -79,7 +79,7 @@ def operator_parts(evidence: Evidence, report: Report) -> Iterator[FactRecord]:
         if wrong.known and not wrong.same:
             at = recorded_releases.index(wrong.first)
             text = (
-                f"{wrong.entry.operator}: the upgrader {wrong.entry.upgrader} states a schema that {wrong.before} does not have"
+                f"{wrong.entry.operator}: the upgrader {wrong.entry.upgrader} declares a schema that {wrong.before} does not have"
             )
             note(misstated_by(wrong), recorded_releases[at - 1] if at else "", text)
     for (name, span), found in groups.items():

@@ -48,7 +48,7 @@ NOTES: Final = {
 }
 TITLES: Final = (BREAKS, DEPRECATIONS, IMPROVEMENTS, PROBLEMS)
 LARGEST: Final = 1 << 20
-"""Bytes of a file of text written by hand."""
+"""Maximum size of a file of hand-written text, in bytes."""
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ class Section(enum.StrEnum):
 
 ORDER = tuple(Section)
 LONGEST: Final = 300
-"""Characters of what is quoted of a value, an error or a name, which an archive may choose."""
+"""Maximum length of a quoted value, error or name, in characters. An archive can choose these."""
 
 
 def short(text: str, longest: int = LONGEST) -> str:

@@ -27,9 +27,9 @@ __all__ = ["Published", "PublishedComparison", "PublishedStatement", "compared",
 
 LARGEST: Final = 1 << 20
 BREAKING: Final = (Section.SILENT, Section.REFUSED, Section.CRASHED, Section.OPERATORS)
-"""Sections whose items a person would look for among incompatible changes."""
+"""Sections in which a reader would look for incompatible changes."""
 MOST: Final = 40
-"""Breakages that are listed for each release; reports/releases has all."""
+"""How many breakages are listed for each release; reports/releases has all of them."""
 HINT: Final = "the header of reports/published.toml lists its keys"
 
 

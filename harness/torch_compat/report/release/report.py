@@ -230,7 +230,7 @@ def _not_asked(evidence: Evidence, report: Report, missing: Iterable[Missing], a
     changes = evidence.derived(operator_changes)
     gaps = evidence.policy.operator_gaps
     if evidence.operators is None or asked.by not in evidence.operators.schemas.releases:
-        yield NotAsked(1, f"operators of {asked.by}: they are not recorded")
+        yield NotAsked(1, f"the operators of {asked.by} are not recorded")
     elif changes is not None:
         for pair in changes.pairs:
             unknown = sum(not one.known for one in pair.broken)

@@ -54,7 +54,7 @@ ROOTS: Final = (
     "policies/torch", "reports/observations", "reports/proofs", "fixtures/beside", "fixtures/deprecations", "fixtures/globals", "fixtures/operators",
     "fixtures/probes", "fixtures/recipes",
 )  # fmt: skip
-"""Folders whose every file is evidence or policy. Of the folders of releases, it is what stands beside the archives."""
+"""Folders in which every file is evidence or policy. In the folders of releases, these are the files next to the archives."""
 ARCHIVES: Final = frozenset({".pt", ".pth", ".ptl", ".pt2", ".pkl", ".distcp"})
 KEYS: Final = frozenset(
     {

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["CallTurn", "call_of", "loads", "raised", "returned", "snippet"]
 
 MOST: Final = 32
-"""Elements of a tensor that are written out."""
+"""How many elements of a tensor are written out."""
 LOADS: Final = {
     "torch-save": "torch.load({})",
     "torchscript": "torch.jit.load({})",
@@ -30,7 +30,7 @@ LOADS: Final = {
     "distributed": "torch.distributed.checkpoint.format_utils.dcp_to_torch_save({}, 'whole.pt')",
 }
 KEYWORDS: Final = frozenset({"weights_only", "mmap"})
-"""The load options that are arguments of torch.load; others are settings, which a line of Python does not show."""
+"""The load options that are arguments of torch.load. The others are settings that one line of Python does not show."""
 _CALL = re.compile(r"calls\[(\d{1,6})\]\.(first|second)")
 _REAL: Final = frozenset(row.name for row in DTYPES.values() if row.kind == "float" and row.size > 1)
 _WHOLE: Final = frozenset(row.name for row in DTYPES.values() if row.kind == "integer" and row.name not in SINCE)

@@ -48,7 +48,7 @@ def _lines(report: ReleaseReport, level: int) -> Iterator[str]:
         yield ""
         yield from (f"- {plain(note)}" for note in notes)
     yield ""
-    yield f"{'#' * (level + 1)} Not known"
+    yield f"{'#' * (level + 1)} Unknown"
     yield ""
     if not report.not_asked:
         yield COMPLETE
@@ -65,7 +65,7 @@ def releases_md(reports: Sequence[ReleaseReport]) -> str:
         "newest recorded release of the previous minor version; [notes](../notes) drafts its compatibility notes. Other pairs of releases:",
         "`torch-compat report RELEASE --since RELEASE`.",
         "",
-        f"| release | day | since | {' | '.join(names.values())} | not known |",
+        f"| release | day | since | {' | '.join(names.values())} | unknown |",
         "|---|---|---|" + "---:|" * (len(names) + 1),
     ]
     for report in reversed(reports):

@@ -50,7 +50,7 @@ def print_release(report: ReleaseReport, console: Console, *, full: bool) -> Non
     for note in notes_of_report(report):
         _print(console, note, "dim", 0)
     if report.not_asked:
-        console.print(Text("Not known", style="bold yellow"))
+        console.print(Text("Unknown", style="bold yellow"))
         for one in report.not_asked if full else report.not_asked[:MOST]:
             _print(console, f"{one.count} × {one.why}", "", 2)
         if not full and len(report.not_asked) > MOST:

@@ -61,7 +61,8 @@ def facts(report: ReleaseReport, item: ReleaseItem) -> Iterator[tuple[str, str]]
     yield "since", item.when
     if item.disagree:
         yield from (
-            ("record", f"{part.source}: after {part.span.after or 'nothing known'}, by {part.span.by}") for part in item.parts
+            ("record", f"{part.source}: after {part.span.after or 'an unknown release'}, by {part.span.by}")
+            for part in item.parts
         )
     if counts := counted(report, item):
         yield "shown by", counts
