@@ -21,7 +21,9 @@ from torch_compat.runtime.language.inference import (
     may_be,
     variables_of,
 )
+from torch_compat.runtime.language.listed import ListTypes
 from torch_compat.runtime.language.names import DEPTH
+from torch_compat.runtime.language.signs import OF_ELEMENTS
 from torch_compat.runtime.language.texts import DEVICES_UNTIL, TextExpressions, passing
 from torch_compat.runtime.language.types import read_type
 from torch_compat.runtime.language.unused import unused
@@ -55,6 +57,8 @@ class BodyCompiler(ExpressionCompiler):
         args = node.args
         if self.outer is None:
             self.unused = unused(node, self.unit.host.callees, self.cls.qualified_name if self.cls is not None else "")
+            if any(isinstance(one, ast.Call) and dotted(one.func) in OF_ELEMENTS for one in ast.walk(node)):
+                self.lists = ListTypes(node, self.cls.attributes if self.cls is not None else {})
         if self.outer is None and has_loop(node.body):
             self.types = Inference(node, self.cls.attributes if self.cls is not None else {})
         if self.unit.host.horizon.release < DEVICES_UNTIL:
