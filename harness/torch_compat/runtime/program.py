@@ -175,7 +175,8 @@ class Program:
         if found is None or found.arguments != arguments or self.upgraders.find(name, self.version) is not None:
             return None
         operator = registry.resolve(name, self.horizon.release)
-        return found.made(operator) if self.slips.around(name, operator) is operator else None
+        around = self.slips.around(name, operator)  # what waits for its use is a tensor, for which the operator itself answers
+        return found.made(around) if around is operator or self.slips.waits(name) else None
 
     @property
     def itself(self) -> frozenset[type]:

@@ -293,6 +293,10 @@ class Slipping:
             return self._backwards(function)
         return function
 
+    def waits(self, name: str) -> bool:
+        """Whether nothing but tensors that wait for their use makes something else of an operator."""
+        return PRODUCT in self._slips and JOINED not in self._slips and name in (MOVED - PRODUCTS) | KEEPS
+
     def _indexing(self, function: Function) -> Function:
         def indexed(self_: Any, indices: Any, *args: Any, **keywords: Any) -> Any:
             if indices.__class__ is FoldedList:
