@@ -18,6 +18,7 @@ OTHERS = {
     "pure": "return torch.add(x, bad)",
     "raising": 'if torch.gt(torch.len(l), 1):\n    ops.prim.RaiseException("a")\n  else:\n    pass\n  return x',
     "writes": "_0 = torch.add_(x, 1)\n  return x",
+    "shifts": "_0 = torch.__ilshift__(x, 1)\n  return x",
     "writes_its_own": "y = torch.matmul(x, torch.t(bad))\n  _0 = torch.add_(y, bad)\n  return _0",
     "counts": "self.count = torch.add(self.count, 1)\n  return torch.add(x, bad)",
     "calls": "return (self).pure(x, bad, l, )",
@@ -74,7 +75,7 @@ def test_what_nobody_reads_does_not_raise(body: str, raised: bool, horizon: str)
     assert raises(body, horizon) is raised
 
 
-@pytest.mark.parametrize("method", ["writes", "counts", "itself"])
+@pytest.mark.parametrize("method", ["writes", "shifts", "counts", "itself"])
 def test_what_has_an_effect_is_run(method: str) -> None:
     source = "".join(
         f"def {name}(self: __torch__.m.Model,\n    {PARAMETERS}):\n  {text}\n"
@@ -83,7 +84,7 @@ def test_what_has_an_effect_is_run(method: str) -> None:
     module = program(source, steps=100)
     module.object.__dict__["a_count"] = 0
     x = Tensor(np.ones((2, 3), np.float32))
-    if method == "writes":
+    if method in {"writes", "shifts"}:
         module.run("forward", (x, x, []))
         assert x.array.max() == 2
     else:

@@ -39,6 +39,7 @@ CONTAINERS = frozenset({
     "Delete", "__delitem__",
 })  # fmt: skip
 """Operators that write into the container that they are given, and may keep in it what else they are given."""
+IN_PLACE = frozenset({"__iand__", "__ilshift__", "__ior__", "__irshift__", "__ixor__"})
 FRESH = frozenset({
     "add", "addbmm", "addcdiv", "addcmul", "addmm", "addmv", "all", "any", "arange", "argmax", "argmin", "baddbmm", "batch_norm", "bmm",
     "cat", "clamp", "clone", "conv1d", "conv2d", "conv3d", "convolution", "cos", "cumsum", "div", "embedding", "empty", "empty_like", "eq",
@@ -141,7 +142,7 @@ def _operator(call: ast.Call) -> str | None:
 
 
 def _in_place(operator: str) -> bool:
-    return operator.endswith("_") and not operator.endswith("__")
+    return operator in IN_PLACE or (operator.endswith("_") and not operator.endswith("__"))
 
 
 class _Function:
