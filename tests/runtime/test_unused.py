@@ -83,7 +83,7 @@ def test_what_has_an_effect_is_run(method: str) -> None:
     )
     module = program(source, steps=100)
     module.object.__dict__["a_count"] = 0
-    x = Tensor(np.ones((2, 3), np.float32))
+    x = Tensor(np.ones((2, 3), np.int64))
     if method in {"writes", "shifts"}:
         module.run("forward", (x, x, []))
         assert x.array.max() == 2
