@@ -179,11 +179,11 @@ def test_deep_blocks() -> None:
     "body",
     [
         "while True:\n    pass\n  return 1",
-        "for i in range(9223372036854775807):\n    pass\n  return 1",
-        "for i in range(100000):\n    for j in range(100000):\n      pass\n  return 1",
+        "n = 0\n  for i in range(9223372036854775807):\n    n = i\n  return n",
+        "n = 0\n  for i in range(100000):\n    for j in range(100000):\n      n = j\n  return n",
         "return (self).forward()",
         "return torch.add((self).forward(), (self).forward())",
-        "for i in range(0, -9223372036854775808, -1):\n    pass\n  return 1",
+        "n = 0\n  for i in range(0, -9223372036854775808, -1):\n    n = i\n  return n",
     ],
 )
 def test_endless_programs_meet_their_limit(body: str) -> None:

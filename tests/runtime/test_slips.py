@@ -338,11 +338,27 @@ PARAMETERS = '  __parameters__ = ["w", ]\n  w : Tensor\n  count : int\n'
         ('y = torch.linear(x, w)\n{set}\nprint("x")\nreturn torch.relu(y)', 1),
         ("y = torch.linear(x, w)\n{set}\nif torch.gt(self.count, 0):\n  z = torch.relu(y)\nelse:\n  z = y\nreturn z", 1),
         ("y = torch.sum(torch.linear(x, w))\n{set}\nreturn y", 1),
+        ("y = torch.mul(x, w)\n{set}\nreturn y", 2),
+        ("y = torch.add(x, w)\n{set}\nreturn torch.relu(y)", 2),
+        ("y = torch.sub(x, w)\n{set}\nreturn torch.mul(y, 2)", 2),
+        ("y = torch.where(torch.gt(x, 0), x, w)\n{set}\nreturn y", 2),
+        ("y = torch.cat([torch.t(x), torch.t(w)], 1)\n{set}\nreturn y", 2),
+        ("y = torch.layer_norm(w, [torch.size(x, 1)])\n{set}\nreturn y", 2),
+        ("y = torch.atan2(x, w)\n{set}\nreturn y", 1),
+        ("y = torch.mul(x, torch.detach(w))\n{set}\nreturn y", 1),
+        ("y = torch.mul(x, w)\nz = torch.size(y)\n{set}\nreturn torch.add(y, torch.len(z))", 1),
+        ("if bool(1):\n  y = torch.linear(x, w)\n  {set}\n  z = torch.relu(y)\nelse:\n  z = x\nreturn z", 2),
     ],
 )
 def test_a_product_that_raises_waits_for_its_use(body: str, counted: int) -> None:
     """Seen in 1.11.0, 2.4.1 and 2.15.0 of the same programs."""
     assert counts(body, "2.13.0", runs=1) == (counted, ["products-move-to-their-use"] * (counted > 1))
+
+
+def test_a_container_that_keeps_a_product_is_a_use_of_it() -> None:
+    """As a cache of results in 1.12.1 and 2.15.0, whose oldest was gone after a layer had raised."""
+    body = "ys = [x]\ny = torch.linear(x, w)\n{set}\n_0 = torch.append(ys, y)\nself.count = 9\nreturn y"
+    assert counts(body, "2.13.0", runs=1) == (10, ["products-move-to-their-use"])
 
 
 @pytest.mark.parametrize("runs", [0, 1])

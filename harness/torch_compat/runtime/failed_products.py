@@ -31,24 +31,48 @@ def functions(source: bytes) -> list[ast.FunctionDef]:
 def use_of(source: bytes | memoryview, line: int) -> bool | None:
     """Whether the value of a line's statement is used by a later one of the same block; None where it is returned.
 
-    Only blocks that are whole functions are looked at: what an inner block gives is used at its end.
+    Statements of the block alone are looked at, not what is in blocks within it, nor what is behind it.
     """
     for function in functions(bytes(source)):
-        for place, node in enumerate(function.body):
-            if not node.lineno <= line <= (node.end_lineno or node.lineno):
-                continue
-            if isinstance(node, ast.Return):
-                return None
-            if not isinstance(node, ast.Assign):
-                return False
-            names = {one.id for one in ast.walk(node.targets[0]) if isinstance(one, ast.Name)}
-            return any(
-                isinstance(one, ast.Name) and one.id in names
-                for later in function.body[place + 1 :]
-                if not isinstance(later, ast.If | ast.For | ast.While | ast.With | ast.FunctionDef)
-                for one in ast.walk(later)
-            )
+        if (function.lineno <= line <= (function.end_lineno or line)) and (found := _use_in(function.body, line)) is not _NOWHERE:
+            return found  # type: ignore[return-value]
     return False
+
+
+_NOWHERE: Final = object()
+
+
+def _use_in(block: list[ast.stmt], line: int) -> object:
+    for place, node in enumerate(block):
+        if not node.lineno <= line <= (node.end_lineno or node.lineno):
+            continue
+        if isinstance(node, ast.Return):
+            return None
+        if isinstance(node, _BLOCKS):
+            inner = [part for part in (node.body, getattr(node, "orelse", [])) if part]
+            return next((found for part in inner if (found := _use_in(part, line)) is not _NOWHERE), False)
+        if not isinstance(node, ast.Assign):
+            return False
+        names = {one.id for one in ast.walk(node.targets[0]) if isinstance(one, ast.Name)}
+        return any(
+            isinstance(one, ast.Name) and one.id in names
+            for later in block[place + 1 :]
+            if not isinstance(later, _BLOCKS) and not _copies(later)
+            for one in ast.walk(later)
+        )
+    return _NOWHERE
+
+
+_BLOCKS = (ast.If, ast.For, ast.While, ast.With, ast.FunctionDef)
+
+
+def _copies(node: ast.stmt) -> bool:
+    """Whether a statement names what is to be given by its block, and computes nothing."""
+    return (
+        isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Name | ast.Tuple)
+        and not any(isinstance(one, ast.Call) for one in ast.walk(node))
+    )
 
 
 def product_shape(name: str, args: tuple[Any, ...]) -> tuple[int, ...]:
@@ -93,7 +117,9 @@ class MethodRun:
 
 def differentiated(*given: Any) -> bool:
     """Whether an operator of these values is differentiated."""
-    return grad.enabled and any(one.__class__ is Tensor and one.requires_grad for one in given)
+    return grad.enabled and any(
+        one.requires_grad for part in given for one in (part if part.__class__ is list else (part,)) if one.__class__ is Tensor
+    )
 
 
 class FailedProduct:
@@ -140,10 +166,14 @@ class FailedProduct:
             one.__dict__.update(before)
         self.unwrite()
 
-    def absent(self, shape: tuple[int, ...]) -> Tensor:
-        """In place of the result."""
+    def absent(self, shape: tuple[int, ...] | None) -> Tensor:
+        """In place of the result.
+
+        Parameters:
+            shape: None where it has none, since its operands have no common one.
+        """
         tensor = Tensor(np.empty(0))
-        tensor.array = _Absent(self, shape)  # type: ignore[assignment]
+        tensor.array = _Absent(self) if shape is None else _Shaped(self, shape)  # type: ignore[assignment]
         return tensor
 
     def fail(self) -> Any:
@@ -152,15 +182,16 @@ class FailedProduct:
 
 
 class _Absent:
-    """In place of the elements of a tensor that there is not: only its shape can be asked for."""
+    """In place of the elements of a tensor that there is not."""
 
-    __slots__ = ("_failed", "ndim", "shape", "size")
+    __slots__ = ("_failed",)
 
-    def __init__(self, failed: FailedProduct, shape: tuple[int, ...]) -> None:
+    def __init__(self, failed: FailedProduct) -> None:
         self._failed = failed
-        self.shape = shape
-        self.ndim = len(shape)
-        self.size = int(np.prod(shape))
+
+    def fail(self) -> Any:
+        """Raise what the operator raised."""
+        return self._failed.fail()
 
     def __getattr__(self, name: str) -> Any:
         return self._failed.fail()
@@ -170,3 +201,15 @@ class _Absent:
 
     def __getitem__(self, _: Any) -> Any:
         return self._failed.fail()
+
+
+class _Shaped(_Absent):
+    """Likewise; its shape can be asked for."""
+
+    __slots__ = ("ndim", "shape", "size")
+
+    def __init__(self, failed: FailedProduct, shape: tuple[int, ...]) -> None:
+        super().__init__(failed)
+        self.shape = shape
+        self.ndim = len(shape)
+        self.size = int(np.prod(shape))

@@ -22,16 +22,19 @@ from torch_compat.releases.release import Release
 from torch_compat.runtime import dtypes, hash_order, opaque, registry, upgraders
 from torch_compat.runtime.faults import translated
 from torch_compat.runtime.flatbuffer import Flatbuffer
+from torch_compat.runtime.json_integers import INT64, json_integer
 from torch_compat.runtime.language import called
 from torch_compat.runtime.language.names import ClassInfo
 from torch_compat.runtime.language.quick import QUICK
 from torch_compat.runtime.language.types import checked_key
 from torch_compat.runtime.language.unit import Unit
+from torch_compat.runtime.language.unused import Callees
 from torch_compat.runtime.limits import Limits
 from torch_compat.runtime.signed_bytes import signed_bytes
 from torch_compat.runtime.slipping import EQUAL_CALLS, NEUTRAL, STORE, Slipping, storing_methods
 from torch_compat.runtime.tensor import OpaqueTensor, Tensor
 from torch_compat.runtime.values import CustomObject, Device, NamedTupleValue, ScriptObject, Steps, text_in
+from torch_compat.torchscript.parser import memory_needed
 from torch_compat.values.dtypes import CAFFE2
 
 if TYPE_CHECKING:
@@ -48,8 +51,6 @@ __all__ = ["Program"]
 
 # 1.1 and 1.2 write an integer from -128 to 127 as BININT1, and read it so. To pickle itself, and to 1.3 and newer, it is unsigned.
 SIGNED_BYTES_UNTIL = Release("1.3.0")
-INT64 = 1 << 63
-LONGEST_INTEGER = 20  # characters of an integer of 64 bits
 OMITS = 6  # the first bytecode version that leaves out arguments which have their defaults
 WRITES_INTO_COPIED, COPIES_AGAIN = Release("1.6.0"), Release("1.13.0")  # index_put of a list of tensors
 EQUAL_TO_ITSELF: dict[type, Release] = {
@@ -75,6 +76,7 @@ class Program:
         bytecode: the version of its bytecode; 0 where it has none, where that is not stated, and for the newest horizon.
         once: whether equal calls in a tuple are one (a slip of 1.0).
         listed: whether index_put writes into the tensor itself where its indices are a list of tensors (1.6 to 1.12).
+        callees: its functions, before they are compiled.
         source: bytes of its source that were compiled.
         missing: operators that it calls and the reference reader lacks.
         slips: what the release of the horizon does against its own rules while the program runs, and what of it was met.
@@ -105,6 +107,7 @@ class Program:
         self.neutral = self.slips.has(NEUTRAL)
         self.listed = WRITES_INTO_COPIED <= horizon.release < COPIES_AGAIN
         self.units: dict[str, Unit | None] = {}
+        self.callees = Callees(self._text)
         self._archive: ZipArchive | Flatbuffer | None = archive
         self._allowance = archive.allowance if isinstance(archive, ZipArchive) else None
         self._names = frozenset(archive.names)
@@ -172,7 +175,8 @@ class Program:
         if found is None or found.arguments != arguments or self.upgraders.find(name, self.version) is not None:
             return None
         operator = registry.resolve(name, self.horizon.release)
-        return found.made(operator) if self.slips.around(name, operator) is operator else None
+        around = self.slips.around(name, operator)  # what waits for its use is a tensor, for which the operator itself answers
+        return found.made(around) if around is operator or self.slips.waits(name) else None
 
     @property
     def itself(self) -> frozenset[type]:
@@ -264,15 +268,22 @@ class Program:
         info = self.info(name)
         return None if info is None else info.python
 
-    def _unit(self, name: str) -> Unit | None:
-        if name in self.units:
-            return self.units[name]
-        self.units[name] = None
+    def _record(self, name: str) -> str | None:
         path = name.replace(".", "/") + ".py"
-        for folder in self._source_folders:
-            if folder + path in self._names:
-                self._compile(name, folder + path)
-                break
+        return next((folder + path for folder in self._source_folders if folder + path in self._names), None)
+
+    def _text(self, name: str) -> bytes | None:
+        if (record := self._record(name)) is None:
+            return None
+        text = bytes(self._open.view(record))
+        self.source += memory_needed(text)  # it is parsed apart from being compiled
+        return text
+
+    def _unit(self, name: str) -> Unit | None:
+        if name not in self.units:
+            self.units[name] = None
+            if (record := self._record(name)) is not None:
+                self._compile(name, record)
         return self.units[name]
 
     def _compile(self, name: str, record: str) -> Unit:
@@ -529,10 +540,10 @@ class Program:
         base = self._storages.get(key)
         if base is None:
             base = self._storages[key] = self._bytes(key, dtype)
-        shape = tuple(_integer(size) for size in entry.get("dims", ()))
-        strides = tuple(_integer(step) for step in entry.get("strides", ()))
+        shape = tuple(json_integer(size) for size in entry.get("dims", ()))
+        strides = tuple(json_integer(step) for step in entry.get("strides", ()))
         array = arrays.view(
-            base, dtype.array, shape, strides, _integer(entry.get("offset", 0)), where=f"{self.path}, record {key!r}"
+            base, dtype.array, shape, strides, json_integer(entry.get("offset", 0)), where=f"{self.path}, record {key!r}"
         )
         return Tensor(array, bool(entry.get("requiresGrad")))
 
@@ -565,10 +576,10 @@ class Program:
             for one in described.get("attributes", ()):
                 info.attributes[one["name"]] = ast.Constant(one["type"])
             self._set_submodules(made, described, values, qualified, depth)
-            self._set_state(made, info, values[_integer(state)])
+            self._set_state(made, info, values[json_integer(state)])
             return made
         for one in described.get("parameters", ()):
-            tensor = self._table_entry(_integer(one["tensorId"]))
+            tensor = self._table_entry(json_integer(one["tensorId"]))
             if one.get("isBuffer"):
                 info.buffers.append(one["name"])
                 info.attributes[one["name"]] = ast.Name("Tensor")
@@ -578,23 +589,10 @@ class Program:
             made.__dict__["a_" + one["name"]] = tensor
         for one in described.get("attributes", ()):
             info.attributes[one["name"]] = ast.Constant(one["type"])
-            made.__dict__["a_" + one["name"]] = values[_integer(one["id"])]
+            made.__dict__["a_" + one["name"]] = values[json_integer(one["id"])]
         self._set_submodules(made, described, values, qualified, depth)
         return made
 
     def _set_submodules(self, made: ScriptObject, described: dict[str, Any], values: Any, qualified: str, depth: int) -> None:
         for one in described.get("submodules", ()):
             made.__dict__["a_" + str(one["name"])] = self._json_module(one, values, qualified, depth + 1)
-
-
-def _integer(value: Any) -> int:
-    """A number of model.json: protobuf writes 64-bit integers as texts.
-
-    Raises:
-        ValueError: it is none.
-    """
-    if value.__class__ is int and abs(value) < INT64:
-        return int(value)
-    if value.__class__ is str and len(value) <= LONGEST_INTEGER:
-        return int(value)
-    raise ValueError(f"expected a 64-bit integer, found {value!r:.40}")

@@ -93,6 +93,14 @@ CONVOLUTIONS = frozenset({
     "aten::convolution", "aten::_convolution",
 })  # fmt: skip
 PRODUCTS = frozenset({"aten::linear", "aten::matmul", "aten::mm", "aten::addmm"})
+MOVED = PRODUCTS | {
+    "aten::add", "aten::addcmul", "aten::bmm", "aten::cat", "aten::div", "aten::layer_norm", "aten::max", "aten::mul", "aten::pow", "aten::sub",
+    "aten::where",
+}  # fmt: skip
+"""Operators that releases from 1.11 on differentiate together with others, and compute where the last of these stands; not atan2, index, view,
+expand, transpose or losses."""
+KEEPS = frozenset({"aten::_set_item", "aten::append", "aten::extend", "aten::insert"})
+"""Operators that keep what they are given."""
 THROUGH = frozenset({"aten::batch_norm", "aten::layer_norm", "aten::relu", "aten::sigmoid", "aten::tanh", "aten::dropout"})
 """Operators that a release differentiates like products: they are delayed together until the last use of the result."""
 INTERNAL = Release("1.2.0")
@@ -263,10 +271,12 @@ class Slipping:
             elif name == NORM and JOINED_NORM in slips:
                 function = self._joined(JOINED_NORM, function)
         elif PRODUCT in slips:
-            if name in PRODUCTS:
-                return self._product(name, function)
+            if name in MOVED:
+                function = self._product(name, function)
             if name in THROUGH:
                 return self._through(function)
+            if name in KEEPS:
+                return self._keeping(function)
             if name == "prim::Print":
                 return self._prints(function)
         if DIVISION in slips and name in DIVISIONS:
@@ -282,6 +292,10 @@ class Slipping:
         if BACKWARDS in slips and name == "aten::slice":
             return self._backwards(function)
         return function
+
+    def waits(self, name: str) -> bool:
+        """Whether nothing but tensors that wait for their use makes something else of an operator."""
+        return PRODUCT in self._slips and JOINED not in self._slips and name in (MOVED - PRODUCTS) | KEEPS
 
     def _indexing(self, function: Function) -> Function:
         def indexed(self_: Any, indices: Any, *args: Any, **keywords: Any) -> Any:
@@ -392,7 +406,7 @@ class Slipping:
             if run.failed is not None and any(is_absent(one) for one in args):
                 if self._joins:
                     run.join(JOINED)
-                return run.failed.absent(product_shape(name, args))
+                return run.failed.absent(product_shape(name, args) if name in PRODUCTS else None)
             try:
                 return function(*args, **keywords)
             except Raised as error:
@@ -403,7 +417,7 @@ class Slipping:
                     raise
                 run.failed = FailedProduct(error, [run.root, *run.args])
                 run.stands = self._joins
-                return run.failed.absent(product_shape(name, args))
+                return run.failed.absent(product_shape(name, args) if name in PRODUCTS else None)
 
         return product
 
@@ -425,6 +439,15 @@ class Slipping:
             return function(input_, *args, **keywords)
 
         return through
+
+    def _keeping(self, function: Function) -> Function:
+        def keep(*args: Any, **keywords: Any) -> Any:
+            for one in args:
+                if is_absent(one):
+                    one.array.fail()
+            return function(*args, **keywords)
+
+        return keep
 
     def _prints(self, function: Function) -> Function:
         def prints(*args: Any, **keywords: Any) -> Any:

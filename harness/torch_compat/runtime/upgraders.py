@@ -24,6 +24,7 @@ from torch_compat.operators.history import FactHistory
 from torch_compat.releases.data import packaged
 from torch_compat.runtime import registry
 from torch_compat.runtime.language.unit import Unit
+from torch_compat.runtime.language.unused import Callees
 from torch_compat.runtime.tensor import Tensor
 from torch_compat.runtime.values import Steps, raised
 from torch_compat.torchscript.parser import NO_SOURCE, dotted, parse
@@ -158,6 +159,7 @@ class _Host:
         self.once = self.neutral = False
         self.itself: frozenset[type] = frozenset()
         self.listed = False
+        self.callees = Callees(lambda _: None)
         self.source = 0
 
     def operator(self, name: str, unit: Names, line: int) -> Callable[..., Any]:

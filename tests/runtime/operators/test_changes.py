@@ -85,6 +85,18 @@ ROUNDED = (
     | {(f"aten::{name}", Release(since)) for name in BY_MODE for since in ("1.6.0", "1.9.0")}
     | {("aten::group_norm", Release(since)) for since in ("2.0.0", "2.8.0")}
     | {
+        (f"aten::{prefix}{name}", Release(since))
+        for name, eras in (("softmax", ("1.10.0", "1.12.0")), ("log_softmax", ("1.12.0", "1.13.0")))
+        for prefix in ("", "_")
+        for since in eras
+    }
+    | {(f"aten::{name}", Release("1.5.0")) for name in ("elu", "selu", "norm")}
+    | {
+        (f"aten::{name}", Release("2.8.0"))
+        for name in ("norm", "dist", "frobenius_norm", "linalg_vector_norm", "pairwise_distance", "triplet_margin_loss")
+    }
+    | {("aten::gelu", Release("2.0.0"))}
+    | {
         (f"aten::{name}", Release(since))
         for name in (
             "adaptive_avg_pool1d",

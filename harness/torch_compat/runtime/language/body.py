@@ -21,9 +21,12 @@ from torch_compat.runtime.language.inference import (
     may_be,
     variables_of,
 )
+from torch_compat.runtime.language.listed import ListTypes
 from torch_compat.runtime.language.names import DEPTH
+from torch_compat.runtime.language.signs import OF_ELEMENTS
 from torch_compat.runtime.language.texts import DEVICES_UNTIL, TextExpressions, passing
 from torch_compat.runtime.language.types import read_type
+from torch_compat.runtime.language.unused import unused
 from torch_compat.torchscript.parser import dotted
 
 if TYPE_CHECKING:
@@ -42,14 +45,20 @@ class BodyCompiler(ExpressionCompiler):
     Attributes:
         texts: which expressions are texts, where the compiler makes devices of them (up to 1.6).
         folded: which are constant, where operators for indices do not take a list of them (1.8 to 1.11).
+        unused: statements that are compiled, since what is wrong with them is refused, but not run.
     """
 
     texts: TextExpressions | None = None
     folded: Folded | None = None
+    unused: frozenset[int] = frozenset()
 
     def function(self, node: ast.FunctionDef, name: str) -> ast.FunctionDef:
         """The function itself, with a step paid on entry and parameters checked where loops rely on their types."""
         args = node.args
+        if self.outer is None:
+            self.unused = unused(node, self.unit.host.callees, self.cls.qualified_name if self.cls is not None else "")
+            if any(isinstance(one, ast.Call) and dotted(one.func) in OF_ELEMENTS for one in ast.walk(node)):
+                self.lists = ListTypes(node, self.cls.attributes if self.cls is not None else {})
         if self.outer is None and has_loop(node.body):
             self.types = Inference(node, self.cls.attributes if self.cls is not None else {})
         if self.unit.host.horizon.release < DEVICES_UNTIL:
@@ -126,14 +135,14 @@ class BodyCompiler(ExpressionCompiler):
             handler = STATEMENTS.get(node.__class__)
             if handler is None:
                 raise self.unit.fail(node, f"has {node.__class__.__name__}, which TorchScript does not support")
-            before = self.calls
+            before, reads = self.calls, id(node) not in self.unused
             found = handler(self, node)
             if self.calls - before > MOST_CALLS and node.__class__ not in _BLOCKS:
                 raise self.unit.fail(body[0], f"has {self.calls - before} calls in one statement; the limit is {MOST_CALLS}")
             if self.calls - self.paid > CALLS_PAID:
                 made.append(self._pay(self.calls - self.paid, body[0]))
                 self.paid = self.calls
-            if found is not None:
+            if found is not None and reads:
                 made.append(found)
         self.depth -= 1
         return made or [ast.Pass(lineno=body[0].lineno, col_offset=0)]

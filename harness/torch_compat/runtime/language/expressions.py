@@ -26,6 +26,7 @@ from torch_compat.torchscript.parser import dotted
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
+    from torch_compat.runtime.language.listed import ListTypes
     from torch_compat.runtime.language.names import ClassInfo, FunctionInfo, Names
 
 __all__ = ["EXPRESSIONS", "SPECIAL", "ExpressionCompiler"]
@@ -49,6 +50,7 @@ class ExpressionCompiler:
         self.literals: dict[str, Type | None] = {}  # of variables that are set once
         self.listed: dict[str, bool] = {}  # whether a variable was last set to a list of tensors
         self.displays: dict[str, ast.List] = {}  # variables that are a list as it was written out, which nothing has written into
+        self.lists: ListTypes | None = None  # only where tensors are made of lists
         self.declared: dict[str, Type] = {}  # variables that were first set to a list of a type that is said
         self.numbers: set[str] = set()  # variables that are set to a number that comes out of a tensor
         self.aliases: dict[str, str] = {}  # variables that stand for a function of the program, and its qualified name
@@ -346,10 +348,7 @@ class ExpressionCompiler:
         """The type of what a list is said to hold, or lists in it; empty where the source does not say it."""
         type_ = annotated_type(node)
         if isinstance(node, ast.Name):
-            type_ = self.declared.get(node.id)
-            if type_ is None and self.info is not None:
-                said = next((one for name, one in self.info.parameters if name == node.id), None)
-                type_ = read_type(said) if said is not None else None
+            type_ = self.declared.get(node.id) or (self.lists.of(node.id) if self.lists is not None else None)
         elif (
             isinstance(node, ast.Attribute)
             and isinstance(node.value, ast.Name)

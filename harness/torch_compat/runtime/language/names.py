@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from torch_compat.releases.release import Release
+    from torch_compat.runtime.language.unused import Callees
     from torch_compat.runtime.values import Steps
 
 __all__ = ["DEPTH", "FILE_PREFIX", "NUMBERS", "ClassInfo", "FunctionInfo", "Host", "Names", "SourceError", "constant_number"]
@@ -51,6 +52,7 @@ class Host(Protocol):
         once: whether equal calls in a tuple are one, so that their results share memory (1.0).
         neutral: whether arithmetic with an operand that changes nothing gives the tensor itself back (1.0 to 1.4).
         listed: whether ``index_put`` writes into the tensor itself where its indices are a list of tensors (1.6 to 1.12).
+        callees: its functions, before they are compiled.
         source: what parsing the source that was compiled so far took, as :func:`torch_compat.torchscript.parser.memory_needed` estimates it.
     """
 
@@ -58,6 +60,7 @@ class Host(Protocol):
     once: bool
     neutral: bool
     listed: bool
+    callees: Callees
     source: int
 
     @property

@@ -14,7 +14,7 @@ import numpy as np
 
 from torch_compat.runtime.operators._common import FLOAT32, FLOAT64, Array
 
-__all__ = ["lanes_sum", "mean_of", "ordered_product", "ordered_sum"]
+__all__ = ["LANES", "lanes_sum", "mean_of", "ordered_product", "ordered_sum"]
 
 VECTOR = 32  # bytes, which the recorded releases compute with
 LANES = VECTOR // 4  # of float32
@@ -164,8 +164,12 @@ def _by_four(columns: Array) -> Array:
     return _one_by_one(np.concatenate([_one_by_one(lanes)[None], columns[whole:]]))
 
 
-def lanes_sum(array: Array, at: int) -> Array:
-    """The sum along a dimension as softmax takes it, which stays with size one: lane by lane, and the lanes in pairs."""
+def lanes_sum(array: Array, at: int, *, pairs: bool = True) -> Array:
+    """The sum along a dimension as softmax takes it, which stays with size one: lane by lane.
+
+    Parameters:
+        pairs: whether lanes are added in pairs, as since 1.12, and not one after the other.
+    """
     rows = np.moveaxis(array, at, 0)
     size = len(rows)
     if array.dtype != FLOAT32 or size > LARGEST:
@@ -177,8 +181,8 @@ def lanes_sum(array: Array, at: int) -> Array:
         for start in range(LANES, size, LANES):
             more = rows[start : start + LANES]
             lanes[: len(more)] = lanes[: len(more)] + more
-        while len(lanes) > 1:
+        while pairs and len(lanes) > 1:
             half = len(lanes) // 2
             lanes = lanes[:half] + lanes[half:]
-        total = lanes[0]
+        total = _one_by_one(lanes)
     return np.expand_dims(np.asarray(total), at)

@@ -15,7 +15,6 @@ from torch_compat.runtime.operators._common import (
     INT64,
     Array,
     Scalar,
-    any_dtype,
     axis,
     can_cast,
     cast,
@@ -31,7 +30,7 @@ from torch_compat.runtime.operators._common import (
     words,
     write,
 )
-from torch_compat.runtime.operators._sums import lanes_sum
+from torch_compat.runtime.operators._vectors import exponentials, gelu_in_vectors, gelu_of_onednn, in_vectors
 from torch_compat.runtime.operators.pointwise import erf_of, erfc_of, sigmoid_of
 from torch_compat.runtime.operators.rounding import BOUNDS_CUT, whole_bound
 from torch_compat.runtime.registry import operator
@@ -41,7 +40,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def _floats_only(kernel: str, array: Array) -> Array:
+def floats_only(kernel: str, array: Array) -> Array:
+    """The array, unless it is of whole numbers.
+
+    Raises:
+        Raised: the kernel of this name has none for its type.
+    """
     if array.dtype.kind in "iub":
         raise not_implemented(kernel, array.dtype)
     return array
@@ -53,7 +57,7 @@ def _activation(
     """Register a function of floating point numbers; halves are computed as float32."""
 
     def call(self: Tensor, *args: Any, **keywords: Any) -> Tensor:
-        array = _floats_only(kernel, self.array)
+        array = floats_only(kernel, self.array)
         return Tensor(compute(wide(array), *args, **keywords).astype(array.dtype))
 
     functional(*names, inplace=True, since=since, exact=exact)(call)
@@ -201,7 +205,7 @@ def _shrink(
     """Register a function that cuts what lies within a bound, which is a number of the tensor's type."""
 
     def call(self: Tensor, lambd: Scalar = 0.5) -> Tensor:
-        array = _floats_only(f"{name}_cpu", self.array)
+        array = floats_only(f"{name}_cpu", self.array)
         if array.dtype.kind == "c":
             raise not_implemented(f"{name}_cpu", array.dtype)
         check(float(lambd.real), array.dtype)
@@ -230,7 +234,7 @@ _activation(("leaky_relu",), "leaky_relu_cpu", _leaky_relu)
 def _rrelu(self: Tensor, slope: float, *, training: bool) -> Tensor:
     if training:
         raise random("aten::rrelu in training")
-    array = _floats_only("leaky_relu_cpu", self.array)
+    array = floats_only("leaky_relu_cpu", self.array)
     return Tensor(_leaky_relu(wide(array), slope).astype(array.dtype))
 
 
@@ -320,9 +324,18 @@ def _elu_1_0(x: Array, alpha: Scalar = 1, scale: Scalar = 1, input_scale: Scalar
     return np.where(x <= 0, negative, x * scalar_as(float(scale.real), x.dtype))
 
 
+def _elu_1_5(x: Array, alpha: Scalar = 1, scale: Scalar = 1, input_scale: Scalar = 1) -> Array:
+    """Since 1.5 in whole vectors."""
+    if x.dtype != FLOAT32:
+        return _elu_1_0(x, alpha, scale, input_scale)
+    factor = scalar_as(float(alpha.real), x.dtype) * scalar_as(float(scale.real), x.dtype)
+    negative = (exponentials(x * scalar_as(float(input_scale.real), x.dtype), x) - np.ones((), x.dtype)) * factor
+    return np.where(x <= 0, negative, x * scalar_as(float(scale.real), x.dtype))
+
+
 def _elu(x: Array, alpha: Scalar = 1, scale: Scalar = 1, input_scale: Scalar = 1) -> Array:
     factor = scalar_as(float(alpha.real), x.dtype) * scalar_as(float(scale.real), x.dtype)
-    negative = np.expm1(x * scalar_as(float(input_scale.real), x.dtype)) * factor
+    negative = np.expm1((x * scalar_as(float(input_scale.real), x.dtype)).astype(FLOAT64)).astype(x.dtype) * factor
     return np.where(x < 0, negative, x * scalar_as(float(scale.real), x.dtype))
 
 
@@ -342,15 +355,21 @@ SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.050700987355480493
 
 _activation(("celu",), "elu_cpu", _celu_1_0)
 _form: Any
-for _since, _form in (("1.0.0", _elu_1_0), ("2.8.0", _elu)):
+for _since, _form in (("1.0.0", _elu_1_0), ("1.5.0", _elu_1_5), ("2.8.0", _elu)):
     _activation(("elu",), "elu_cpu", _form, _since)
     _activation(("selu",), "elu_cpu", lambda x, form=_form: form(x, SELU_ALPHA, SELU_SCALE, 1), _since)
-    _activation(("celu",), "elu_cpu", lambda x, alpha=1.0, form=_form: _celu(x, alpha, form), max(_since, "1.7.0"))
+for _since, _form in (("1.7.0", _elu_1_5), ("2.8.0", _elu)):
+    _activation(("celu",), "elu_cpu", lambda x, alpha=1.0, form=_form: _celu(x, alpha, form), _since)
+
+
+def _powers(x: Array, of: Array) -> Array:
+    return exponentials(x, of) if x.dtype == FLOAT32 else np.exp(x)
 
 
 def _softplus(x: Array, beta: Scalar = 1, threshold: Scalar = 20) -> Array:
     steep = scalar_as(float(beta.real), x.dtype)
-    return np.where(x * steep > scalar_as(float(threshold.real), x.dtype), x, np.log1p(np.exp(x * steep)) / steep)
+    soft = np.log1p(_powers(x * steep, x).astype(FLOAT64)).astype(x.dtype) / steep
+    return np.where(x * steep > scalar_as(float(threshold.real), x.dtype), x, soft)
 
 
 _activation(("softplus",), "softplus_cpu", _softplus)
@@ -359,18 +378,20 @@ _activation(("softplus",), "softplus_cpu", _softplus)
 def _log_sigmoid_1_0(x: Array) -> Array:
     """Up to 1.10: NaN for minus infinity."""
     most = np.where(np.isnan(x), x, np.maximum(-x, np.zeros((), x.dtype)))
-    return -(most + np.log(np.exp(-most) + np.exp(-x - most)))
+    total = _powers(-most, x) + _powers(-x - most, x)
+    return -(most + np.log(total.astype(FLOAT64)).astype(x.dtype))
 
 
 def _log_sigmoid(x: Array) -> Array:
-    return np.where(np.isnan(x), x, np.minimum(x, np.zeros((), x.dtype))) - np.log1p(np.exp(-np.abs(x)))
+    least = np.where(np.isnan(x), x, np.minimum(x, np.zeros((), x.dtype)))
+    return least - np.log1p(_powers(-np.abs(x), x).astype(FLOAT64)).astype(x.dtype)
 
 
 for _since, _form in (("1.0.0", _log_sigmoid_1_0), ("1.11.0", _log_sigmoid)):
     _activation(("log_sigmoid",), "log_sigmoid_cpu", _form, _since)
 
     def _log_sigmoid_forward(self: Tensor, form: Any = _form) -> tuple[Tensor, Tensor]:
-        array = _floats_only("log_sigmoid_cpu", self.array)
+        array = floats_only("log_sigmoid_cpu", self.array)
         kept = np.exp(-np.abs(array))
         return Tensor(form(array)), Tensor(kept if form is _log_sigmoid else (kept + 1).astype(array.dtype))
 
@@ -415,18 +436,41 @@ def _gelu_1_5(x: Array) -> Array:
     return _gelu_1_4(x.transpose(order)).transpose(np.argsort(order)) if x.ndim else _gelu_1_4(x)
 
 
-def _gelu_1_12(x: Array, *, approximate: str = "none") -> Array:
-    return gelu_of(x, approximate)
-
-
 _activation(("gelu",), "GeluKernelImpl", _gelu_1_0)
 _activation(("gelu",), "GeluKernelImpl", _gelu_1_4, "1.4.0")
 _activation(("gelu",), "GeluKernelImpl", _gelu_1_5, "1.5.0")
 _activation(("gelu",), "GeluKernelImpl", _gelu_1_4, "1.6.0")
 _activation(("gelu",), "GeluKernelImpl", partial(gelu_of, approximate="none"), "1.10.0")
-_activation(("gelu",), "GeluKernelImpl", _gelu_1_12, "1.12.0")
-_activation(("silu",), "silu_cpu", lambda x: x / (1 + np.exp(-x)))
-_activation(("mish",), "mish_cpu", lambda x: x * np.tanh(np.log1p(np.exp(x.astype(FLOAT64)))).astype(x.dtype))
+
+
+def _gelu_of_singles(x: Array, *, vectors: bool) -> Array:
+    if x.flags.c_contiguous and x.size > 1:
+        return gelu_of_onednn(x)
+    taken = in_vectors(x) if vectors else None
+    return gelu_of(x) if taken is None else np.where(taken, gelu_in_vectors(x), gelu_of(x))
+
+
+def _gelu(since: str, *, vectors: bool) -> None:
+    def call(self: Tensor, *, approximate: str = "none") -> Tensor:
+        array = floats_only("GeluKernelImpl", self.array)
+        if array.dtype == FLOAT32 and approximate == "none":
+            return Tensor(_gelu_of_singles(array, vectors=vectors))
+        return Tensor(gelu_of(wide(array), approximate).astype(array.dtype))
+
+    functional("gelu", inplace=True, since=since, exact=True)(call)
+
+
+_gelu("1.12.0", vectors=False)
+_gelu("2.0.0", vectors=True)
+_activation(("silu",), "silu_cpu", lambda x: x / (1 + _powers(-x, x)))
+
+
+def _mish(x: Array) -> Array:
+    soft = np.log1p(_powers(x, x).astype(FLOAT64)).astype(x.dtype)
+    return x * np.tanh(soft.astype(FLOAT64)).astype(x.dtype)
+
+
+_activation(("mish",), "mish_cpu", _mish)
 _activation(("hardsigmoid",), "hardsigmoid_cpu", lambda x: _bounded(x + 3, 6) / np.asarray(6, x.dtype))
 _activation(("hardswish",), "hardswish_cpu", lambda x: x * _bounded(x + 3, 6) / np.asarray(6, x.dtype))
 
@@ -439,7 +483,7 @@ def _bounded(x: Array, high: float) -> Array:
 @functional("glu")
 def glu(self: Tensor, dim: int = -1) -> Tensor:
     """One half times the sigmoid of the other."""
-    array = _floats_only("glu_cpu", self.array)
+    array = floats_only("glu_cpu", self.array)
     if not array.ndim:
         raise fail("glu does not support 0-dimensional tensors")
     at = axis(dim, array.ndim)
@@ -462,77 +506,6 @@ def _glu_1_5(self: Tensor, dim: int = -1, *, out: Tensor | None = None) -> Tenso
 
 
 functional("glu", since="1.6.0")(glu)
-
-
-# -------------------------------------------------------------------------------------------------------------- softmax
-
-
-def _total(powers: Array, at: int) -> Array:
-    """The sum along a dimension, which stays with size one: in lanes along the last, one after the other along another."""
-    if at == powers.ndim - 1:
-        return lanes_sum(powers, at)
-    found = np.add.accumulate(powers, axis=at, dtype=powers.dtype)
-    return np.take(found, [-1], axis=at)
-
-
-def softmax_of(array: Array, at: int) -> Array:
-    """Exponentials that sum to one; of float32 each step in float32, as torch does, else in double precision."""
-    if not array.ndim:
-        return np.where(np.isnan(array), array, np.ones((), array.dtype)).astype(array.dtype)
-    if array.dtype == FLOAT32 and array.size:
-        powers = np.exp((array - array.max(axis=at, keepdims=True)).astype(FLOAT64)).astype(FLOAT32)
-        total = _total(powers, at)
-        return np.asarray(powers * (np.ones((), FLOAT32) / total) if at == array.ndim - 1 else powers / total)
-    x = array.astype(FLOAT64)
-    if not x.size:
-        return array.copy()
-    powers = np.exp(x - x.max(axis=at, keepdims=True))
-    return (powers / powers.sum(axis=at, keepdims=True)).astype(array.dtype)
-
-
-def log_softmax_of(array: Array, at: int) -> Array:
-    """Their logarithms."""
-    if array.dtype == FLOAT32 and array.size and array.ndim:  # each step in float32, as torch does
-        below = array - array.max(axis=at, keepdims=True)
-        total = _total(np.exp(below.astype(FLOAT64)).astype(FLOAT32), at)
-        return np.asarray(below - np.log(total.astype(FLOAT64)).astype(FLOAT32))
-    x = array.astype(FLOAT64)
-    if not x.size:
-        return array.copy()
-    if not x.ndim:
-        return np.where(np.isfinite(x), 0.0, np.nan).astype(array.dtype)
-    shifted = x - x.max(axis=at, keepdims=True)
-    return (shifted - np.log(np.exp(shifted).sum(axis=at, keepdims=True))).astype(array.dtype)
-
-
-def _softmax(name: str, compute: Callable[[Array, int], Array]) -> None:
-    def call(self: Tensor, dim: int, dtype: Any = None) -> Tensor:
-        array = cast(self.array, any_dtype(dtype, self.array.dtype))
-        axis(dim, array.ndim)
-        if not array.size and array.dtype.kind in "iub":
-            return Tensor(array.copy())
-        _floats_only(f"{name}_lastdim_kernel_impl" if axis(dim, array.ndim) == array.ndim - 1 else f"{name}_kernel_impl", array)
-        computed = compute(array, axis(dim, array.ndim))
-        return Tensor(np.asarray(computed, order="C"))  # row-major in every release, whatever the input is
-
-    def raw(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
-        if half_to_float:
-            raise fail(f"{name} with half to float conversion is not supported on CPU")
-        return call(self, dim)
-
-    functional(name)(call)
-    operator(f"aten::special_{name}")(call)
-    functional(f"_{name}")(raw)
-
-
-_softmax("softmax", softmax_of)
-_softmax("log_softmax", log_softmax_of)
-
-
-@operator("aten::softmin")
-def softmin(self: Tensor, dim: int, dtype: Any = None) -> Tensor:
-    """Softmax of the negative."""
-    return Tensor(softmax_of(-cast(self.array, any_dtype(dtype, self.array.dtype)), axis(dim, self.array.ndim)))
 
 
 # -------------------------------------------------------------------------------------------------------------- dropout
@@ -580,4 +553,4 @@ def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor,
     raise random("aten::native_dropout in training")
 
 
-__all__ = ["gelu_of", "log_softmax_of", "softmax_of"]
+__all__ = ["floats_only", "gelu_of"]

@@ -27,8 +27,8 @@ from torch_compat.runtime.operators._common import (
 )
 from torch_compat.runtime.operators._operands import common_float
 from torch_compat.runtime.operators._sums import mean_of, ordered_sum
-from torch_compat.runtime.operators.activations import log_softmax_of
 from torch_compat.runtime.operators.distances import PAIRWISE, rounded, sum_of_products
+from torch_compat.runtime.operators.softmax import log_softmax_of
 from torch_compat.runtime.registry import operator, resolve
 from torch_compat.runtime.tensor import Tensor
 from torch_compat.runtime.values import raised

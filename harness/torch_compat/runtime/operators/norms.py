@@ -27,6 +27,7 @@ from torch_compat.runtime.operators._common import (
     functional,
     words,
 )
+from torch_compat.runtime.operators._sums import LANES
 from torch_compat.runtime.operators.reductions import Dims, once
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
@@ -37,10 +38,23 @@ if TYPE_CHECKING:
     from torch_compat.runtime.dtypes import Dtype
 
 FLOATING = 2
+LARGEST = 1 << 12  # elements of a row that are worth the rounds of a loop of Python
+FOUR = 4
+PLAIN, FUSED, IN_LANES, IN_FOURS = range(4)
+"""Orders of sums of squares: one after the other up to 1.4; likewise with each square rounded together with its sum, from 1.5 on; such sums of eight lanes, from
+1.12 on; from 2.8 on squares are rounded in the lanes, and in fours of what is left over."""
 
 
 def norm_of(
-    array: Array, p: float, dims: tuple[int, ...], *, keepdims: bool, alone: bool, own: bool = False, exact: bool = False
+    array: Array,
+    p: float,
+    dims: tuple[int, ...],
+    *,
+    keepdims: bool,
+    alone: bool,
+    own: bool = False,
+    exact: bool = False,
+    order: int = IN_FOURS,
 ) -> Array:
     """The p-norm of vectors. Powers and their sum are those of single precision, so that they overflow and underflow as in torch.
 
@@ -48,6 +62,7 @@ def norm_of(
         alone: whether the norm of one element is its absolute value, as from 2.4 on; else its power, which may overflow, and the root of that.
         own: whether elements of 16 bits are raised and summed in their own dtype, as up to 2.0 (bfloat16: up to 1.11).
         exact: whether squares are summed in double precision, as in 1.0 where no dimension is named.
+        order: in which rows of squares are summed, see :data:`PLAIN`.
     """
     real = _real_type(array.dtype)
     kind = FLOAT64 if exact or real == FLOAT64 else FLOAT32
@@ -60,12 +75,47 @@ def norm_of(
         return np.asarray((size != 0).sum(axis=dims, keepdims=keepdims).astype(FLOAT64))
     if alone and all(size.shape[one] == 1 for one in dims):
         return np.asarray(size.sum(axis=dims, keepdims=keepdims))
+    if p == 2 and array.dtype == FLOAT32 and not exact and dims == (array.ndim - 1,) and 0 < array.shape[-1] <= LARGEST:
+        found = np.sqrt(_squares(array, order))
+        return np.expand_dims(found, dims) if keepdims else np.asarray(found)
     powers = size if p == 1 else size * size if p == 2 else size ** kind.type(p)
     if own and real in HALVES:
         total = _added_in_turn(powers.astype(real), dims, keepdims=keepdims).astype(FLOAT64)
     else:
         total = np.asarray(powers.astype(FLOAT64).sum(axis=dims, keepdims=keepdims)).astype(kind).astype(FLOAT64)
     return np.asarray(total if p == 1 else np.sqrt(total) if p == 2 else total ** (1 / p))
+
+
+def _squares(array: Array, order: int) -> Array:
+    """The sums of the squares of float32 in the last dimension, as the kernels of a release take them.
+
+    What does not lie side by side is summed one after the other, each square with its sum rounded once.
+    """
+    columns = np.moveaxis(array, -1, 0)
+    beside = array.strides[-1] == array.itemsize
+    if order == PLAIN:
+        return np.asarray(np.add.accumulate(columns * columns, axis=0)[-1])
+    whole = len(columns) // LANES * LANES if order >= IN_LANES and beside else 0
+    total: Array = np.zeros(columns.shape[1:], FLOAT32)
+    if whole:
+        lanes = np.zeros((LANES, *columns.shape[1:]), FLOAT32)
+        for at in range(0, whole, LANES):
+            more = columns[at : at + LANES]
+            lanes = _fused_square(more, lanes) if order == IN_LANES else lanes + more * more
+        total = np.add.accumulate(lanes, axis=0)[-1]
+    if order == IN_FOURS and beside:
+        last = whole + (len(columns) - whole) // FOUR * FOUR
+        for one in columns[whole:last]:
+            total = total + one * one
+        whole = last
+    for one in columns[whole:]:
+        total = _fused_square(one, total)
+    return total
+
+
+def _fused_square(one: Array, total: Array) -> Array:
+    wider = one.astype(FLOAT64)
+    return (wider * wider + total).astype(FLOAT32)
 
 
 def _added_in_turn(array: Array, dims: tuple[int, ...], *, keepdims: bool) -> Array:
@@ -87,16 +137,20 @@ class _Era(NamedTuple):
         alone: whether the norm of one element is its absolute value.
         refuses: whether the greatest and the least of nothing are refused; else they are 0.
         own: dtypes of 16 bits whose elements are raised to powers and summed in that dtype.
+        order: of sums of squares.
     """
 
     alone: bool = False
     refuses: bool = True
     own: tuple[Any, ...] = ()
+    order: int = IN_LANES
 
 
-FIRST = _Era(refuses=False, own=HALVES)
+PLAINLY = _Era(refuses=False, own=HALVES, order=PLAIN)
+FIRST = PLAINLY._replace(order=FUSED)
 ERAS = {
-    "1.8.0": FIRST, "1.12.0": FIRST._replace(own=HALVES[:1]), "2.0.0": _Era(own=HALVES[:1]), "2.1.0": _Era(), "2.4.0": _Era(alone=True),
+    "1.8.0": FIRST, "1.12.0": _Era(refuses=False, own=HALVES[:1]), "2.0.0": _Era(own=HALVES[:1]), "2.1.0": _Era(), "2.4.0": _Era(alone=True),
+    "2.8.0": _Era(alone=True, order=IN_FOURS),
 }  # fmt: skip
 
 
@@ -104,7 +158,7 @@ ERAS = {
 def norm_1_0(self: Tensor, p: Scalar | None = 2, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """1.0 sums squares in double precision where no dimension is named, or where there is none."""
     power = 2 if p is None else p
-    return _norm(self, power, dim, keepdim, dtype, FIRST, exact=(dim is None or not self.array.ndim) and float(power.real) == 2)
+    return _norm(self, power, dim, keepdim, dtype, PLAINLY, exact=(dim is None or not self.array.ndim) and float(power.real) == 2)
 
 
 @functional("norm", since="1.1.0")
@@ -113,11 +167,21 @@ def norm_1_1(self: Tensor, p: Scalar | None = 2, dim: Dims = None, keepdim: bool
 
     1.6 squares complex numbers as they are, and takes a root of the sum.
     """
+    return _norm_1_1(self, p, dim, keepdim, dtype, PLAINLY)
+
+
+def _norm_1_1(self: Tensor, p: Scalar | None, dim: Dims, keepdim: bool, dtype: Any, era: _Era) -> Tensor:
     dims, array = once(dim, self.array.ndim), cast(self.array, any_dtype(dtype, self.array.dtype))
     if array.dtype.kind == "c" and (p is None or float(p.real) == 2):
         total = (array * array).astype(np.complex128).sum(axis=axes(dims, array.ndim), keepdims=keepdim)
         return Tensor(np.asarray(np.sqrt(total)).astype(array.dtype))
-    return _of_own_type(_norm(self, p, dims, keepdim, dtype, FIRST), array.dtype, p, some=bool(array.size))
+    return _of_own_type(_norm(self, p, dims, keepdim, dtype, era), array.dtype, p, some=bool(array.size))
+
+
+@functional("norm", since="1.5.0")
+def norm_1_5(self: Tensor, p: Scalar | None = 2, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """Squares are rounded together with their sum."""
+    return _norm_1_1(self, p, dim, keepdim, dtype, FIRST)
 
 
 def _of_own_type(found: Tensor, dtype: np.dtype[Any], p: Scalar | None, *, some: bool) -> Tensor:
@@ -153,7 +217,16 @@ def _norm(self: Tensor, p: Scalar | None, dim: Dims, keepdim: bool, dtype: Any, 
             )
         return Tensor(np.zeros_like(array.sum(axis=dims, keepdims=keepdim), _real_type(array.dtype)))
     named = not array.ndim and dim is not None and dim != []  # of a tensor without dimensions, which is no row of one element
-    found = norm_of(array, power, dims, keepdims=keepdim, alone=era.alone and not named, own=array.dtype in era.own, exact=exact)
+    found = norm_of(
+        array,
+        power,
+        dims,
+        keepdims=keepdim,
+        alone=era.alone and not named,
+        own=array.dtype in era.own,
+        exact=exact,
+        order=era.order,
+    )
     return Tensor(found.astype(_real_type(array.dtype)))
 
 

@@ -31,6 +31,7 @@ from torch_compat.runtime.operators._common import (
     write,
 )
 from torch_compat.runtime.operators._products import looped
+from torch_compat.runtime.operators._vectors import exponentials
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
 
@@ -188,7 +189,7 @@ def sigmoid_of(array: Array) -> Array:
     if array.dtype == FLOAT64:
         return 1 / (1 + np.exp(-array))
     one = np.ones((), FLOAT32)  # each step in float32, as torch does
-    return (one / (one + np.exp(-array.astype(FLOAT64)).astype(FLOAT32))).astype(array.dtype)
+    return (one / (one + exponentials(-array.astype(FLOAT32), array))).astype(array.dtype)
 
 
 def _rsqrt(array: Array) -> Array:

@@ -1,0 +1,23 @@
+"""Integers of ``model.json``, in which protobuf writes those of 64 bits as texts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["INT64", "json_integer"]
+
+INT64 = 1 << 63
+LONGEST_INTEGER = 20  # characters of an integer of 64 bits
+
+
+def json_integer(value: Any) -> int:
+    """A number of model.json: protobuf writes 64-bit integers as texts.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if value.__class__ is int and abs(value) < INT64:
+        return int(value)
+    if value.__class__ is str and len(value) <= LONGEST_INTEGER:
+        return int(value)
+    raise ValueError(f"expected a 64-bit integer, found {value!r:.40}")

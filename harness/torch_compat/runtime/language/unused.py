@@ -1,0 +1,366 @@
+"""Statements whose results nobody reads, and that do nothing else: executors remove them, so that what they would raise is never raised.
+
+This is ``torch/csrc/jit/passes/dead_code_elimination.cpp`` for the source of one function. Writers leave out what is unused in a function, but for
+calls of other functions, into which executors look and writers do not. A statement stays if it has an effect of its own (a print, a raise, an
+attribute that is set, a call of a function that has such a statement), if it gives what a statement that stays reads, or if it writes in place
+into what such a statement reads. Of loops:
+
+* a ``while`` stays, since its condition is computed in its body;
+* a ``for`` stays only for what is in its body, or for what is read after it;
+* a variable that the body reads before it sets it stays with the loop.
+
+A call stays as a whole: where a function gives several values of which one is read, releases also leave out what gives the others, and where an
+object is made and not read, its attributes (1.11 and newer). Neither is modeled.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from torch_compat.torchscript.parser import NO_SOURCE, dotted, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+__all__ = ["Callees", "unused"]
+
+PURE = frozenset({
+    "annotate", "unchecked_cast", "uninitialized", "isinstance", "getattr", "int", "float", "bool", "str", "complex", "range",
+})  # fmt: skip
+"""Forms of the language and builtins without effects; ``print`` and ``fork`` are none of them."""
+EFFECTS = frozenset({
+    "Enter", "Exit", "RaiseException", "fork", "manual_seed", "save", "set_grad_enabled", "wait", "warn", "set_data", "backward",
+    "requires_grad_", "retain_grad",
+})  # fmt: skip
+CONTAINERS = frozenset({
+    "append", "clear", "extend", "insert", "pop", "popitem", "remove", "reverse", "setdefault", "update", "_set_item", "__setitem__",
+    "Delete", "__delitem__",
+})  # fmt: skip
+"""Operators that write into the container that they are given, and may keep in it what else they are given."""
+IN_PLACE = frozenset({"__iand__", "__ilshift__", "__ior__", "__irshift__", "__ixor__"})
+FRESH = frozenset({
+    "add", "addbmm", "addcdiv", "addcmul", "addmm", "addmv", "all", "any", "arange", "argmax", "argmin", "baddbmm", "batch_norm", "bmm",
+    "cat", "clamp", "clone", "conv1d", "conv2d", "conv3d", "convolution", "cos", "cumsum", "div", "embedding", "empty", "empty_like", "eq",
+    "erf", "exp", "eye", "floor", "full", "full_like", "gather", "ge", "gelu", "group_norm", "gt", "hann_window", "index_select",
+    "layer_norm", "le", "leaky_relu", "linear", "linspace", "log", "log_softmax", "logical_not", "lt", "masked_fill", "matmul", "mean",
+    "mm", "mul", "ne", "neg", "ones", "ones_like", "pow", "prod", "rand", "randn", "relu", "rsub", "sigmoid", "sin", "softmax", "sqrt",
+    "stack", "sub", "sum", "tanh", "tensor", "tril", "triu", "where", "zeros", "zeros_like",
+})  # fmt: skip
+"""Operators that give a new tensor in every release; of all others, the result may share memory with what they are given."""
+CONSTANTS = "CONSTANTS"
+NAMESPACES = frozenset({"aten", "prim", "quantized"})
+
+
+def unused(function: ast.FunctionDef, callees: Callees, owner: str = "") -> frozenset[int]:
+    """The statements of a function that releases do not run, by :func:`id`; of a block that is not run, the block alone.
+
+    Parameters:
+        owner: the qualified name of the class whose method it is.
+    """
+    return _Function(function, callees, owner).found()
+
+
+class Callees:
+    """The functions of a program, as their source has them before it is compiled: which of them do nothing but give a value.
+
+    Parameters:
+        text: gives the source of a file by the qualified name of what it holds; None where there is no such file.
+    """
+
+    def __init__(self, text: Callable[[str], bytes | None]) -> None:
+        self._text = text
+        self._files: dict[str, dict[str, ast.stmt] | None] = {}
+        self._idle: dict[str, bool] = {}
+
+    def idle(self, name: str) -> bool:
+        """Whether a call of the function of a qualified name is nothing where its result is not read."""
+        known = self._idle.get(name)
+        if known is None:
+            self._idle[name] = False  # while it is looked at: what calls itself may never end
+            found = self._find(name)
+            if isinstance(found, ast.ClassDef):
+                known = any(dotted(base) == "NamedTuple" for base in found.bases)
+            elif isinstance(found, ast.FunctionDef):
+                known = _Function(found, self, name.rpartition(".")[0], gives=False).idle()
+            else:
+                known = False
+            self._idle[name] = known
+        return known
+
+    def attribute(self, owner: str, name: str) -> str:
+        """The class of an attribute that is a module; empty where it is none."""
+        found = self._find(owner)
+        for one in found.body if isinstance(found, ast.ClassDef) else ():
+            if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name) and one.target.id == name:
+                return dotted(one.annotation)
+        return ""
+
+    def _find(self, name: str) -> ast.stmt | None:
+        parts = name.split(".")
+        for cut in range(len(parts) - 1, 0, -1):
+            names = self._file(".".join(parts[:cut]))
+            if names is not None:
+                return names.get(".".join(parts[cut:]))
+        return None
+
+    def _file(self, name: str) -> dict[str, ast.stmt] | None:
+        if name not in self._files:
+            text = self._text(name)
+            self._files[name] = None if text is None else _named(text)
+        return self._files[name]
+
+
+def _named(text: bytes) -> dict[str, ast.stmt]:
+    """Functions, classes and methods of a file by name. A file that is no source has none: compiling it says what is wrong with it."""
+    try:
+        tree = parse(str(text, "latin-1"))
+    except NO_SOURCE:
+        return {}
+    found: dict[str, ast.stmt] = {}
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            found[node.name] = node
+        elif isinstance(node, ast.ClassDef):
+            found.setdefault(node.name, node)
+            found.update({f"{node.name}.{one.name}": one for one in node.body if isinstance(one, ast.FunctionDef)})
+    return found
+
+
+def _reads(node: ast.AST) -> set[str]:
+    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+
+
+def _operator(call: ast.Call) -> str | None:
+    """The operator that a call is of, without its namespace; None where it is something else."""
+    name = dotted(call.func)
+    if name.startswith("torch."):
+        return name.rpartition(".")[2]
+    space, _, rest = name.removeprefix("ops.").partition(".")
+    return rest if name.startswith("ops.") and space in NAMESPACES else None
+
+
+def _in_place(operator: str) -> bool:
+    return operator in IN_PLACE or (operator.endswith("_") and not operator.endswith("__"))
+
+
+class _Function:
+    """
+    Parameters:
+        owner: the qualified name of the class whose method it is.
+        gives: whether what it returns is read.
+    """
+
+    def __init__(self, function: ast.FunctionDef, callees: Callees, owner: str, *, gives: bool = True) -> None:
+        self._function = function
+        self._callees = callees
+        self._owner = owner
+        self._gives = gives
+        self._set: dict[str, ast.expr | None] = {}  # what is assigned to a name; None where several things are
+        self._groups: dict[str, str] = {}  # names that may share memory
+        self._shared: set[str] = set()  # what a statement that stays reads: what is written there is read, too
+        self._stays: set[int] = set()
+        self._variables = {one.id for one in ast.walk(function) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+        self._variables |= {arg.arg for arg in function.args.args} | {CONSTANTS}
+        self._join("", CONSTANTS, *(arg.arg for arg in function.args.args))
+        for node in ast.walk(function):
+            if isinstance(node, ast.Assign | ast.AnnAssign):
+                self._alias(node)
+            elif isinstance(node, ast.Call):
+                self._keep(node)
+
+    # ------------------------------------------------------------------------------------------------ what shares memory
+
+    def _root(self, name: str) -> str:
+        while (above := self._groups.get(name, name)) != name:
+            name = above
+        return name
+
+    def _mentions(self, node: ast.AST) -> set[str]:
+        """The variables in an expression: no modules, no types."""
+        return _reads(node) & self._variables
+
+    def _join(self, *names: str) -> None:
+        first = self._root(names[0])
+        for name in names[1:]:
+            self._groups[self._root(name)] = first
+
+    def _alias(self, node: ast.Assign | ast.AnnAssign) -> None:
+        """What is assigned may share memory with all that its value mentions, but for a new tensor."""
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        names = [name for target in targets for name in _reads(target)]
+        value = node.value
+        for name in names:
+            self._set[name] = None if name in self._set or not isinstance(targets[0], ast.Name) else value
+        if value is None or not names:
+            return
+        operator = _operator(value) if isinstance(value, ast.Call) else None
+        if operator in FRESH:
+            return
+        if isinstance(value, ast.Call) and operator is not None and _in_place(operator):
+            value = value.args[0] if value.args else value
+        self._join(*names, *self._mentions(value))
+
+    def _keep(self, node: ast.Call) -> None:
+        """What is put into a container may be reached by it."""
+        operator = _operator(node)
+        if operator in CONTAINERS and node.args and (names := self._mentions(node)):
+            self._join(*names)
+
+    # ------------------------------------------------------------------------------------------------ what stays
+
+    def found(self) -> frozenset[int]:
+        """The statements that do not stay."""
+        self._look()
+        return frozenset(id(one) for one in self._outermost(self._function.body))
+
+    def _look(self) -> None:
+        self._shared = {self._root("")}
+        before = None
+        while before != (before := (len(self._stays), len(self._shared))):
+            self._block(self._function.body, set())
+
+    def idle(self) -> bool:
+        """Whether no statement stays."""
+        self._look()
+        return not self._any_stays(self._function.body)
+
+    def _outermost(self, body: list[ast.stmt]) -> Iterator[ast.stmt]:
+        for node in body:
+            if id(node) not in self._stays:
+                yield node
+            elif not isinstance(node, ast.FunctionDef):
+                yield from self._outermost([*getattr(node, "body", ()), *getattr(node, "orelse", ())])
+
+    def _effect(self, node: ast.AST) -> bool:
+        return any(isinstance(one, ast.Call) and self._acts(one) for one in ast.walk(node))
+
+    def _acts(self, call: ast.Call) -> bool:
+        if any(keyword.arg == "out" for keyword in call.keywords):
+            return True
+        operator = _operator(call)
+        if operator is None:
+            if isinstance(call.func, ast.Name) and call.func.id in PURE:
+                return False
+            name = self._callee(call.func)
+            return not name or not self._callees.idle(name)
+        if operator in EFFECTS:
+            return True
+        if operator == "sort" or operator in CONTAINERS or _in_place(operator):
+            names = self._mentions(call.args[0]) if call.args else set()
+            return not names or any(self._root(name) in self._shared for name in names)
+        return False
+
+    def _callee(self, func: ast.expr) -> str:
+        """The qualified name of a function of the program that is called; empty where the source does not tell it."""
+        if isinstance(func, ast.Name):
+            func = self._set.get(func.id) or func
+        name = dotted(func)
+        if name.startswith("__torch__."):
+            return name
+        if isinstance(func, ast.Attribute) and (owner := self._class(func.value)):
+            return f"{owner}.{func.attr}"
+        return ""
+
+    def _class(self, node: ast.expr | None) -> str:
+        """The class of a module that an expression gives: ``self``, an attribute of it, or a name for either."""
+        if isinstance(node, ast.Name):
+            return self._owner if node.id == "self" else self._class(self._set.get(node.id))
+        if isinstance(node, ast.Attribute):
+            owner = self._class(node.value)
+            return self._callees.attribute(owner, node.attr) if owner else ""
+        return ""
+
+    def _stay(self, node: ast.stmt, *parts: ast.AST | None) -> set[str]:
+        """A statement stays; the names that it reads itself."""
+        self._stays.add(id(node))
+        names = {name for part in parts if part is not None for name in _reads(part)}
+        self._shared.update(map(self._root, names & self._variables))
+        return names
+
+    def _block(self, body: list[ast.stmt], live: set[str]) -> set[str]:
+        """Go through a block from its end; the names that are read from its beginning on.
+
+        Parameters:
+            live: names that are read after it.
+        """
+        for node in reversed(body):
+            live = self._statement(node, live)
+        return live
+
+    def _statement(self, node: ast.stmt, live: set[str]) -> set[str]:
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            plain = all(isinstance(one, ast.Name | ast.Tuple) for one in targets)
+            names = {name for target in targets for name in _reads(target)}
+            if node.value is None:
+                self._stays.add(id(node))
+                return live
+            if not plain or names & live or self._effect(node.value):
+                read = self._stay(node, node.value, *([] if plain else targets))
+                self._shared.update(map(self._root, names))
+                return (live - names if plain else live) | read
+            return live
+        if isinstance(node, ast.Expr):
+            return live | self._stay(node, node.value) if self._effect(node.value) else live
+        if isinstance(node, ast.If):
+            after = self._block(node.body, set(live)) | self._block(node.orelse, set(live))
+            if not (self._effect(node.test) or self._any_stays([*node.body, *node.orelse])):
+                return live
+            return after | self._stay(node, node.test)
+        if isinstance(node, ast.For):
+            return self._for(node, live)
+        if isinstance(node, ast.While):
+            self._stay(node, node.test)
+            return self._loop(node, live | _reads(node.test), live)
+        if isinstance(node, ast.Return):
+            if not self._gives and not (node.value is not None and self._effect(node.value)):
+                return set()
+            return self._stay(node, node.value)
+        if isinstance(node, ast.With):
+            self._stay(node, *(item.context_expr for item in node.items))
+            return self._block(node.body, set(live)) | {name for item in node.items for name in _reads(item.context_expr)}
+        if isinstance(node, ast.Pass):
+            self._stays.add(id(node))
+            return live
+        return live | self._stay(node, node)
+
+    def _for(self, node: ast.For, live: set[str]) -> set[str]:
+        leaves = any(isinstance(one, ast.Break | ast.Continue | ast.Return) for one in ast.walk(node))
+        inside = self._loop(node, set(live), live)
+        if not (leaves or self._any_stays(node.body) or self._effect(node.iter)):
+            return live
+        self._stay(node, node.iter)
+        return live | inside | _reads(node.iter)
+
+    def _loop(self, node: ast.For | ast.While, live: set[str], after: set[str]) -> set[str]:
+        """The names that are read from the beginning of a loop on."""
+        live = live | _carried(node.body)
+        while True:
+            before = self._block(node.body, set(live))
+            if before <= live:
+                return live | after
+            live |= before
+
+    def _any_stays(self, body: list[ast.stmt]) -> bool:
+        return any(id(one) in self._stays and not isinstance(one, ast.Pass) for one in body)
+
+
+def _carried(body: list[ast.stmt]) -> set[str]:
+    """The variables that a loop's body reads before it sets them, and sets: a release takes them for read."""
+    read: set[str] = set()
+    written: dict[str, int] = defaultdict(int)
+    for node in body:
+        if isinstance(node, ast.Assign) and all(isinstance(one, ast.Name | ast.Tuple) for one in node.targets):
+            read |= {name for name in _reads(node.value) if not written[name]}
+            for target in node.targets:
+                for name in _reads(target):
+                    written[name] += 1
+        else:
+            read |= {name for name in _reads(node) if not written[name]}
+            for one in ast.walk(node):
+                if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
+                    read |= {one.id}
+                    written[one.id] += 1
+    return {name for name in read if written[name]}

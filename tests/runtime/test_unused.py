@@ -1,0 +1,130 @@
+"""What nobody reads is not run, so that it does not raise.
+
+Asked of all releases from 1.2.0 to 2.15.0: of 57 functions each raised as it does here, in three runs one after the other.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.runtime.archives import archive, program
+from torch_compat.errors import Raised, Refused
+from torch_compat.runtime.load import load
+from torch_compat.runtime.tensor import Tensor
+
+PARAMETERS = "x: Tensor,\n    bad: Tensor,\n    l: List[int]"
+OTHERS = {
+    "pure": "return torch.add(x, bad)",
+    "raising": 'if torch.gt(torch.len(l), 1):\n    ops.prim.RaiseException("a")\n  else:\n    pass\n  return x',
+    "writes": "_0 = torch.add_(x, 1)\n  return x",
+    "shifts": "_0 = torch.__ilshift__(x, 1)\n  return x",
+    "writes_its_own": "y = torch.matmul(x, torch.t(bad))\n  _0 = torch.add_(y, bad)\n  return _0",
+    "counts": "self.count = torch.add(self.count, 1)\n  return torch.add(x, bad)",
+    "calls": "return (self).pure(x, bad, l, )",
+    "itself": "return (self).itself(x, bad, l, )",
+}
+
+
+def raises(body: str, horizon: str = "reference") -> bool:
+    methods = {"forward": body, **OTHERS}
+    source = "".join(f"def {name}(self: __torch__.m.Model,\n    {PARAMETERS}):\n  {text}\n" for name, text in methods.items())
+    module = program(source, horizon)
+    module.object.__dict__["a_count"] = 0
+    try:
+        module.run("forward", (Tensor(np.ones((2, 3), np.float32)), Tensor(np.ones(4, np.float32)), [1, 2]))
+    except Raised:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("horizon", ["reference@1.5.1", "reference@1.8.1", "reference@2.15.0"])
+@pytest.mark.parametrize(
+    ("body", "raised"),
+    [
+        ("y = (self).pure(x, bad, l, )\n  return x", False),
+        ("y = (self).calls(x, bad, l, )\n  return x", False),
+        ("y = (self).raising(x, bad, l, )\n  return x", True),
+        ("y = (self).writes_its_own(x, bad, l, )\n  return x", False),
+        ("_0 = self\n  y = (_0).pure(x, bad, l, )\n  return x", False),
+        ("y = (self).pure(x, bad, l, )\n  return y", True),
+        ("y = (self).pure(x, bad, l, )\n  print(y)\n  return x", True),
+        ("y = torch.add(x, bad)\n  return x", False),
+        ("y = (l)[7]\n  return x", False),
+        ("a, b, c, = l\n  return x", False),
+        ("a, b, c, = l\n  return torch.add(x, a)", True),
+        ("y = torch.clone(x)\n  _0 = torch.add_(y, bad)\n  return x", False),
+        ("y = torch.clone(x)\n  _0 = torch.add_(torch.select(y, 0, 0), bad)\n  return x", False),
+        ("_0 = torch.add_(torch.select(x, 0, 0), bad)\n  return x", True),
+        ("y = torch.clone(x)\n  z = torch.select(y, 0, 0)\n  _0 = torch.add_(z, bad)\n  return y", True),
+        ("y = [1]\n  z = (l)[9]\n  _0 = torch.append(y, 3)\n  _1 = torch.pop(y, 7)\n  return x", False),
+        ("_0 = torch.append(l, (l)[9])\n  return x", True),
+        ("y = annotate(List[Tensor], [])\n  _0 = torch.append(y, x)\n  _1 = torch.add_((y)[0], bad)\n  return x", True),
+        ("if torch.gt(torch.len(l), 1):\n    y = torch.add(x, bad)\n  else:\n    y = x\n  return x", False),
+        ("if bool(x):\n    y = 1\n  else:\n    y = 2\n  return x", False),
+        ('if bool(x):\n    print("a")\n  else:\n    pass\n  return x', True),
+        ("for i in range(torch.len(l)):\n    y = torch.add(x, bad)\n  return x", False),
+        ("y = x\n  for i in range(torch.len(l)):\n    y = torch.add(y, bad)\n  return x", True),
+        ("for i in range((l)[9]):\n    pass\n  return x", False),
+        ("i = 0\n  _0 = True\n  while _0:\n    i0 = torch.add(i, (l)[9])\n    _0, i = torch.lt(i0, 2), i0\n  return x", True),
+        ("i = 0\n  _0 = True\n  while _0:\n    y = (l)[9]\n    i0 = torch.add(i, 1)\n    _0, i = torch.lt(i0, 2), i0\n  return x", False),
+        ("y = torch.add(x, bad)\n  y = torch.mul(x, 2)\n  return y", False),
+    ],
+)  # fmt: skip
+def test_what_nobody_reads_does_not_raise(body: str, raised: bool, horizon: str) -> None:
+    assert raises(body, horizon) is raised
+
+
+@pytest.mark.parametrize("method", ["writes", "shifts", "counts", "itself"])
+def test_what_has_an_effect_is_run(method: str) -> None:
+    source = "".join(
+        f"def {name}(self: __torch__.m.Model,\n    {PARAMETERS}):\n  {text}\n"
+        for name, text in {"forward": f"y = (self).{method}(x, bad, l, )\n  return x", **OTHERS}.items()
+    )
+    module = program(source, steps=100)
+    module.object.__dict__["a_count"] = 0
+    x = Tensor(np.ones((2, 3), np.int64))
+    if method in {"writes", "shifts"}:
+        module.run("forward", (x, x, []))
+        assert x.array.max() == 2
+    else:
+        with pytest.raises(Raised):
+            module.run("forward", (x, Tensor(np.ones(4, np.float32)), []))
+        assert module.attribute("count") == (method == "counts")
+
+
+def test_functions_of_other_files_and_of_modules_that_are_attributes() -> None:
+    """As F.linear of 1.5 is written, which adds in place to what it made."""
+    linear = (
+        "def linear(input: Tensor,\n    weight: Tensor) -> Tensor:\n  output = torch.matmul(input, torch.t(weight))\n"
+        "  output0 = torch.add_(output, weight)\n  return output0\n"
+        "class Pair(NamedTuple):\n  a : Tensor\n"
+    )
+    layer = (
+        "class Layer(Module):\n  __parameters__ = []\n  def forward(self: __torch__.n.Layer,\n    x: Tensor) -> Tensor:\n"
+        "    return torch.mm(x, x)\ndef nothing() -> None:\n  return None\n"
+    )
+    model = (
+        "class Model(Module):\n  __parameters__ = []\n  training : bool\n  layer : __torch__.n.Layer\n"
+        "  def forward(self: __torch__.m.Model,\n    x: Tensor) -> Tensor:\n    _1 = __torch__.f.linear\n    y = _1(x, x, )\n"
+        "    z = __torch__.f.Pair(torch.mm(x, x))\n    _0 = self.layer\n    w = (_0).forward(x, )\n    _2 = __torch__.n.nothing()\n{tail}    return x\n"
+    )
+    x = Tensor(np.ones((2, 3), np.float32))
+    for tail, raised in (("", False), ("    print(z)\n", True), ("    print(w)\n", True)):
+        sources: dict[str, str | bytes] = {
+            "__torch__/f.py": linear,
+            "__torch__/n.py": layer,
+            "__torch__/m.py": model.format(tail=tail),
+        }
+        module = load(archive(sources), "reference")
+        module.object.__dict__["a_layer"] = module.program.classes("__torch__.n.Layer")()  # type: ignore[union-attr]
+        if raised:
+            with pytest.raises(Raised):
+                module.run("forward", (x,))
+        else:
+            assert module.run("forward", (x,)) is x
+
+
+def test_what_is_not_run_is_compiled() -> None:
+    with pytest.raises(Refused, match="undefined value"):
+        raises("y = torch.add(x, nothing)\n  return x")
