@@ -20,7 +20,19 @@ from torch_compat.runtime.operators._moments import fused, plain
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["CUBIC", "LINEAR", "SMALL", "Direction", "by_channels", "cubic", "era", "far_weight", "linear", "near_weight"]
+__all__ = [
+    "CUBIC",
+    "LINEAR",
+    "SMALL",
+    "Direction",
+    "by_channels",
+    "by_format",
+    "cubic",
+    "era",
+    "far_weight",
+    "linear",
+    "near_weight",
+]
 
 SMALL: Final = 128
 """The maximum sum of height and width of an image that is computed as if its channels were last."""
@@ -74,7 +86,8 @@ def _never(array: Array, sizes: Sequence[int]) -> bool:
     return False
 
 
-def _formatted(array: Array, sizes: Sequence[int]) -> bool:
+def by_format(array: Array, sizes: Sequence[int]) -> bool:
+    """Of tensors whose channels are last in memory."""
     del sizes
     return array.ndim in FORMATS and is_formatted(array, FORMATS[array.ndim])
 
@@ -95,10 +108,10 @@ def by_channels(array: Array, sizes: Sequence[int]) -> bool:
 LINEAR: Final = {
     "1.0.0": Linear(DOUBLE, plain, _never),
     "1.1.0": Linear(FUSED, plain, _never),
-    "1.6.0": Linear(FUSED, None, _formatted),
-    "1.9.0": Linear(FUSED, fused, _formatted),
-    "1.12.0": Linear(FUSED, fused, _formatted, "back", None),
-    "1.13.0": Linear(WIDE, fused, _formatted, "back", None),
+    "1.6.0": Linear(FUSED, None, by_format),
+    "1.9.0": Linear(FUSED, fused, by_format),
+    "1.12.0": Linear(FUSED, fused, by_format, "back", None),
+    "1.13.0": Linear(WIDE, fused, by_format, "back", None),
     "2.0.0": Linear(FUSED, fused, _by_corners, "back"),
     "2.4.0": Linear(PLAIN, fused, _by_corners, "back"),
     "2.6.0": Linear(PLAIN, fused, _by_corners, "back", columns=PLAIN),

@@ -10,6 +10,7 @@ from torch_compat.runtime import dtypes
 from torch_compat.runtime.operators._common import (
     FLOAT32,
     FLOAT64,
+    INT64,
     Array,
     axis,
     fail,
@@ -114,9 +115,16 @@ def cosine_similarity_1_1(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-
     """Up to 1.9 the product of the sums of squares is at least the square of ``eps``."""
     _refuse_halves(x1, x2)
     kind, (a, _) = _operands("cosine_similarity", x1, x2)
-    first, second = (sum_of_products(one.array, one.array, dim) for one in (x1, x2))
+    first, second = (_sum_of_squares(one.array, dim) for one in (x1, x2))
     lengths = rounded(np.sqrt(_at_least(rounded(first * second, kind), a.dtype.type(eps * eps))), kind)
     return _over_lengths(sum_of_products(x1.array, x2.array, dim), lengths, kind)
+
+
+def _sum_of_squares(array: Array, dim: int) -> Array:
+    """Of integers and bools as integers, whose squares wrap around in their dtype."""
+    if array.dtype.kind in "iub":
+        return np.asarray((array * array).sum(axis=axis(dim, array.ndim), dtype=INT64))
+    return sum_of_products(array, array, dim)
 
 
 @operator("aten::cosine_similarity", since="1.10.0")

@@ -15,6 +15,7 @@ from torch_compat.runtime.operators._interpolated import (
     LINEAR,
     Direction,
     by_channels,
+    by_format,
     cubic,
     far_weight,
     linear,
@@ -139,6 +140,8 @@ for _n in (1, 2, 3):
     _nearest(_n, "1.0.0", exact=False, copies=_always)
     _nearest(_n, "1.0.0", exact=True, copies=_never)
 _nearest(1, "1.9.0", exact=False, copies=_never)
+_nearest(2, "1.9.0", exact=False, copies=by_format)
+_nearest(3, "1.9.0", exact=False, copies=by_format)
 _nearest(2, "2.0.0", exact=False, copies=by_channels)
 _nearest(3, "2.0.0", exact=False, copies=by_channels)
 
