@@ -56,8 +56,8 @@ def _empty_whole(args: Calls, keywords: dict[str, Any]) -> bool:
 
 
 def _is_vector_of_complex(args: Calls, keywords: dict[str, Any]) -> bool:
-    """Of complex128, or of as many numbers of complex64 as a vector register holds."""
-    return _is_complex(args, keywords) and (first(args).dtype == np.complex128 or first(args).size >= 4)
+    """Of as many complex numbers as two vector registers hold."""
+    return _is_complex(args, keywords) and first(args).nbytes >= 64
 
 
 def _into_other_shape(args: Calls, keywords: dict[str, Any]) -> bool:
@@ -548,7 +548,6 @@ ENTRIES: Final = (
     entry("logsumexp", "1.6.0..<1.9.0", _is_complex, "reduces complex numbers, which 1.6 to 1.8 refuse"),
     entry("dist", "1.6.0..<1.7.0", _is_complex, "computes a distance of complex numbers, and squares them without taking absolute values"),
     entry("norm|dist|frobenius_norm|nuclear_norm", "1.7.0..<1.8.0", _is_complex, "computes a norm of complex numbers, which 1.7 supports for some powers, returning complex numbers"),
-    entry("abs_|absolute_", "1.6.0..<1.8.0", _is_complex, "overwrites complex numbers with their absolute values"),
     entry("(arc|a)(sin|cos)_?", "1.6.0..<2.7.0", _is_complex, "computes an inverse trigonometric function of complex numbers, which releases up to 2.6 round differently"),
     entry("(arc|a)tan_?", "1.6.0..<2.7.0", _imaginary, "computes an arctangent of imaginary numbers, which releases computed on the other side of the branch cut"),
     entry("all|any", "1.8.0..<2.4.0", _imaginary, "treats complex numbers whose real part is zero as zero"),

@@ -103,6 +103,7 @@ EVERY: list[tuple[str, tuple[Any, ...], dict[str, Any], dict[str, str]]] = [
     ("special_zeta", (t([nan, nan]), t([-4.0, 5.0])), {}, {"2.6.0": "float32[2][inf, nan]"}),
     ("polygamma", (2**62, t([2.0])), {}, {"2.6.0": "float32[1][-inf]"}),
     ("item", (t(2.5 + 0j, "complex64"),), {}, {"1.6.0": "2", "1.7.1": "2", "1.8.1": "(2.5+0j)", "2.15.0": "(2.5+0j)"}),
+    ("abs_", (t([3 + 4j], "complex64"),), {}, {"1.6.0": "complex64[1][(5+0j)]", "1.7.1": "raises", "2.15.0": "raises"}),
     ("item", (t(1j, "complex64"),), {}, {"1.7.1": "raises", "1.8.1": "1j"}),
     ("item", (t(complex(inf, 0), "complex128"),), {}, {"1.7.1": "raises", "1.8.1": "(inf+0j)"}),
     ("trapz", (t([-3, -(2**63), -2]), t([6, -2, 1])), {}, {"1.5.1": "float32[][-4.61169e+18]", "2.15.0": "float32[][-4.61169e+18]"}),

@@ -308,6 +308,12 @@ def absolute_out(self: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 
 @operator("aten::abs_", "aten::absolute_")
+def absolute_in_place_1_0(self: Tensor) -> Tensor:
+    """Up to 1.6 complex numbers are overwritten with their absolute values."""
+    return write(self, cast(absolute(self).array, self.array.dtype))
+
+
+@operator("aten::abs_", "aten::absolute_", since="1.7.0")
 def absolute_in_place(self: Tensor) -> Tensor:
     """In place."""
     if self.array.dtype.kind == "c":
