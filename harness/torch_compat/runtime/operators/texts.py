@@ -6,6 +6,7 @@ only ASCII letters have cases.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from torch_compat.runtime.limits import meter
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 # The bytes of the ends of lines of Unicode, each by itself.
 LINE_ENDS = frozenset("\n\r\v\f\x1c\x1d\x1e\x85\xe2\x80\xa8\xa9")
+WORD = re.compile(f"[^ \\t{''.join(sorted(LINE_ENDS))}]+")
+"""Also of a text whose bytes are of characters beyond ASCII: the second byte of an e with an acute accent ends a word."""
 
 
 def _bytewise(name: str) -> Any:
@@ -198,11 +201,11 @@ def rstrip(self: str, chars: str = " \n\t\f\v") -> str:
 
 @operator("aten::split", of="str")
 def split(self: str, separator: str | None = None, max: int = -1) -> list[str]:  # noqa: A002 - the schema\'s own
-    """Parts between separators."""
+    """Parts between separators; without one, between spaces, tabs and all bytes that end lines, however often it is told to cut."""
     if separator == "":
         raise raised("ValueError", "empty separator")
     bounded(len(self))
-    return self.split(separator, max) if separator is not None else self.split()  # which cuts as often as it can
+    return self.split(separator, max) if separator is not None else WORD.findall(self)
 
 
 @operator("aten::rsplit", of="str")
