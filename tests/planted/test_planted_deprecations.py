@@ -247,7 +247,7 @@ def warning_text_misquoted(tree: Tree, random: Random) -> str:
 def warning_text_left_out(tree: Tree, random: Random) -> str:
     name = random.choice(sorted(EVENTS))
     tree.edit(tree.deprecation(name), f'warning = "{name} is deprecated"\n', "")
-    return "key 'warning' is missing, but an event has a warning"
+    return "key 'warning' is missing, but one of the events is a warning"
 
 
 @defect(1, 4)

@@ -142,7 +142,7 @@ KEYS: Final = {
     "exploited": _Keys(OF_ARCHIVES, ("readers", "call", "safe", "evidence")),
     "writes": _Keys(OF_CELLS, ("writers", "operators")),
 }
-"""The kinds of signs, and the keys allowed for each outcome."""
+"""The kinds of signs and the keys that each outcome allows."""
 
 
 def behavior_keys(entries: list[Entry]) -> Iterator[Problem]:

@@ -143,7 +143,7 @@ class Policy:
     planned: tuple[CalendarRelease, ...] = ()
     """The planned releases, by version; not part of the calendar."""
     counts: Mapping[tuple[str, str], int] = field(default_factory=dict, hash=False)
-    """The number of exceptions that each behavior covers, and of each gap in a release's operators, by kind and id, as listed in ``counts.lock``."""
+    """The number of exceptions that each behavior or gap in a release's operators covers, keyed by kind and id, as listed in ``counts.lock``."""
     became: Mapping[tuple[str, str], str] = field(default_factory=dict, hash=False)
     """The new form of each operator of an operator_waiver, by the waiver's id and the operator, as listed in ``counts.lock``."""
     accepted: Accepted | None = None

@@ -245,9 +245,9 @@ def _bad(said: str) -> CorpusError:
 def _shape(body: dict[str, Any]) -> tuple[int, ...]:
     shape = body["shape"]
     if shape.__class__ is not list or any(size.__class__ is not int or size < 0 for size in shape):
-        raise _bad(f"a tensor has the shape {str(shape)[:80]}")
+        raise _bad(f"a tensor has shape {str(shape)[:80]}")
     if math.prod(shape) > LARGEST:
-        raise _bad(f"a tensor has the shape {str(shape)[:80]}, more than {LARGEST} elements")
+        raise _bad(f"a tensor has shape {str(shape)[:80]}, more than {LARGEST} elements")
     return tuple(shape)
 
 
@@ -259,12 +259,12 @@ def _extent(body: dict[str, Any]) -> int:
     """
     shape, strides, offset = _shape(body), body["strides"], body.get("offset", 0)
     if strides.__class__ is not list or len(strides) != len(shape) or any(one.__class__ is not int for one in [*strides, offset]):
-        raise _bad(f"a tensor of shape {list(shape)} has the strides {str(strides)[:80]} and the offset {str(offset)[:40]}")
+        raise _bad(f"a tensor of shape {list(shape)} has strides {str(strides)[:80]} and offset {str(offset)[:40]}")
     if 0 in shape:
         return 0
     first, end = arrays.extent(shape, strides, offset)
     if first < 0 or end > LARGEST:
-        raise _bad(f"a tensor of shape {list(shape)} with the strides {str(strides)[:80]} extends from {first} to {end}")
+        raise _bad(f"a tensor of shape {list(shape)} with strides {str(strides)[:80]} extends from {first} to {end}")
     return end
 
 

@@ -53,7 +53,7 @@ DROPOUTS = frozenset(
 BOUND_BY_TENSORS = frozenset(f"aten::{name}{form}" for name in ("clamp", "clamp_max", "clamp_min", "clip") for form in ("", "_"))
 """Operators that were tested with numbers, which use a different kernel."""
 ONE_BOUND = Release("1.12.0")
-"""Since this release, a single tensor bound works like maximum and minimum, which accept every dtype."""
+"""As of this release, a single tensor bound works like maximum and minimum, which accept every dtype."""
 PADS = frozenset({"aten::pad", "aten::_pad_enum"})
 """Operators that were tested with reflection padding."""
 COPYING = frozenset({"constant", "circular", 2, 3})

@@ -29,13 +29,13 @@ Operand = tuple[Shape, Shape]
 Arrange = Any  # a function of a result, the arguments of its operator, and those by name
 
 FIRST_DECIDES = Release("1.7.0")
-"""Since this release, equal strides do not determine an order, and dimensions of size one are considered."""
+"""As of this release, equal strides do not determine an order, and dimensions of size one are considered."""
 INFERS = Release("1.8.0")
 CASTS_INFER = Release("1.12.0")
-"""Since this release, tensors created like a noncontiguous tensor keep its order (copies to another dtype: since 1.12); before, they are row-major."""
+"""As of this release, tensors created like a noncontiguous tensor keep its order (copies to another dtype: as of 1.12); in earlier releases, they are row-major."""
 
 POWERS = Release("1.9.0")
-"""Since this release, powers with a number as the exponent are iterated, and powers of a number are row-major; before, both have the layout of the tensor."""
+"""As of this release, powers with a number as the exponent are iterated, and powers of a number are row-major; in earlier releases, both have the layout of the tensor."""
 NUMBERS = frozenset({int, float, bool, complex})
 MASKS = (np.dtype(np.bool_), np.dtype(np.uint8))
 PICTURES = 4

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 __all__ = ["PythonMethod", "call_python", "state_shown"]
 
 RECURSIVE = Release("1.4.0")
-"""Since this release, a loaded program is a RecursiveScriptModule, and its messages say so."""
+"""As of this release, a loaded program is a RecursiveScriptModule, and its messages say so."""
 OWN_KEYS = Release("1.2.0")  # from here on ``load_state_dict`` gives a class of its own, whose name begins with a line
 NAMED = Release("1.3.0")
-"""Since this release, a loaded program shows the name of its own class."""
+"""As of this release, a loaded program shows the name of its own class."""
 BOOLEAN_MODE = Release("1.9.0")  # from here on ``train`` takes nothing but a bool
 PLAIN_DESTINATION = Release("1.12.0")  # from here on ``state_dict`` writes into a dict without metadata
 TESTED_VALUES = Release("1.9.0")  # from here on ``load_state_dict`` lists values that are no tensors among its errors

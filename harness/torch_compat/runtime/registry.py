@@ -210,7 +210,7 @@ def _given(function: Callable[..., Any], names: frozenset[str], args: tuple[Any,
 
 
 VIEWS_OF_LEAVES, PARTS = Release("1.8.0"), Release("1.9.0")
-"""Since these releases, views of leaves, and views from operators that return several, cannot be modified in place if they require gradients."""
+"""As of these releases, views of leaves, and views from operators that return several tensors, cannot be modified in place if they require gradients."""
 OF_FIRST = frozenset({"to", "type_as", "expand_as", "view_as", "reshape_as"})
 """Operators that use only the shape or dtype of every argument after the first."""
 FIRST_TRACKED = {
@@ -262,7 +262,7 @@ _REFUSES_OVERLAP = {
 }  # fmt: skip
 """The first release that refuses to write to a tensor that partially shares memory with another argument."""
 OTHER_ORDER = Release("1.10.0")
-"""Since this release, the same memory in a different order is refused as well."""
+"""As of this release, the same memory in a different order is refused as well."""
 
 
 def _refuse_overlap(target: Array, source: Array, horizon: Release) -> None:

@@ -100,11 +100,11 @@ MOVED = PRODUCTS | {
 """Operators that releases from 1.11 on differentiate together with others, and compute where the last of these stands; not atan2, index, view,
 expand, transpose or losses."""
 KEEPS = frozenset({"aten::_set_item", "aten::append", "aten::extend", "aten::insert"})
-"""Operators that keep what they are given."""
+"""Operators that keep their arguments."""
 THROUGH = frozenset({"aten::batch_norm", "aten::layer_norm", "aten::relu", "aten::sigmoid", "aten::tanh", "aten::dropout"})
 """Operators that a release differentiates like products: they are delayed together until the last use of the result."""
 INTERNAL = Release("1.2.0")
-"""Since this release, a failed assertion says that it is internal."""
+"""As of this release, a failed assertion says that it is internal."""
 JOINS = frozenset({
     "aten::relu", "aten::abs", "aten::sqrt", "aten::mean", "aten::sigmoid", "aten::tanh", "aten::exp", "aten::neg", "aten::erf", "aten::log",
     "aten::sin", "aten::t", "aten::add", "aten::sub", "aten::rsub", "aten::mul", "aten::div", "aten::pow", "aten::softmax", "aten::log_softmax",

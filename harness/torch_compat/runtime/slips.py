@@ -37,7 +37,7 @@ __all__ = [
 
 RUNS = "runs:"
 UNPARSED = frozenset({"attribute", "declares", "ill-formed-octal"})
-"""The kinds of signs of archives (:mod:`torch_compat.loadability.archive_features`) for which a file of source is refused as a whole, before anything in it
+"""The kinds of archive signs (:mod:`torch_compat.loadability.archive_features`) for which a file of source is refused as a whole, before anything in it
 is compiled."""
 DEEPEST = 200  # classes that are attributes of one another
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["DEVICES_UNTIL", "TextExpressions", "assignments", "passing", "read_as_any"]
 
 DEVICES_UNTIL: Final = Release("1.7.0")
-"""Since this release, a string passed as ``Any`` remains a string."""
+"""As of this release, a string passed as ``Any`` remains a string."""
 GIVING: Final = frozenset({
     "bin", "chr", "hex", "oct", "str", "torch.capitalize", "torch.center", "torch.expandtabs", "torch.format", "torch.join", "torch.ljust",
     "torch.lower", "torch.lstrip", "torch.replace", "torch.rjust", "torch.rstrip", "torch.strip", "torch.swapcase", "torch.title",

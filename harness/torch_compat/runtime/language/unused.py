@@ -29,7 +29,7 @@ __all__ = ["Callees", "unused"]
 PURE = frozenset({
     "annotate", "unchecked_cast", "uninitialized", "isinstance", "getattr", "int", "float", "bool", "str", "complex", "range",
 })  # fmt: skip
-"""Forms of the language and builtins without effects; ``print`` and ``fork`` are none of them."""
+"""Forms of the language and builtins without effects; ``print`` and ``fork`` are not among them."""
 EFFECTS = frozenset({
     "Enter", "Exit", "RaiseException", "fork", "manual_seed", "save", "set_grad_enabled", "wait", "warn", "set_data", "backward",
     "requires_grad_", "retain_grad",
@@ -38,7 +38,7 @@ CONTAINERS = frozenset({
     "append", "clear", "extend", "insert", "pop", "popitem", "remove", "reverse", "setdefault", "update", "_set_item", "__setitem__",
     "Delete", "__delitem__",
 })  # fmt: skip
-"""Operators that write into the container that they are given, and may keep in it what else they are given."""
+"""Operators that write into the container that they are given, and may store their other arguments in it."""
 IN_PLACE = frozenset({"__iand__", "__ilshift__", "__ior__", "__irshift__", "__ixor__"})
 FRESH = frozenset({
     "add", "addbmm", "addcdiv", "addcmul", "addmm", "addmv", "all", "any", "arange", "argmax", "argmin", "baddbmm", "batch_norm", "bmm",
@@ -48,7 +48,7 @@ FRESH = frozenset({
     "mm", "mul", "ne", "neg", "ones", "ones_like", "pow", "prod", "rand", "randn", "relu", "rsub", "sigmoid", "sin", "softmax", "sqrt",
     "stack", "sub", "sum", "tanh", "tensor", "tril", "triu", "where", "zeros", "zeros_like",
 })  # fmt: skip
-"""Operators that give a new tensor in every release; of all others, the result may share memory with what they are given."""
+"""Operators that give a new tensor in every release; the result of any other operator may share memory with its arguments."""
 CONSTANTS = "CONSTANTS"
 NAMESPACES = frozenset({"aten", "prim", "quantized"})
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["LIBRARY", "MATRICES", "MATRICES_1_8", "MATRICES_1_9", "MATRICES_2_0", "ordered"]
 
 LIBRARY, MATRICES, MATRICES_1_8, MATRICES_1_9, MATRICES_2_0 = range(5)
-"""Periods: up to 1.6, 1.7, 1.8, 1.9 to 1.13, and since 2.0."""
+"""Periods: up to 1.6, 1.7, 1.8, 1.9 to 1.13, and 2.0 and later."""
 PICTURES = 20480  # elements of the input, from which on oneDNN computes the rest, too
 LARGE = 3  # elements of both sides of a kernel, above which it does
 CHANNELS = 16  # of one block of oneDNN

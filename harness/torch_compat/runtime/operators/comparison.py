@@ -60,7 +60,7 @@ def _check_convertible(self: Operand, other: Operand) -> None:
 
 
 OF_TWO_TYPES = "1.11.0"
-"""Since this release, in-place comparisons accept tensors of different dtypes."""
+"""As of this release, in-place comparisons accept tensors of different dtypes."""
 _HALVES = {"lt": "1.7.0"}
 """The first releases that compare float16; 1.6.0 for operators that are not listed."""
 

@@ -82,7 +82,7 @@ def kind_of(dtype: Any, otherwise: np.dtype[Any], out: Tensor | None) -> np.dtyp
 
 
 KEEPS_ORDER = "1.5.0"
-"""Since this release, tensors created like another tensor have its memory layout."""
+"""As of this release, tensors created like another tensor have its memory layout."""
 
 
 def _filler(name: str, value: int) -> None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 LAST_OF_ONE = "1.10.0"
-"""Since this release, a dimension reduced to one point uses its middle, unless align_corners is True."""
+"""As of this release, a dimension reduced to one point uses its middle, unless align_corners is True."""
 
 
 class Factors(list[Any]):

@@ -21,7 +21,7 @@ from torch_compat.runtime.tensor import OpaqueTensor, Tensor
 from torch_compat.runtime.values import raised
 
 NOTHING_REFUSED = "2.2.0"
-"""Since this release, a nested tensor without elements cannot be padded."""
+"""As of this release, a nested tensor without elements cannot be padded."""
 
 
 @operator("aten::_nested_tensor_from_tensor_list", of="list")

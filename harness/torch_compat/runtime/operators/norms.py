@@ -276,7 +276,7 @@ def dist_1_5(self: Tensor, other: Tensor, p: Scalar = 2) -> Tensor:
 
 
 NAMED_IN_NORM = Release("2.0.0")
-"""Since this release, ``norm`` refuses the dtypes that ``linalg_vector_norm`` refuses."""
+"""As of this release, ``norm`` refuses the dtypes that ``linalg_vector_norm`` refuses."""
 
 
 def _refuse_narrowing(own: Dtype, named: Any) -> None:

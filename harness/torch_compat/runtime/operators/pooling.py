@@ -259,11 +259,11 @@ def _places(*counts: range) -> list[tuple[int, ...]]:
 
 
 UNCHECKED = "1.10.0"
-"""Since this release, empty inputs and unbatched inputs are accepted."""
+"""As of this release, empty inputs and unbatched inputs are accepted."""
 AVERAGED = ("1.0.0", "1.1.0", "1.7.0", "1.9.0", "1.10.0", "1.12.0")
-"""The releases since which means are rounded differently."""
+"""The releases as of which means are rounded differently."""
 MEAN_OF_VOLUMES = "1.9.0"
-"""Since this release, volumes pooled to one element are also averaged as by `mean`."""
+"""As of this release, volumes pooled to one element are also averaged like `mean` does."""
 
 
 def _adaptive_avg(self: Tensor, output_size: Any, n: int, since: str) -> Tensor:

@@ -219,7 +219,7 @@ def _in_vectors(up: Any, down: Any, steps: int, step: Any, kind: np.dtype[Any], 
 def _need_steps(steps: int | None, since: str) -> None:
     """From 1.11 on the schema has no default for the number of points."""
     if steps is None and Release(since) >= Release(STEPS_NEEDED):
-        raise fail("Arguments for call are not valid: linspace and logspace need steps since 1.11")
+        raise fail("Arguments for call are not valid: as of 1.11, linspace and logspace require steps")
 
 
 def _linspaces() -> None:

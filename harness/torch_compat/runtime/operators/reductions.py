@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 Dims = int | list[int] | None
 MAY_BE_EMPTY = Release("1.9.0")
-"""Since this release, an empty tensor has extremes along a nonempty dimension."""
+"""As of this release, the extremes of an empty tensor can be computed if the dimension is nonempty."""
 
 
 def exact_sum(array: Array, dims: tuple[int, ...], *, keepdims: bool = False, cascades: bool = True) -> Array:
