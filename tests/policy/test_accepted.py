@@ -178,7 +178,7 @@ def test_the_text_of_a_lock() -> None:
         ("add,div\n", "add,div more\n", "waivers.lock:5: is not a valid line of this file: expected 8 words"),
         ("known backward", "known  backward", "waivers.lock:5: is not a valid line of this file: expected 8 words"),
         ("backward", "sideways", "waivers.lock:5: is not a valid line of this file: expected a direction"),
-        ("backward", "synthetic", "waivers.lock:5: is not a valid line of this file: expected a direction, one of"),
+        ("backward", "synthetic", "waivers.lock:5: is not a valid line of this file: expected a direction ("),
         ("default 0123456789ab 1.0.0..1.0.1", "default 0123456789ab -", "waivers.lock:5: is not a valid line of this file: expected a direction"),
         ("0123456789ab 1.0.0..1.0.1", "0123456789AB 1.0.0..1.0.1", "waivers.lock:5: is not a valid line of this file: expected a digest"),
         ("0123456789ab 1.0.0..1.0.1", "0123456789 1.0.0..1.0.1", "waivers.lock:5: is not a valid line of this file: expected a digest"),

@@ -52,7 +52,7 @@ def mistakes(policy: Path) -> list[str]:
         ("unclear", '..1.1.0"', '.."', "deprecations/unclear.toml:10: deprecation.unclear[0].readers: must name a first and a last release, such as '1.5.0..1.8.1'; found '1.0.0..'"),
         ("pending", 'release = "1.12.0"', 'release = "1.99.0"', "deprecations/pending.toml:10: deprecation.announced.release: release '1.99.0' is not in the calendar, and is not planned; did you mean '1.9.0'?"),
         ("pending", 'what = "warned"', 'what = "withdrawn"', "deprecations/pending.toml:13: deprecation.events[0].what: is withdrawn, but has no warning or error to withdraw"),
-        ("pending", '[[deprecation.events]]\nwhat = "warned"', '[[deprecation.events]]\nwhat = "error"', "deprecations/pending.toml:7: deprecation.warning: has the text of a warning, but no event has a warning"),
+        ("pending", '[[deprecation.events]]\nwhat = "warned"', '[[deprecation.events]]\nwhat = "error"', "deprecations/pending.toml:7: deprecation.warning: specifies a warning text, but none of its events is a warning"),
         ("long-ago", '[[deprecation.events]]\nwhat = "removed"', '[[deprecation.docs]]\nrelease = "1.1.0"\nholds = "a"\n[[deprecation.docs]]\nrelease = "1.1.0"\nholds = "b"\n[[deprecation.events]]\nwhat = "removed"', "deprecations/long-ago.toml:19: deprecation.docs[1].release: statements must be sorted, oldest first: 1.1.0 follows 1.1.0"),
     ],
 )  # fmt: skip

@@ -276,7 +276,7 @@ def _parse(line: str, known: Known) -> Block | tuple[str, str, str]:
         raise ValueError(f"expected {_WORDS} words")
     waiver, direction, outcome, options, digest, wrote, read, recipes = words
     if direction not in DIRECTIONS or (direction == "synthetic") is not (wrote == NOBODY):
-        raise ValueError(f"expected a direction, one of {', '.join(DIRECTIONS)}, that fits its writers")
+        raise ValueError(f"expected a direction ({', '.join(DIRECTIONS)}) that is consistent with the writers")
     _hexadecimal(digest)
     if not all(map(_NAME.fullmatch, (waiver, outcome, options, *recipes.split(",")))):
         raise ValueError("expected names of letters, digits and _ . -")

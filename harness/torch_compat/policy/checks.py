@@ -357,7 +357,7 @@ def deprecation_events(entries: list[Entry]) -> Iterator[Problem]:
         if warns and "warning" not in entry.raw:
             yield entry.problem("key 'warning' is missing, but an event has a warning")
         if events and not warns and "warning" in entry.raw:
-            yield entry.problem("has the text of a warning, but no event has a warning", "warning")
+            yield entry.problem("specifies a warning text, but none of its events is a warning", "warning")
 
 
 def deprecation_statements(entries: list[Entry]) -> Iterator[Problem]:

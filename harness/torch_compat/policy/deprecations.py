@@ -172,7 +172,7 @@ class Step(Table):
     releases: NonNegativeInt = 0
     """How many releases (minor versions) must have that step first: with 2, a step in 1.8 allows the next one in 1.10 or later."""
     days: NonNegativeInt = 0
-    """How many days must pass in between, from the upload date of one release to the next, or between nightlies."""
+    """Minimum number of days between the upload dates of two releases, or between nightlies."""
     documented: bool = False
     """Whether the documentation must mention it in the release that takes the step."""
 
@@ -219,7 +219,7 @@ class Profile(Table):
     documented: bool | None = None
     """Whether every step must be documented."""
     exported: bool | None = None
-    """Whether exported programs must be compatible: PyTorch itself gives no guarantee for their schema."""
+    """Whether exported programs must be compatible: PyTorch itself makes no guarantees about their schema."""
 
     def applied(self, timeline: Timeline) -> Timeline:
         """The timeline with the windows of this profile."""

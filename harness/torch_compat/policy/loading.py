@@ -62,4 +62,4 @@ class Package(Table):
     returns: dict[Annotated[str, Field(pattern=MODULE)], Several[Annotated[str, Field(pattern=MODULE)]]] = Field(
         default_factory=dict
     )
-    """Functions of the package that pickles call and that return an object of one of these classes, even if the pickle does not name the class."""
+    """Functions in the package that are called by pickles and return an instance of one of these classes, even if the pickle does not name the class."""

@@ -20,7 +20,7 @@ CONVOLUTIONS = frozenset(
     {f"aten::conv{form}{n}d" for form in ("", "_transpose") for n in (1, 2, 3)} | {"aten::_convolution", "aten::convolution"}
 )
 PLACES = {"conv": (6, 5), "conv_transpose": (6, 7), "any": (8, 5)}
-"""The positions of the number of groups and the dilation in the arguments."""
+"""The argument positions of groups and dilation."""
 TRANSPOSED = 6
 WITH_ONEDNN, DILATED, GROUPED, IN_SPACE, TRANSPOSING, ANY_WEIGHT = (
     Release(since) for since in ("1.0.1", "1.2.0", "1.4.0", "1.3.0", "1.5.0", "2.0.0")

@@ -259,7 +259,7 @@ def _extent(body: dict[str, Any]) -> int:
     """
     shape, strides, offset = _shape(body), body["strides"], body.get("offset", 0)
     if strides.__class__ is not list or len(strides) != len(shape) or any(one.__class__ is not int for one in [*strides, offset]):
-        raise _bad(f"a tensor of shape {list(shape)} has the strides {str(strides)[:80]} and the offset {str(offset)[:40]}")
+        raise _bad(f"a tensor of shape {list(shape)} has strides {str(strides)[:80]} and offset {str(offset)[:40]}")
     if 0 in shape:
         return 0
     first, end = arrays.extent(shape, strides, offset)

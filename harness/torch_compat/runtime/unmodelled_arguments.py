@@ -278,7 +278,7 @@ OUT_OF_RANGE: Final = (
     entry("|".join(f"special_{name}" for name in ("chebyshev_polynomial_t", "chebyshev_polynomial_u", "chebyshev_polynomial_v", "chebyshev_polynomial_w",
           "shifted_chebyshev_polynomial_t", "shifted_chebyshev_polynomial_u", "shifted_chebyshev_polynomial_v", "shifted_chebyshev_polynomial_w",
           "laguerre_polynomial_l", "legendre_polynomial_p")), "2.9.0..<2.14.0", _polynomial_of_nan, "is a polynomial of NaN, whose loop ends before it computes anything: uninitialized memory"),
-    entry("scatter", "1.10.0..<1.11.0", _no_places, "writes to no elements, and returns uninitialized memory"),
+    entry("scatter", "1.10.0..<1.11.0", _no_places, "does not write any elements, and returns uninitialized memory"),
     entry("tril_indices|triu_indices", "1.10.0..<1.13.0", _many_in_bfloat16, "computes indices in bfloat16, which cannot represent every integer above 256"),
     entry("_adaptive_avg_pool2d|adaptive_avg_pool2d|adaptive_max_pool2d", "..<2.1.0", _sizes_other_than(2), "accepts a list of too few or too many sizes, and may read past its end"),
     entry("_adaptive_avg_pool3d|adaptive_avg_pool3d|adaptive_max_pool3d", "..<2.1.0", _sizes_other_than(3), "accepts a list of too few or too many sizes, and may read past its end"),
