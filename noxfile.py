@@ -427,7 +427,7 @@ def group(name: str) -> tuple[str, ...]:
 
 
 def with_release(session: nox.Session, release: str) -> None:
-    """Install the package and build the environment of a release; one that is there stays."""
+    """Install the package and build the environment for a release; one that is there stays."""
     session.install(".")
     session.run("torch-compat", "readers", "build", f"torch-{release}")
 

@@ -113,7 +113,7 @@ def main() -> int:
         print(f"{' '.join(key)}: {found[key]} cells, {lock.get(key, 'nothing')} in {LOCK}")
     for key in sorted(key for key, count in found.items() if count == 0):
         failed = True
-        print(f"{' '.join(key)} explains nothing; remove it from the policy", file=sys.stderr)
+        print(f"{' '.join(key)} does not explain anything; remove it from the policy", file=sys.stderr)
     for name, text in prediction_texts(root, evidence, counted, found).items():
         path = root.inside(name)
         if asked.write and 0 not in found.values():

@@ -2,7 +2,7 @@
 # Checks a build of PyTorch every night. workflow.yml runs these steps as jobs; without a step, all of them run on this machine.
 #
 #   nightly.sh                  all steps, one after the other
-#   nightly.sh reader RELEASE   build the environment of a release, let it read the corpus, and judge
+#   nightly.sh reader RELEASE   build the environment for a release, let it read the corpus, and judge
 #   nightly.sh earlier          download the trees of the last 14 days (GitHub Actions only; needs gh)
 #   nightly.sh candidate K/N    let the build write and read part K of N, and compare it with the newest release
 #   nightly.sh judge            judge the corpus and the trees of all parts together

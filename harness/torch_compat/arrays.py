@@ -126,7 +126,7 @@ def view(
         if number.__class__ is not int:
             raise Corrupt(f"expected an integer in a view, got {type(number).__name__}", where=where, code="bad-tensor")
     if any(one < 0 for one in shape):
-        raise Corrupt(f"a view has the shape {_short(shape)}", where=where, code="bad-tensor")
+        raise Corrupt(f"a view has shape {_short(shape)}", where=where, code="bad-tensor")
     if 0 in shape:
         if not 0 <= offset * size <= room:
             offset = 0  # a view without elements lies nowhere; torch lets it begin behind the end
@@ -241,7 +241,7 @@ def nested_dtype(base: np.dtype[Any], shape: tuple[int, ...]) -> np.dtype[Any]:
         ValueError: a size is negative, or an element is larger than numpy can count.
     """
     if any(one.__class__ is not int or one < 0 for one in shape) or base.itemsize * math.prod(shape) > LARGEST_ITEM:
-        raise ValueError(f"a field cannot have the shape {_short(shape)}")
+        raise ValueError(f"a field cannot have shape {_short(shape)}")
     return np.dtype((base, shape))
 
 

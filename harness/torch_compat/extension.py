@@ -56,7 +56,7 @@ class Verification(NamedTuple):
     """What :func:`verify` found."""
 
     fits: bool | None
-    """None if something could not be checked, and no fault was found."""
+    """None if anything could not be checked, and no fault was found."""
     faults: tuple[Fault, ...]
     unchecked: tuple[str, ...]
     """What could not be checked, and why."""
@@ -156,7 +156,7 @@ def _compare(manifest: Any, torch: Any, about: _About, faults: list[Fault], unch
     if isinstance(operators, (list, tuple)):
         about.count = len(operators)
         if not operators:
-            unchecked.append("its manifest lists no operators")
+            unchecked.append("its manifest does not list any operators")
         for entry in operators:
             name = entry.get("operator") if isinstance(entry, dict) else entry
             _attempt(unchecked, _named(name), _look_at, entry, document, torch, faults, unchecked)

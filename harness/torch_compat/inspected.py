@@ -212,7 +212,7 @@ RUNS = "torch._inductor.aoti_load_package loads into the process and runs withou
 OTHER = "other"
 """The kind of a file that is not a PyTorch archive."""
 NAMED = {"safetensors": "safetensors", "gguf": "gguf", "shard-index": "shard-index"}
-"""The kinds of model files, by the code of the file."""
+"""The kinds of model files, keyed by the code of the file."""
 LONGEST = 2000  # characters of an error
 _danger = lru_cache(maxsize=4096)(dangerous)  # a handful of names stand in nearly every file
 

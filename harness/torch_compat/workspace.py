@@ -165,7 +165,11 @@ def day_of(text: str, policy: Policy) -> dt.date:
     try:
         return policy.calendar.resolve(text).date
     except UsageError as error:
-        hint = f"write a date as 2027-01-31; {error.hint}" if error.hint else "write a date as 2027-01-31"
+        hint = (
+            f"write dates in the form YYYY-MM-DD, such as 2027-01-31; {error.hint}"
+            if error.hint
+            else "write dates in the form YYYY-MM-DD, such as 2027-01-31"
+        )
         raise UsageError(f"{text!r} is neither a date nor a release in the policy", hint=hint, code="bad-day") from error
 
 

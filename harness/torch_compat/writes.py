@@ -41,7 +41,7 @@ __all__ = ["JOURNAL", "LOCK", "TIMEOUT", "changing", "holding", "put", "put_copy
 LOCK: Final = "reports/latest/lock"
 JOURNAL: Final = "reports/latest/journal"
 TIMEOUT: Final = "TORCH_COMPAT_LOCK_TIMEOUT"
-"""The environment variable with the number of seconds that a run waits for another one that is writing to the same tree."""
+"""The environment variable with the number of seconds that a run waits for another run that is writing to the same tree."""
 WAITS: Final = 600.0
 POLL: Final = 0.05
 COMMITTED: Final = b"committed\n"
@@ -233,7 +233,7 @@ def _recover(root: Path) -> None:
         known = False
     if not known:
         raise WriteError(
-            "is not the journal of an interrupted run of this version of torch-compat",
+            "is not the journal from an interrupted run of this version of torch-compat",
             where=str(journal),
             hint="check the tree with `git status`, restore changed files, and remove the journal",
             code="bad-journal",

@@ -258,7 +258,7 @@ def test_a_reader_that_cannot_be_had_is_named_and_the_others_are_asked(
     assert states(ended.json) == {
         **dict.fromkeys(STEPS[:5], "done"), "readers": "incomplete", "documents": "left", "predictions": "left",
     }  # fmt: skip
-    assert ended.json["left"][0] == f"readers: torch-1.5.1 has not loaded the fixtures of {NAME}: no fitting Python"
+    assert ended.json["left"][0] == f"readers: torch-1.5.1 has not loaded the fixtures from {NAME}: no fitting Python"
     ended = admission("admit", NAME, "--format", "json")
     assert ended.status == 0
     assert next(row["details"] for row in ended.json["steps"] if row["step"] == "readers")[0].startswith("torch-1.5.1: ")
@@ -296,7 +296,11 @@ def test_what_a_release_breaks_is_left_to_people(admission: Command, tree: Tree)
     [
         (([], []), "done", []),
         ((["add is told wrongly"], []), "done", ["predictions: 1 cells are predicted wrongly (nox -s predictions)"]),
-        (([], ["behavior dies"]), "incomplete", ["predictions: behavior dies explains nothing; remove it from the policy"]),
+        (
+            ([], ["behavior dies"]),
+            "incomplete",
+            ["predictions: behavior dies does not explain anything; remove it from the policy"],
+        ),
     ],
 )
 def test_what_is_predicted_wrongly_is_left_to_people(

@@ -265,7 +265,7 @@ def test_a_plan_keeps_every_promise(ask: Ask) -> None:
 def test_a_plan_for_an_operator_begins_with_fixtures_and_an_upgrader(ask: Ask) -> None:
     ended = ask("plan", "operator", "aten::gelu", "--from", (day_of(2) + DAY).isoformat(), "--format", "json")
     what = [step["what"] for step in ended.json["steps"]]
-    assert what[0].startswith("fixtures of the current aten::gelu")
+    assert what[0].startswith("fixtures for the current aten::gelu")
     assert what[1].startswith("the upgrader gelu_0_1 ")
     assert what[2].startswith("readers accept file format 2; writers still write 1")
     assert what[3].startswith("writers write file format 2")

@@ -352,4 +352,4 @@ def test_readers_available_as_json(growing: Callable[..., Any], index: FakeIndex
 def test_a_calendar_that_has_everything_says_so(growing: Callable[..., Any]) -> None:
     ended = growing("readers", "available")
     assert ended.status == 0
-    assert ended.out == "the calendar has every release of torch in the package index; the newest is 1.6.0\n"
+    assert ended.out == "the calendar contains every torch release in the package index; the newest is 1.6.0\n"

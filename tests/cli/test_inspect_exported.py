@@ -29,7 +29,7 @@ def test_the_schema_version_is_told_with_its_writers_and_readers(release: str) -
 @pytest.mark.parametrize(
     ("writer", "same", "other"),
     [
-        ("2.13.0", "loads in 2.9.0 and newer; gives the same results in 2.9.0 to 2.13.0; since 2.14.0 may fail, because", True),
+        ("2.13.0", "loads in 2.9.0 and newer; gives the same results in 2.9.0 to 2.13.0; may fail as of 2.14.0, because", True),
         ("2.15.0", "loads in 2.9.0 and newer; gives the same results in 2.14.0 and newer", False),
         ("2.4.1", "", False),  # no release that loads it has the change
     ],

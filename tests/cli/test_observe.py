@@ -281,7 +281,7 @@ def test_a_reader_that_is_not_built_ends_with_4_and_is_named(command: Callable[.
         (("--reader", "torch-1.7"), "1.7"),
         (("--reader", "torch-1.6.0", "--fixture", "torch-1.5.1/ad"), "did you mean torch-1.5.1/add"),
         (("--reader", "torch-1.6.0", "--fixture", "torch-1.5.1/later"), "this release cannot write the recipe"),
-        (("--reader", "torch-1.6.0", "--options", "mmap"), "the policy has no load options 'mmap'"),
+        (("--reader", "torch-1.6.0", "--options", "mmap"), "the policy has no set of load options named 'mmap'"),
         ((), "Missing option '--reader'"),
     ],
 )

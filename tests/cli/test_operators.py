@@ -118,7 +118,7 @@ def test_an_incomplete_release_says_so(run: Run) -> None:
     _, out, _ = run("diff", "2.12.1", "2.13.0")
     assert "? cuda::device_count" in out
     assert "\n- " not in out
-    assert "the operator records of 2.13.0 are incomplete: " in out.splitlines()[-1]
+    assert "the operator records for 2.13.0 are incomplete: " in out.splitlines()[-1]
 
 
 @pytest.mark.parametrize(
@@ -197,8 +197,8 @@ def test_the_history_shows_each_implementation_of_the_reference_reader(run: Run)
         ("aten::dvi", "nearest: aten::div"),
         ("div", "nearest: aten::div"),
         ("aten::div.Tenso", "its overloads: aten::div.Tensor"),
-        ("quantized::zzzzzzzzzzzzzzzzzzz", "write the name as"),
-        ("", "write the name as"),
+        ("quantized::zzzzzzzzzzzzzzzzzzz", "use a name such as aten::div or"),
+        ("", "use a name such as aten::div or"),
     ],
 )
 def test_an_unknown_operator_names_the_nearest(run: Run, name: str, hint: str) -> None:

@@ -71,7 +71,7 @@ def test_recorded_does_not_go_with_a_reader(command: Callable[..., Any]) -> None
     for more in (("--reader", "torch-1.6.0"), ("--again",)):
         ended = command("replay", "--recorded", *more)
         assert (ended.status, ended.out) == (2, "")
-        assert "--recorded observes nothing" in ended.err
+        assert "--recorded does not observe anything" in ended.err
 
 
 def test_one_reader(command: Callable[..., Any]) -> None:

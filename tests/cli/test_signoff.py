@@ -220,7 +220,7 @@ def test_a_detached_signature_is_verified(run: Run, root: Path, tmp_path_factory
     assert run("signoff", "2.13.0", "--attach", str(keys / "signers")).status == 2
     assert run("signoff", "2.13.0", "--attach", str(keys / "signoff.json.sig")).status == 0
     ended = run(*VERIFY)
-    assert (ended.status, "was not verified: give --signers FILE" in ended.out) == (4, True)
+    assert (ended.status, "was not verified: pass --signers FILE" in ended.out) == (4, True)
     ended = run(*VERIFY, "--signers", str(keys / "signers"))
     assert (ended.status, "the signature is by tester@example.org" in ended.out) == (0, True)
     (keys / "others").write_text(f"tester@example.org {(keys / 'key.pub').read_text().replace('AAAAC3', 'AAAAC4')}")
@@ -261,4 +261,4 @@ def test_a_statement_that_is_none(run: Run, root: Path) -> None:
     for text in ("", "[]", "{}", '{"schema_version": 2}', "[" * 100_000, "\x00"):
         (folder / "signoff.json").write_text(text)
         ended = run(*VERIFY)
-        assert (ended.status, "is not a sign-off of version 1" in ended.err) == (2, True)
+        assert (ended.status, "is not a version 1 sign-off" in ended.err) == (2, True)

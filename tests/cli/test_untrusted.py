@@ -158,4 +158,4 @@ def test_help_says_what_trust_is(command: Command, name: str) -> None:
 def test_help_says_what_is_executed(command: Command, name: tuple[str, ...]) -> None:
     text = " ".join(command(*name, "--help").out.split())
     assert "is a program that runs" in text or "executes the extension's code" in text
-    assert "cannot isolate it" in text
+    assert "If this machine cannot isolate the" in text

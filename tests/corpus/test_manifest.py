@@ -131,7 +131,7 @@ def test_an_entry_with_a_value_of_a_wrong_type_is_refused(name: str, tmp_path: P
     ("change", "said"),
     [
         ({"surplus": 1}, "is not a complete entry"),
-        ({"kind": "fixtures"}, "has the unknown kind 'fixtures'"),
+        ({"kind": "fixtures"}, "has unknown kind 'fixtures'"),
         ({"recipe": "package"}, "recipe 'package' is already listed on line 3"),
         ({"writer": "somebody"}, "refers to the unknown writer 'somebody'"),
     ],

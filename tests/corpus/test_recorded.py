@@ -445,7 +445,7 @@ def test_a_file_that_is_cut_off_anywhere_is_noticed(tmp_path: Path) -> None:
 SAME_CELLS = "default same"
 ANSWER = digest({"checks": [["1.5.1", True, ""]], "error": None})[:12]
 EDITS: dict[str, tuple[str, int, str, str]] = {
-    "a kind that is not known": ("probe", 0, "prove", "has the unknown kind 'prove'"),
+    "a kind that is not known": ("probe", 0, "prove", "has unknown kind 'prove'"),
     "another reader": ("reader", 1, "torch-1.6.0", "is recorded for torch-1.6.0, but the answer came from"),
     "a reader twice": ("shown", 0, "reader", "Expecting value"),
     "no JSON": ("reader", 2, "{", "Expecting property name"),
@@ -459,7 +459,7 @@ EDITS: dict[str, tuple[str, int, str, str]] = {
         "reader", 2, '{"identity":{"torch":"1.5.1+cpu"},"observed":7,"protocol":1}', "was observed on 7, which is not a date",
     ),
     "a protocol of a text": (
-        "reader", 2, '{"identity":{"torch":"1.5.1+cpu"},"observed":"2026-11-20","protocol":"1"}', "has the protocol '1', expected a number",
+        "reader", 2, '{"identity":{"torch":"1.5.1+cpu"},"observed":"2026-11-20","protocol":"1"}', "has protocol '1', expected a number",
     ),
     "another seal": ("shown", 2, f"torch-1.5.0+cpu:{'0' * 16}", "was recorded by a different torch-1.5.0+cpu than the one whose identity is recorded"),
     "a newer one that was shown something": ("shown", 2, "torch-2.13.0+cpu:0", "lists torch-2.13.0+cpu as a reader, which is not an older release"),
@@ -499,9 +499,9 @@ EDITS: dict[str, tuple[str, int, str, str]] = {
     "a set with a name twice": ("read", 3, f"{SAME_CELLS} 1.5.0..,1.5.1", "contains a duplicate"),
     "a set of very many spans": ("read", 3, f"{SAME_CELLS} {'1.5.0..,' * 200_000}1.5.0", "contains a duplicate"),
     "cells of load options that no line states": ("read", 3, "mmap same 1.5.0", "has cells with the load options 'mmap', which no earlier line declares"),
-    "cells without an outcome": ("read", 3, "default 1.5.0", "has the cells 'default 1.5.0', expected OPTIONS"),
-    "cells of nobody": ("read", 3, "default", "has the cells 'default', expected OPTIONS"),
-    "cells with too much": ("read", 3, "a:b:c:d same 1.5.0", "has the cells 'a:b:c:d same 1.5.0', expected OPTIONS"),
+    "cells without an outcome": ("read", 3, "default 1.5.0", "contains the cells 'default 1.5.0', expected OPTIONS"),
+    "cells of nobody": ("read", 3, "default", "contains the cells 'default', expected OPTIONS"),
+    "cells with too much": ("read", 3, "a:b:c:d same 1.5.0", "contains the cells 'a:b:c:d same 1.5.0', expected OPTIONS"),
     "an outcome that nothing tells": ("read", 3, "default:012da4 0 1.5.0", "refer to records that no readable file contains, such as the outcome 0"),
     "a recipe that nobody wrote": ("read", 2, "nothing", "refer to records that no readable file contains, such as torch-1.5.0/nothing"),
     "no recipe": ("wrote", 1, "", "expected RECIPE:SUBJECT"),
@@ -509,8 +509,8 @@ EDITS: dict[str, tuple[str, int, str, str]] = {
     "a recipe that is no name": ("wrote", 1, "../x:0", "expected the name of a recipe and a subject"),
     "fixtures in another order": ("wrote", 1, "x+y:0 add:0", "in the wrong order"),
     "a fixture twice": ("wrote", 1, "add:0 add:0", "duplicate entry 'add'"),
-    "a byte that is no text": ("wrote", 1, "caf\u00e9", "has the byte 0xc3, expected ASCII"),
-    "a tab more": ("wrote", 1, "a:0\tb", "has the cells 'b', expected OPTIONS"),
+    "a byte that is no text": ("wrote", 1, "caf\u00e9", "contains byte 0xc3, expected ASCII"),
+    "a tab more": ("wrote", 1, "a:0\tb", "contains the cells 'b', expected OPTIONS"),
     "ten million letters": ("wrote", 1, "x" * 10_000_000, "expected RECIPE:SUBJECT"),
     "very many who were shown something": ("shown", 2, " ".join(["torch-1.5.0:0"] * 10_000), "lists more than 2,000 readers"),
     "ten million letters of a set": ("read", 3, f"{SAME_CELLS} {'x' * 10_000_000}", "matches nothing in the list"),
@@ -703,7 +703,7 @@ def test_pairs_of_fixtures_and_options_have_a_limit(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(recorded, "MOST_LINES", 5_000)
     path = claiming(tmp_path, 10)
     found = read_recorded(tmp_path)
-    assert "expands to more than 5,000 pairs of a fixture and options" in found.unreadable[path.name]
+    assert "expands to more than 5,000 fixture/options pairs" in found.unreadable[path.name]
     assert len(found.lines) == 5_000
 
 

@@ -117,8 +117,8 @@ def test_a_release_that_is_surveyed_anew_is_replaced_whole(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda tree: tree.pop("kernels"), "has the sections"),
-        (lambda tree: tree.update(more=section([])), "has the sections"),
+        (lambda tree: tree.pop("kernels"), "has sections"),
+        (lambda tree: tree.update(more=section([])), "has sections"),
         (lambda tree: tree["schemas"].pop("obtained"), "section 'schemas' has the keys"),
         (lambda tree: tree["schemas"].update(obtained=""), "section 'schemas' does not say in one line how it was obtained"),
         (lambda tree: tree["schemas"].update(obtained="a\tb"), "section 'schemas' does not say in one line how it was obtained"),
@@ -161,7 +161,7 @@ def test_what_was_never_recorded_is_missing(tmp_path: Path) -> None:
         ("operators/schemas.txt", lambda text: text[:-9], "ends in the middle of a line"),
         ("operators/schemas.txt", lambda _: "", "is empty"),
         ("operators/schemas.txt", lambda text: text.replace("history 1", "history 2"), "expected '# history 1"),
-        ("operators/schemas.txt", lambda text: text.replace("1 texts", "1 facts"), "has the layout 'facts', expected 'texts'"),
+        ("operators/schemas.txt", lambda text: text.replace("1 texts", "1 facts"), "has layout 'facts', expected 'texts'"),
         ("operators/schemas.txt", lambda text: text.replace("# releases 1.5.1", "# releases 1.5.1 1.6.0"), "same releases"),
         (
             "operators/schemas.txt",

@@ -92,7 +92,7 @@ def test_a_quick_look_reads_no_weights(tmp_path: Path) -> None:
 
 
 def test_a_quick_look_does_not_answer_whether_a_file_is_damaged(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="--quick compares no checksums, so --fail-on damage cannot be checked"):
+    with pytest.raises(UsageError, match="--quick does not verify checksums, so --fail-on damage cannot be checked"):
         CliRunner().invoke(
             inspect_command, [str(tmp_path), "--quick", "--fail-on", "damage"], standalone_mode=False, catch_exceptions=False
         )

@@ -149,7 +149,7 @@ def test_a_text_that_is_no_schema_is_unknown(make: Make) -> None:
 
 
 def test_a_release_that_was_not_asked_is_refused(make: Make) -> None:
-    with pytest.raises(UsageError, match=r"there are no records of the release '1\.9\.9'"):
+    with pytest.raises(UsageError, match=r"there are no records for the release '1\.9\.9'"):
         changes(make("aten::x(Tensor x) -> Tensor\t1.5.1.."), "1.9.9", "2.0.0")
 
 

@@ -135,7 +135,7 @@ def test_what_is_not_known_is_said(small: Dispatches) -> None:
     assert small.why_unknown("1.6.0") == "It dies."
     assert small.why_unknown("1.7.1") is None
     assert small.why_unknown("2.1.0") is None
-    with pytest.raises(UsageError, match=r"there are no records of the release '9\.9'"):
+    with pytest.raises(UsageError, match=r"there are no records for the release '9\.9'"):
         small.of("aten::f", "9.9")
 
 

@@ -158,7 +158,7 @@ def test_names_that_it_imports(recorded: RecordedReleases) -> None:
 def test_nothing_to_check_is_no_pass(recorded: RecordedReleases) -> None:
     with pytest.raises(NothingSelected, match="lists no operators"):
         check(ExtensionManifest("mine", "2.0.0", []), "2.0.0", recorded)
-    with pytest.raises(UsageError, match="there are no records of the release"):
+    with pytest.raises(UsageError, match="there are no records for the release"):
         check(listed("aten::linear", "2.0.0", recorded), "9.9.9", recorded)
 
 
@@ -279,7 +279,7 @@ def test_releases_that_are_not_recorded(name: str, hint: str, recorded: Recorded
         ("aten::nan_to_num", "1.5.0", f"1.8.1 to {NEWEST} have it"),
         ("zzzzzzzzz::qqqqqqqqq", "1.5.0", "use a name such as aten::add.Tensor"),
         ("aten::linear(Tensor x) -> Tensor", "1.5.0", "it has aten::linear(Tensor input"),
-        ("aten::add", "1.0.0", "use the schema of one: "),
+        ("aten::add", "1.0.0", "use the schema of one of them: "),
     ],
 )
 def test_operators_that_a_release_lacks(operator: str, release: str, hint: str, recorded: RecordedReleases) -> None:

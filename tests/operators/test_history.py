@@ -100,7 +100,7 @@ def test_names_and_completeness_of_a_release(schemas: History) -> None:
 
 def test_a_release_that_was_not_asked_is_a_usage_error(schemas: History) -> None:
     for ask in (schemas.names, schemas.complete, schemas.how, lambda release: schemas.schemas("aten::add", release)):
-        with pytest.raises(UsageError, match=r"there are no records of the release '1\.3\.0'") as caught:
+        with pytest.raises(UsageError, match=r"there are no records for the release '1\.3\.0'") as caught:
             ask("1.3.0")
         assert "2.13.0" in str(caught.value.hint)
 
@@ -192,7 +192,7 @@ def test_a_value_of_a_set_comes_back(value: str) -> None:
         ("", "is empty"),
         (SCHEMAS[:-1], "ends in the middle of a line"),
         (SCHEMAS.replace("history 1", "history 2"), "expected '# history 1 texts'"),
-        (SCHEMAS.replace("1 texts", "1 sets"), "has the layout 'sets', expected 'texts'"),
+        (SCHEMAS.replace("1 texts", "1 sets"), "has layout 'sets', expected 'texts'"),
         (SCHEMAS.replace("1 texts", "1 other"), "begins with '# history 1 other'"),
         (SCHEMAS.replace("# releases", "# release"), "expected '# releases ...'"),
         (SCHEMAS.replace("# incomplete", "# partial"), "unknown header line"),

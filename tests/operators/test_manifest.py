@@ -116,7 +116,7 @@ def test_every_mistake_at_once_with_line_and_path(tmp_path: Path) -> None:
         ({"schema_version": True}, "schema_version: expected 1, found true"),
         ({"extension": ""}, 'extension: expected a string, found ""'),
         ({"operators": {}}, "operators: expected a list, found {}"),
-        ({"backend": None}, "operators[0].relies_on_decomposition: is true, but the manifest names no backend"),
+        ({"backend": None}, "operators[0].relies_on_decomposition: is true, but the manifest does not name a backend"),
     ],
 )
 def test_single_mistakes(tmp_path: Path, change: dict[str, Any], said: str) -> None:

@@ -294,7 +294,7 @@ def test_a_short_disk_is_refused_before_anything_is_written(
     tmp_path: Path, tools: Tools, cuda: environments.Cuda, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _path: SimpleNamespace(free=NEEDED_BYTES[cuda] - GB))
-    needed = {"stub": "6 GB of disk; 5.0 GB", "real": "12 GB of disk; 11.0 GB"}[cuda]
+    needed = {"stub": "6 GB of disk space; 5.0 GB", "real": "12 GB of disk space; 11.0 GB"}[cuda]
     with pytest.raises(EnvironmentUnavailable, match=needed) as caught:
         cache(tmp_path / "not/yet", tools).build(release(), cuda=cuda)
     assert caught.value.code == "disk-short"

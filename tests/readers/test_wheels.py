@@ -153,7 +153,7 @@ def test_what_the_index_does_not_offer_is_said(tmp_path: Path, root: Path) -> No
     for text, more, message in (
         ("tomorrow", index, "'tomorrow' is not a valid date"),
         ("2026-02-31", index, "'2026-02-31' is not a valid date"),
-        ("2026-11-20", None, "no index of nightlies is configured"),
+        ("2026-11-20", None, "no nightly index is configured"),
         ("2026-11-20", "ftp://somewhere", "is not the URL of an index"),
     ):
         with pytest.raises(UsageError, match=message):

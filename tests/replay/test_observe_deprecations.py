@@ -83,7 +83,7 @@ def test_a_probe_that_ends_the_process_at_once_is_no_observation(tree: Tree) -> 
     probe(tree)
     path = tree.root / "fixtures/deprecations/old.py"
     path.write_text(path.read_text(encoding="utf-8") + "\nos._exit(0)\n", encoding="utf-8")
-    with pytest.raises(ReaderError, match="ended without an answer"):
+    with pytest.raises(ReaderError, match="ended without reporting a result"):
         observed(tree)
 
 

@@ -32,7 +32,7 @@ def test_builds_of_one_version_have_trees_of_their_own(tmp_path: Path) -> None:
 
 def test_a_tree_of_another_build_is_never_written_to(tmp_path: Path) -> None:
     open_tree(tmp_path, build(), TODAY)
-    with pytest.raises(BuildError, match="contains the results of another build"):
+    with pytest.raises(BuildError, match="contains results from another build"):
         open_tree(tmp_path, build(digest="a" * 8 + "c" * 56), TODAY)
 
 

@@ -54,7 +54,7 @@ def test_only_what_is_new_counts(report: Report) -> None:
     "text", ["", "[]", "{}", '{"schema_version": 1}', '{"schema_version": 1, "findings": [1], "not_checked": []}', "[" * 100_000]
 )
 def test_a_baseline_that_is_none(text: str) -> None:
-    with pytest.raises(UsageError, match="is not a report of torch-compat judge"):
+    with pytest.raises(UsageError, match="is not a report from torch-compat judge"):
         read_baseline(text.encode(), "run.json")
 
 

@@ -88,7 +88,7 @@ def test_what_was_promised_and_what_was_not_stand_apart() -> None:
     before = row("before", ("warned", "1.9.1"), ("removed", "1.10.2"), r1_9_1=State.WARNED)
     text = deprecations_md([before])
     assert "## Broken timelines" not in text
-    assert "- **before**: " in text.partition("## Departures from the policy before it was in force")[2]
+    assert "- **before**: " in text.partition("## Deviations from the policy before it was in force")[2]
 
 
 @pytest.mark.parametrize("rows", [[], [KEPT]])

@@ -35,15 +35,15 @@ evidence = "seen"
 
 
 def test_a_block_is_replaced_and_nothing_else() -> None:
-    text = "a\n<!-- generated: x -->\nold\n<!-- end of what is generated -->\nb\n<!-- generated: y -->\n<!-- end of what is generated -->\n"
+    text = "a\n<!-- generated: x -->\nold\n<!-- end of generated content -->\nb\n<!-- generated: y -->\n<!-- end of generated content -->\n"
     assert with_block(text, "x", "new\n\\1") == text.replace("old", "new\n\\1")
     assert with_block(with_block(text, "y", "1"), "y", "2").endswith(
-        "b\n<!-- generated: y -->\n2\n<!-- end of what is generated -->\n"
+        "b\n<!-- generated: y -->\n2\n<!-- end of generated content -->\n"
     )
 
 
 @pytest.mark.parametrize(
-    "text", ["", "<!-- generated: x -->\n", "<!-- generated: x -->\n<!-- end of what is generated -->\n" * 2]
+    "text", ["", "<!-- generated: x -->\n", "<!-- generated: x -->\n<!-- end of generated content -->\n" * 2]
 )
 def test_a_block_that_is_not_there_once(text: str) -> None:
     with pytest.raises(UsageError, match="expected one"):

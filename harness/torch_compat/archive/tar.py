@@ -102,7 +102,7 @@ class TarArchive(Archive):
             said = f"the header of {name!r} has checksum {found}, but declares {stated}"
             self._note("header-checksum", name, said, position)
         if size is None:
-            self._note("size-disagrees", name, f"has the size {header[124:136]!r}, which is not a number", position)
+            self._note("size-disagrees", name, f"has size {header[124:136]!r}, which is not a number", position)
             self._lost[name] = "has no size"
             return -1
         if header[156:157] in {b"x", b"g"}:
@@ -112,9 +112,7 @@ class TarArchive(Archive):
         if told is not None:
             size = int(told) if told.isascii() and told.isdigit() and len(told) < DIGITS else -1
             if size < 0:
-                self._note(
-                    "size-disagrees", name, f"has the size {told[:40]!r} in its PAX header, which is not a number", position
-                )
+                self._note("size-disagrees", name, f"has size {told[:40]!r} in its PAX header, which is not a number", position)
                 self._lost[name] = "has no size"
                 return -1
         if header[156:157] not in {b"0", b"\0"}:

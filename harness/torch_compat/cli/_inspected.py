@@ -258,7 +258,7 @@ def _changes(found: Inspected) -> Iterator[str]:
         return
     met = [one for one in changes if one.written != "after"]
     first = min((one.since for one in met), key=Release, default=None)
-    since = f"; since {first} may fail, because" if first else ""
+    since = f"; may fail as of {first}, because" if first else ""
     yield f"loads in {_spans(found.needs)}; gives the same results in {_named(alike(found.needs, changes))}{since}"
     by_id: dict[str, list[ChangeOfMeaning]] = {}
     for one in sorted(met, key=lambda change: change.kind == "accepted"):

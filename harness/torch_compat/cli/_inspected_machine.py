@@ -20,7 +20,7 @@ __all__ = ["LOOKED_AT", "RULES", "Mark", "marks_of", "run_of"]
 Mark = tuple[str, str, str, str]
 """The rule, the level, a message, and the path of the file."""
 LOOKED_AT: Final = "looked-at"
-"""The rule of the mark that every file gets. Its text is the SHA-256 of the file; no entry is made of it."""
+"""The rule of the mark that every file gets. Its text is the SHA-256 of the file; no entry is created for it."""
 RULES: Final = {
     "inspect-error": "Every file can be read in full.",
     "inspect-damage": "No archive is inconsistent.",

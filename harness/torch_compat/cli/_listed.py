@@ -11,7 +11,7 @@ COMMANDS = {
     "judge": "Check the recorded observations against the policy.",
     "report": "List what changed in a release: breaks, deprecations and fixes.",
     "notes": "Draft the compatibility notes for a release from recorded observations.",
-    "signoff": "Sign off a release on recorded evidence, or verify a sign-off.",
+    "signoff": "Sign off on a release based on recorded evidence, or verify a sign-off.",
     "candidate": "Compare a build of torch with the newest release.",
     "accept": "Measure what waivers cover, show changes, and update the lock files.",
     "observe": "Load fixtures with real releases and compare the results with the recorded ones.",
@@ -29,6 +29,6 @@ COMMANDS = {
 EPILOG = (
     "Exit status: 0 all promises hold; 1 a promise is broken; 2 invalid usage or an invalid file; 3 internal error in torch-compat; "
     "4 incomplete: a required check could not be run.\n\n"
-    "Only one run writes to a tree at a time. Another run waits for TORCH_COMPAT_LOCK_TIMEOUT seconds (default: 600). If a run is killed, "
+    "Only one run writes to a tree at a time. Other runs wait up to TORCH_COMPAT_LOCK_TIMEOUT seconds (default: 600). If a run is killed, "
     "its changes are completed or undone by the next run that writes to the tree."
 )

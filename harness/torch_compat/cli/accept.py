@@ -43,7 +43,7 @@ def accept(root: Path | None, format_: str, *, write: bool, show: bool) -> int:
 
     Each new difference is shown with a command that reproduces it; for an operator, the change and both schemas are shown. Without
     --write, nothing is written, and the exit status is 1 if anything changed. A waiver that covers nothing is never accepted, and
-    nothing is written if something could not be checked.
+    nothing is written if anything could not be checked.
     """
     place = find_root(root)
     with holding(place.path) if write else nullcontext():

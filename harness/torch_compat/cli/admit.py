@@ -71,7 +71,7 @@ def admit(
 
     \b
     Steps:
-      calendar     add the release to policies/torch, from the package index
+      calendar     add the release to policies/torch, using data from the package index
       environment  build its environment in the cache directory
       produce      run every recipe with it
       observe      load every fixture and run every probe with it
@@ -80,12 +80,12 @@ def admit(
       documents    regenerate the generated files, and judge the results
       predictions  update the counts in reports/predictions.md
 
-    Steps whose results already exist are skipped. The command can be stopped at any time; run it again to continue, with the same result.
-    The other readers run one after another, oldest first. An environment that is built only for this step is removed before the next one
-    is built, unless --keep-environments is given.
+    Steps whose results already exist are skipped. The command can be stopped at any time; rerun it to pick up where it stopped;
+    the end result is the same. The other readers run one after another, oldest first. An environment that is built only for this
+    step is removed before the next one is built, unless --keep-environments is given.
 
-    Exit status: 0 the release is added and all promises hold; 1 a promise is broken or a prediction is wrong, and must be fixed or
-    waived; 4 a step could not be completed or checked.
+    Exit status: 0 the release is added and all promises hold; 1 a promise is broken or a prediction is wrong; fix or waive it; 4
+    a step could not be completed or checked.
     """  # noqa: D301 - click reads the character
     version = release.removeprefix("torch-")
     if not re.fullmatch(r"\d+\.\d+\.\d+", version):

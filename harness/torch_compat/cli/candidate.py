@@ -59,7 +59,7 @@ def _shard_of(_context: click.Context, _parameter: click.Parameter, value: str |
     callback=_shard_of,
     help="Only part K of N of the recipes and their fixtures. `torch-compat judge --with` judges the output directories of all parts together.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the sample.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed for the sample.")
 @click.option(
     "--into",
     type=click.Path(path_type=Path, file_okay=False),
@@ -148,10 +148,10 @@ def candidate(
             raise UsageError("--shard chooses recipes, so it cannot be combined with --recipe")
         chosen = shard_of(evidence.corpus, *shard)
     folder = into if into is not None else builds_folder()
-    notes = [f"removed the environment of {gone}" for gone in expire_wheels(today, keep)]
+    notes = [f"removed the environment for {gone}" for gone in expire_wheels(today, keep)]
     if into is None and folder.is_dir():
         notes += [
-            f"removed the results of {tree.name}, which are {tree.age(today)} days old" for tree in expire(folder, today, keep)
+            f"removed the results from {tree.name}, which are {tree.age(today)} days old" for tree in expire(folder, today, keep)
         ]
     tree = open_tree(folder, build, today, shard)
     others, said = earlier_trees([folder, *earlier], tree, today, keep)

@@ -92,8 +92,9 @@ def record(
     The operators come from a list, from loading the extension in a release, or from both. With both, the list can also name operators
     that the extension only calls.
 
-    Loading executes the extension's code. It has no network access, and no access to your files, except those in the library's
-    directory and in each --path directory. If this machine cannot isolate it, a warning is printed on standard error, and the code runs anyway.
+    Loading executes the extension's code, without access to the network or to your files, except those in the library's directory
+    and in each --path directory. If this machine cannot isolate the code, a warning is printed on standard error, and the code
+    runs anyway.
     """
     from torch_compat.operators.extensions import RecordedReleases, from_dispatcher, from_list, known_release  # noqa: PLC0415 - as late as needed
 

@@ -58,7 +58,7 @@ def inspect(
     on the command line but is not a PyTorch archive (its row says so; all other rows are complete); 3 internal error in torch-compat; 4 no files found.
     """
     if quick and "damage" in fail_on:
-        raise UsageError("--quick compares no checksums, so --fail-on damage cannot be checked", hint="use only one of them")
+        raise UsageError("--quick does not verify checksums, so --fail-on damage cannot be checked", hint="use only one of them")
     asked = outputs_of(outputs, whole=())
 
     def write(marks: Sequence[Mark], status: int) -> None:

@@ -56,7 +56,7 @@ def full_option(command: click.decorators.FC) -> click.decorators.FC:
     type=click.Path(path_type=Path, file_okay=False, exists=True),
     multiple=True,
     metavar="DIR",
-    help="Also judge the results of a build: an output directory of `torch-compat candidate`, or a directory that contains several. Can be repeated.",
+    help="Also judge the results from a build: an output directory of `torch-compat candidate`, or a directory that contains several. Can be repeated.",
 )
 @click.option(
     "--findings",
@@ -104,7 +104,7 @@ def judge(
     if fail_on_new and baseline is None:
         raise UsageError("--fail-on-new needs --baseline FILE")
     if page is not None and upgrader is not None:
-        raise UsageError("--page needs the findings of all rules, so it cannot be combined with --upgrader")
+        raise UsageError("--page needs the findings from all rules, so it cannot be combined with --upgrader")
     before = _baseline(baseline) if baseline is not None else None
     place = find_root(root)
     policy = under_profile(place.policy(), profile)

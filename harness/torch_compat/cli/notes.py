@@ -31,8 +31,8 @@ def notes(release: str, since: str | None, output: Path | None, root: Path | Non
     """Draft the compatibility notes for RELEASE as Markdown, from recorded observations.
 
     Sections: backwards-incompatible changes, deprecations, compatibility improvements, known problems, and what was not checked.
-    Each item has a snippet with its output in both releases, what to do, and its evidence. Text in reports/notes/RELEASE.toml is
-    inserted under its item, and is never changed.
+    Each item has a snippet with the output from both releases, the recommended action, and the supporting evidence. Text in
+    reports/notes/RELEASE.toml is inserted under its item, and is never changed.
 
     Exit status: 0 every item is explained by the policy; 1 an item is not explained by the policy; 2 hand-written text refers to an item
     that no longer has evidence.

@@ -79,7 +79,7 @@ def _share(_context: click.Context, _parameter: click.Parameter, value: str | No
 @click.option("--options", metavar="NAME", help="Only this set of load options from the policy.")
 @click.option("--missing", is_flag=True, help="Only cells without an up-to-date recorded observation by this release.")
 @click.option("--sample", callback=_share, metavar="SHARE", help="Only a random sample of the cells, such as 10%.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Random seed of --sample.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Random seed for --sample.")
 @click.option("--again", is_flag=True, help="Observe everything again, even if the last run already observed it.")
 @click.option("--record", is_flag=True, help="Replace the recorded observations with the new ones.")
 @click.option(
@@ -92,11 +92,11 @@ def _share(_context: click.Context, _parameter: click.Parameter, value: str | No
     "--deprecations",
     "deprecated",
     is_flag=True,
-    help="Run only the probes of deprecated features (fixtures/deprecations); with --record, update only their records.",
+    help="Run only the probes for deprecated features (fixtures/deprecations); with --record, update only their records.",
 )
 @click.option("--show", is_flag=True, help="Print each observation with its first differences.")
 @click.option(
-    "--recorded", is_flag=True, help="Do not run any release; show the recorded observations. No release has to be built."
+    "--recorded", is_flag=True, help="Do not run any release; show the recorded observations. No environments are needed."
 )
 @trust_option
 @root_option
@@ -126,15 +126,15 @@ def observe(
 
     Results of the reference reader are compared with the results that the writer recorded when it loaded its own fixture.
 
-    A release can execute code from archives, and probes run inside it. It runs without access to the network, your environment variables, or
-    your files. If this machine cannot isolate it, it loads only fixtures that are pinned in FROZEN. If the run needs any other fixture,
-    it observes nothing and exits with status 4, unless you pass --trust.
+    A release can execute code from archives, and probes run inside it. It runs without access to the network, your environment
+    variables, or your files. If this machine cannot isolate a release, only fixtures pinned in FROZEN are loaded. If the run
+    needs any other fixture, it observes nothing and exits with status 4, unless you pass --trust.
 
     With --recipe NAME --everywhere, nothing is compared: every release runs the new recipe and reads all resulting fixtures, and the
     results are recorded. The command first prints the download size, disk space and time.
 
-    Exit status: 0 every outcome matches its record, or --missing found that nothing is missing (no release is run); 1 an outcome differs from its
-    record; 4 an outcome has no record to compare with, or the reference reader does not support something (the
+    Exit status: 0 every outcome matches its record, or --missing found that nothing is missing (no release is run); 1 an outcome
+    differs from its record; 4 an outcome has no record to compare with, or the reference reader does not support a feature (the
     message names it).
     """
     if everywhere:
@@ -156,7 +156,9 @@ def observe(
     if sample is not None and (missing or record):
         raise UsageError("--sample checks recorded observations, so it cannot be combined with --missing or --record")
     if recorded and (missing or sample is not None or again or record):
-        raise UsageError("--recorded observes nothing, so it cannot be combined with --missing, --sample, --again or --record")
+        raise UsageError(
+            "--recorded does not observe anything, so it cannot be combined with --missing, --sample, --again or --record"
+        )
     if surveyed and not record:
         raise UsageError("--survey requires --record")
     if len(readers) > 1 and format_ == "json":
@@ -184,7 +186,9 @@ def observe(
     if options is not None and options not in {entry.id for entry in policy.options}:
         known = ", ".join(entry.id for entry in policy.options)
         raise UsageError(
-            f"the policy has no load options {options!r}", hint=f"known load options: {known}", code="unknown-options"
+            f"the policy has no set of load options named {options!r}",
+            hint=f"known load options: {known}",
+            code="unknown-options",
         )
     with uncollected():
         evidence = gather(place, policy, as_of=None)

@@ -83,7 +83,7 @@ def diff(old: str, new: str, *, breaks: bool, format_: str) -> int:
     broken = sum(not _works(one) for one in found if one.kind != "unknown")
     say_wrapped(f"torch {first} to {last}: {', '.join(counts)}; {broken} not compatible (backward or forward)")
     for release, why in incomplete:
-        say_wrapped(f"the operator records of {release} are incomplete: {why}")
+        say_wrapped(f"the operator records for {release} are incomplete: {why}")
     return 0
 
 

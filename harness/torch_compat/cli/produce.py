@@ -52,15 +52,15 @@ def produce(writer: str, names: tuple[str, ...], into: Path | None, root: Path |
     New fixtures are added to fixtures/torch-X.Y.Z/ and frozen. Existing fixtures are produced again and compared; the recorded files
     never change.
 
-    A recipe is a program that runs in the release's own Python, so review recipes from untrusted sources before you run them. It runs
-    without access to the network, your environment variables, or your files. If this machine cannot isolate it, a warning is printed on
-    standard error, and the recipe runs anyway.
+    A recipe is a program that runs in the release's own Python, so review recipes from untrusted sources before you run them. It
+    runs without access to the network, your environment variables, or your files. If this machine cannot isolate the recipe, a
+    warning is printed on standard error, and the recipe runs anyway.
 
     Exit status 1 if a fixture was not reproduced as recorded.
     """
     if into is not None and not is_build_name(writer):
         raise UsageError(
-            "--into is for builds: the archives of a release belong in the corpus", hint="use python:PATH|wheel:FILE|nightly:DATE"
+            "--into is for builds: archives from a release belong in the corpus", hint="use python:PATH|wheel:FILE|nightly:DATE"
         )
     place = find_root(root)
     place.complete()

@@ -49,7 +49,11 @@ PROOFS = "reports/proofs"
     "old result), or a release after it or a build (for the new result). Can be repeated.",
 )
 @click.option(
-    "--seed", default="0", show_default=True, metavar="TEXT", help="Seed of the generated calls: same seed, same calls."
+    "--seed",
+    default="0",
+    show_default=True,
+    metavar="TEXT",
+    help="Seed for generating the calls; the same seed gives the same calls.",
 )
 @click.option(
     "--count",

@@ -134,7 +134,7 @@ def available(context: click.Context, root: Path | None, format_: str) -> None:
     Queries the index with pip and your pip settings. For each release that is not in the calendar, prints its calendar entry and the
     command that adds it.
 
-    Exit status: 0 the calendar has every release; 1 a release is missing from the calendar; 4 the index could not be queried.
+    Exit status: 0 the calendar contains every release; 1 a release is missing from the calendar; 4 the index could not be queried.
     """
     calendar = find_policy(root).calendar
     found: list[dict[str, Any]] = [
@@ -152,7 +152,7 @@ def available(context: click.Context, root: Path | None, format_: str) -> None:
     if format_ == "json":
         _print_json({"newest": f"torch-{newest}", "missing": found})
     elif not found:
-        say(f"the calendar has every release of torch in the package index; the newest is {newest}")
+        say(f"the calendar contains every torch release in the package index; the newest is {newest}")
     for row in found if format_ == "text" else ():
         day = f", uploaded on {row['date']}," if row["date"] else ""
         say(f"{row['name']}{day} is in the package index but not in the calendar. To add it, run:\n")

@@ -84,16 +84,16 @@ def replay(
     By default, the readers are the reference reader and every release in the policy that has an environment on this machine.
     For the other releases, the recorded observations are used. The report is also written to reports/latest/report.json.
 
-    A release can execute code from archives, and probes run inside it. It runs without access to the network, your environment variables, or
-    your files. If this machine cannot isolate it, it loads only fixtures that are pinned in FROZEN. If the run needs any other fixture,
-    it reports nothing and exits with status 4, unless you pass --trust. The reference reader runs programs in its own interpreter and
-    executes no Python code from archives.
+    A release can execute code from archives, and probes run inside it. It runs without access to the network, your environment
+    variables, or your files. If this machine cannot isolate a release, only fixtures pinned in FROZEN are loaded. If the run
+    needs any other fixture, it reports nothing and exits with status 4, unless you pass --trust. The reference reader runs
+    programs in its own interpreter and executes no Python code from archives.
     """
     if recorded and (names or again):
-        raise UsageError("--recorded observes nothing, so it cannot be combined with --reader or --again")
+        raise UsageError("--recorded does not observe anything, so it cannot be combined with --reader or --again")
     asked = outputs_of(outputs)
     if recorded and required:
-        raise UsageError("--recorded observes nothing, so it cannot be combined with --require")
+        raise UsageError("--recorded does not observe anything, so it cannot be combined with --require")
     if any(map(is_reference, required)):
         raise UsageError("--require accepts only releases and builds", hint="for the reference reader: --reader reference")
     place = find_root(root)

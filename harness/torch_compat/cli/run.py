@@ -66,11 +66,11 @@ def run(
     an exponent is a float, and {"tensor": {"dtype": "int64", "shape": [2], "data": [7, -7]}} is a tensor.
 
     A real release can execute code from the archive. It runs without access to the network, your environment variables, or your
-    files. If this machine cannot isolate it, it loads only fixtures of the frozen corpus of the current tree; any other archive is
-    refused with the code `untrusted`, unless you pass --trust.
+    files. If this machine cannot isolate the release, only fixtures from the current tree's frozen corpus are loaded; any other
+    archive is refused with the code `untrusted`, unless you pass --trust.
 
     Exit status: 0 the call returned a value; 1 loading was refused, or the program raised, crashed or timed out; 2 invalid usage;
-    3 internal error in torch-compat; 4 the reader does not support something (the message names it), is not available here, or
+    3 internal error in torch-compat; 4 the reader does not support a feature (the message names it), is not available here, or
     is not allowed to load the archive (untrusted).
     """
     if not path.is_file():

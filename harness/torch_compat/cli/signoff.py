@@ -58,11 +58,11 @@ def signoff(
     withdraw: bool,
     root: Path | None,
 ) -> int:
-    """Sign off RELEASE on the recorded evidence, in reports/signoffs/RELEASE.
+    """Sign off on RELEASE based on the recorded evidence; the sign-off is written to reports/signoffs/RELEASE.
 
     The sign-off is refused if a promise is broken, a required check could not be run, or a verdict rests on the reference reader alone.
     The message lists all of these. --accept ID --because TEXT accepts one of them, but never a missing check. The sign-off lists
-    findings that are waived, are expected, continue from an earlier release, or break no promise.
+    findings that are waived, expected, carried over from an earlier release, or not covered by a promise.
 
     To sign with a key: `ssh-keygen -Y sign -f KEY -n torch-compat signoff.json`, then --attach signoff.json.sig.
 
@@ -79,12 +79,12 @@ def signoff(
         signed = str(named(release))
         return _verify(place, signed, signers) if attach is None else _attach(place, signed, attach)
     version = place.policy().calendar.resolve(release).version
-    name = _text(by, "--by", "give your name: --by NAME")
+    name = _text(by, "--by", "pass --by NAME with your name")
     day = _day(date)
     if withdraw:
         return _withdraw(place, version, name, day, reasons)
     if len(accepted) != len(reasons):
-        raise UsageError(f"got {len(accepted)} --accept and {len(reasons)} --because; give one --because for each --accept")
+        raise UsageError(f"got {len(accepted)} --accept and {len(reasons)} --because; pass one --because for each --accept")
     return _sign(place, version, name, day, dict(zip(accepted, (_text(one, "--because", "") for one in reasons), strict=True)))
 
 

@@ -23,7 +23,7 @@ __all__ = ["CALLS", "NO_CALL", "RecordedCall", "recorded_calls", "write_calls"]
 
 CALLS: Final = "operators/calls.jsonl"
 NO_CALL: Final = "no call"
-"""The answer of a release that does not have the operator, overload or dtype."""
+"""The answer from a release that does not have the operator, overload or dtype."""
 KIND: Final = "calls"
 
 Argument = tuple[str, Any]

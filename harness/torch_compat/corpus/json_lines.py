@@ -83,7 +83,7 @@ def read_lines(path: Path, kind: str) -> tuple[dict[str, Any], list[tuple[int, d
         try:
             entry = DECODER.decode(line.decode("ascii"))
         except UnicodeDecodeError as error:
-            what = f"has the byte {line[error.start]:#04x} at column {error.start + 1}, expected ASCII, with other characters escaped"
+            what = f"contains byte {line[error.start]:#04x} at column {error.start + 1}, expected ASCII, with other characters escaped"
             raise CorpusError(what, where=f"{path}:{number}", code="bad-line") from None
         except (ValueError, RecursionError) as error:
             raise CorpusError(f"is not JSON: {error}", where=f"{path}:{number}", code="bad-line") from error

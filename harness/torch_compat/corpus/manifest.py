@@ -285,7 +285,7 @@ def read_manifest(path: Path, goldens: Goldens | None = None) -> Manifest:
             elif kind == "not-writable":
                 not_writable.append(NotWritable(release=release, **entry))
             else:
-                raise CorpusError(f"has the unknown kind {kind!r}", where=where, code="bad-line")
+                raise CorpusError(f"has unknown kind {kind!r}", where=where, code="bad-line")
         except (TypeError, KeyError, AttributeError) as error:
             raise CorpusError(f"is not a complete entry: {error}", where=where, code="bad-line") from error
         except ValueError as error:

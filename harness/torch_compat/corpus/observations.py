@@ -271,7 +271,7 @@ def _parse_difference(entry: dict[str, Any], pairs: list[list[str]]) -> Differen
 
 
 _TURN = re.compile(r"\A(-?/calls/([0-9]+)/)(first|second|)((?:/.*)?)\Z", re.DOTALL)
-"""A path of departures in one turn of a call. An empty step means both turns; no key is empty."""
+"""A list of deviations from the default in one of the two runs of a call. An empty step applies to both runs; keys are never empty."""
 
 
 def _in_short(paths: Iterable[str]) -> list[str]:
@@ -385,7 +385,7 @@ def _contradiction(cell: Body | Observation) -> str:
     if cell.result == "raised" and "raised" not in kinds:
         return "is 'raised', but no call raised"
     if not cell.heard and (cell.said or OTHER_ERROR in kinds):
-        return "lists errors or warnings of calls, but does not say that they were compared"
+        return "lists errors or warnings from calls, but does not say whether they were compared"
     if cell.both and (len(cell.both) != 2 or cell.both[0] == cell.both[1]):
         return "is 'unstable', but does not have two different observations"
     return ""

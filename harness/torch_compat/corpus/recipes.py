@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["EVERY", "UNFINISHED", "DeprecationFile", "ProbeFile", "Recipe", "read_deprecation", "read_probe", "read_recipe"]
 
 UNFINISHED = "<replace this: "
-"""Marks what only the author of a new recipe knows. A file with such a placeholder is not accepted as a recipe."""
+"""Marks what only the author of a new recipe can fill in. A file with such a placeholder is not accepted as a recipe."""
 
 
 CLAIMS = frozenset({"SINCE", "UNTIL", "EXCEPT", "WHY", "WRITERS", "BESIDES"})

@@ -63,7 +63,7 @@ FILES: Final = {
 }
 """For each section, its file below ``fixtures/`` and the layout of that file."""
 ONE_SPAN_A_LINE: Final = frozenset({"global_names"})
-"""Sets whose keys have so many words that each span of a key gets its own line."""
+"""Sets whose keys contain so many words that each span is written on its own line."""
 NONE: Final = "-"
 """In a set: a key without words."""
 FILE: Final = "(file)"
@@ -120,7 +120,7 @@ def parse_survey(release: str, identity: Mapping[str, Any], recorded: dt.date, s
             raise CorpusError(message, where=where, hint="see harness/torch_compat/inside/survey.py", code="survey")
 
     need(isinstance(survey, dict), "is not a JSON object")
-    need(survey.keys() == FILES.keys(), f"has the sections {sorted(survey)}, expected {sorted(FILES)}")
+    need(survey.keys() == FILES.keys(), f"has sections {sorted(survey)}, expected {sorted(FILES)}")
     for name, section in survey.items():
         at = f"section {name!r}"
         need(isinstance(section, dict), f"{at} is not an object")
@@ -307,7 +307,7 @@ def _recorded(fixtures: Path, name: str, told: Mapping[str, Any], replaced: froz
     file, layout = FILES[name]
     recorded = HistoryFile(inside(fixtures, file))
     if recorded.shown != layout:
-        raise CorpusError(f"has the layout {recorded.shown!r}, expected {layout!r}", where=str(recorded.path), hint=HINT)
+        raise CorpusError(f"has layout {recorded.shown!r}, expected {layout!r}", where=str(recorded.path), hint=HINT)
     odd = ", ".join(sorted((set(recorded.releases) ^ set(told)) - replaced))
     if odd:
         raise CorpusError(f"does not cover the same releases as {RELEASES}: {odd}", where=str(recorded.path), hint=HINT)

@@ -134,7 +134,7 @@ JUDGES: Final[dict[str, Callable[[_Answers], Any]]] = {
     "tar": lambda answers: answers.takes("load-tar"),
     "torchscript": lambda answers: answers.takes("load-torchscript"),
 }
-"""For each key of the policy, what a release's answers say."""
+"""For each policy key, the value according to a release's answers."""
 
 
 def _runs(values: list[Any]) -> list[tuple[int, int, Any]]:

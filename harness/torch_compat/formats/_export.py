@@ -83,7 +83,7 @@ def schema_version(archive: ZipArchive, record: str, program: dict[str, Any]) ->
         isinstance(part, bool) or not isinstance(part, int) or not 0 <= part < HIGHEST_VERSION
         for part in (major, 0 if minor is None else minor)
     ):
-        said = f"has the schema version {brief(version)}, expected a number, or a major and a minor number"
+        said = f"has schema version {brief(version)}, expected a number, or a major and a minor number"
         raise Corrupt(said, where=f"{archive.path}, record {record!r}", code="bad-version")
     assert isinstance(major, int)  # noqa: S101 - it was just looked at
     return major, minor

@@ -327,7 +327,7 @@ def _producer(found: Checkpoint) -> Producer:
         return Producer(first="2.4", last="2.14", because=("class StorageMeta in .metadata", "no strides"))
     if "torch.distributed.checkpoint.metadata._MEM_FORMAT_ENCODING" in names:
         return Producer(first="2.3", because=("class _MEM_FORMAT_ENCODING in .metadata",))
-    return Producer(first="2.0", last="2.2", because=("no class of 2.3 or newer in .metadata",))
+    return Producer(first="2.0", last="2.2", because=("no class from 2.3 or newer in .metadata",))
 
 
 def _read_file(

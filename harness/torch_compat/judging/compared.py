@@ -51,14 +51,14 @@ KEPT: Final = frozenset({Outcome.SAME, Outcome.CLOSE})
 BREAKS: Final = Verdict.FAIL
 TIMED_OUT: Final = "timed-out"
 NO_VALUES: Final = frozenset({"error", "crashed", "timed-out", "unstable", "unsupported"})
-"""What a golden contains if the writer did not read the archive back, or its program died. It has no values to compare."""
+"""What a golden contains if the writer did not read the archive back, or its program died. Such a golden has no values to compare."""
 RESULTS: Final = frozenset({"differs", "raised", "relaxed"})
 """What is recorded for a cell whose reader computes different values than the writer, or raises elsewhere."""
 WORKED, LACKS = "worked", "lacks"
 QUOTED: Final = re.compile(r"'[^']*'")
 """The subject of a warning, such as the class whose source has changed. Warnings with one subject count as one."""
 REWORDED: Final = 0.9
-"""The similarity, as measured by :mod:`difflib`, from which two warnings count as one that was reworded."""
+"""The similarity, as measured by :mod:`difflib`, from which two warnings count as one reworded warning."""
 NONE: Final = Verdict.NO_PROMISE
 
 
@@ -182,7 +182,7 @@ def _cell(
     if (gone or new) and before.result == after.result:
         reworded = {one for one in new if any(_alike(one, other) for other in gone)}
         for category, text in sorted(reworded):
-            which = f"gives a reworded warning: {category}: {text}"
+            which = f"issues a reworded warning: {category}: {text}"
             yield Moved(
                 "reworded", "warns", f"warns:words:{category}", fixture.id, options.id, "warns", "the warning is reworded", which
             )

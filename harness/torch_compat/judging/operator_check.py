@@ -52,7 +52,7 @@ DO: Final = {
     "out-count": "keep the out arguments",
     "out-missing": "keep the out arguments, after all other arguments",
     "vararg": "keep the '...'",
-    "default-added": "give {argument} no default, or wait until no older release needs to load the programs",
+    "default-added": "do not give {argument} a default, or wait until no older release needs to load the programs",
     "container-default": "give {argument} a default that is not a list",
 }
 """How to fix a break, by cause."""
@@ -113,9 +113,9 @@ class CheckedOperators(NamedTuple):
     """Including the id of the waiver."""
     upgraded: tuple[Break, ...]
     named: tuple[Break, ...]
-    """Overloads that only gained a name, if the writer's archives contain no overload names. These are not breaks."""
+    """Overloads that only gained a name, if the writer's archives do not contain overload names. These are not breaks."""
     aside: tuple[tuple[str, str], ...]
-    """``(operator, module)``: missing from a file, but registered by an import that the file gives no sign of."""
+    """``(operator, module)``: missing from a file, but registered by an import of which the file shows no trace."""
     counts: Counts
     unknown: tuple[Break, ...]
     problems: tuple[tuple[str, str], ...]

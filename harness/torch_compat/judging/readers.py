@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 __all__ = ["Reader", "Readers", "Sums", "highest", "lowest", "places"]
 
 CACHED = 1 << 14
-"""Size of the cache from sets to their releases. Most sets of readers that behaved alike recur."""
+"""Size of the cache that maps sets to their releases. Most sets of readers that behaved alike recur."""
 
 
 class Reader(NamedTuple):
@@ -45,7 +45,7 @@ class Readers:
         self._all = tuple(sorted(readers, key=lambda reader: (reader.rank, reader.name, not reader.recorded)))
         self.recorded: int = self.where(lambda reader: reader.recorded)
         self.ranks: Callable[[int], int] = lru_cache(CACHED)(self._ranks)
-        """The releases of a set of readers, as bits by their rank."""
+        """The releases of a set of readers, as a bitmask indexed by rank."""
 
     def __iter__(self) -> Iterator[Reader]:
         return iter(self._all)

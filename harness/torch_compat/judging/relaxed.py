@@ -27,7 +27,7 @@ __all__ = ["UNTOLD", "Relaxations", "raised"]
 
 _QUOTED = re.compile(r"\btorch\.(\w+)\(")
 UNTOLD = frozenset({Outcome.REFUSED, Outcome.CRASHED, Outcome.TIMED_OUT, Outcome.UNSTABLE, Outcome.UNSUPPORTED})
-"""Outcomes that say nothing about single calls."""
+"""Outcomes that do not say anything about individual calls."""
 _DTYPES = {"BFloat16": "bfloat16", "Half": "float16"}
 """How errors name the dtypes that some operators do not support. The first match counts."""
 WHOLE = ""
@@ -42,7 +42,7 @@ class Relaxations:
         self._known: dict[tuple[str, str], dict[str, tuple[int, int]]] = {}
         self._changes: dict[tuple[str, ...], tuple[int, ...]] = {}
         self._recorded = {reader.release for reader in evidence.recorded.values()} & evidence.rank.keys()
-        """The releases whose own answers count here: evidence of a day does not include answers of later releases."""
+        """The releases whose own answers count here: evidence as of a day does not include answers from later releases."""
 
     def named(self, cells: Cells) -> int:
         """The readers of relaxed cells of which every relaxed call has a stated cause."""

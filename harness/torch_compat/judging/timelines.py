@@ -291,7 +291,7 @@ def _alternative(evidence: Evidence, history: DeprecationHistory, release: str, 
             return f"in {release} the alternative must be {texts} according to the file of {other.deprecation.id}, but it is {state.state}"
         return ""
     if since and use.outcome == "lacks":
-        return f"in {release} the alternative is missing, but the file says that it is available since {since}"
+        return f"in {release} the alternative is missing, but the file says that it has been available since {since}"
     if use.outcome != "worked" and (since or found.state not in {State.ABSENT, State.SILENT, State.CANNOT_TELL}):
         return f"in {release} the alternative {_did(use)}{_error(use)}"
     return ""

@@ -380,7 +380,7 @@ class Waiving:
         for index, covers in enumerate(waiver.covers or ()):
             recipes, writers = place.touched.get(index, (set(), set()))
             if not recipes:
-                yield f"part {index + 1} of its `covers` matches no cell"
+                yield f"part {index + 1} of its `covers` does not match any cell"
                 continue
             for name in covers.recipes or ():
                 if name not in recipes:

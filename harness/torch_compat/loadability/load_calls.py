@@ -40,11 +40,11 @@ __all__ = [
 ]
 
 MOST_NAMED = 3
-"""How many names of a module are shown."""
+"""Maximum number of names shown per module."""
 MOST_ALLOWED = 100
 """How many names a call may ask the user to allowlist. Nobody reviews more."""
 CLASS = "class torch.classes."
-"""Prefix of the need for a torch.classes class."""
+"""Prefix for requirements on torch.classes classes."""
 PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*\Z")
 ANYWHERE = frozenset({"cpu", "meta"})
 """Devices that exist on every machine."""
@@ -73,7 +73,7 @@ limits."""
 ALWAYS_IMPORTED = frozenset({"torch", "torch.jit"})
 """The modules of loaders that ``import torch`` already imports."""
 MAPPED = frozenset({"torch.load", "torch.jit.load"})
-"""The calls that have the argument ``map_location``."""
+"""The calls that accept ``map_location``."""
 NUMPY_DTYPE = "numpy.dtype"
 SETS_STATE = "def __setstate__("
 MOVED = ("torch.quantization", "torch.nn.quantized", "torch.nn.quantizable", "torch.nn.qat", "torch.nn.intrinsic")
@@ -85,12 +85,12 @@ pair."""
 ITERATORS = frozenset({"builtins.iter", "builtins.reversed"})
 """The functions that return objects of classes without an importable name."""
 NUMBERS = {"i": "Int", "u": "UInt", "f": "Float", "c": "Complex"}
-"""Prefix of the class of a numeric numpy dtype, by the letter of its code; the number of bits follows."""
+"""Prefix of the class of a numeric numpy dtype, keyed by the letter of its code; the number of bits follows."""
 OTHERS = {
     "b1": "Bool", "f16": "LongDouble", "c32": "CLongDouble", "O": "Object", "U": "Str", "S": "Bytes", "V": "Void", "M": "DateTime64",
     "m": "TimeDelta64", "T": "String",
 }  # fmt: skip
-"""Prefix of the other classes, by code, or by the letter before a size or unit that each dtype chooses."""
+"""Prefix of the other classes, keyed by code or by the letter that precedes a dtype-specific size or unit."""
 SIZES = frozenset({"1", "2", "4", "8", "16"})  # bytes of a number
 
 

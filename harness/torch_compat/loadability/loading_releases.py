@@ -44,7 +44,7 @@ STATED = {"file-format": (".data/version", "version"), "bytecode": ("bytecode.pk
 """The records that contain a version."""
 HIGHER_ORDER = "higher_order::"
 NUMBERED = frozenset({"file-format", "bytecode", "export-schema"})
-"""The kinds of versions of which a release reads only those that it knows."""
+"""The kinds of versions for which a release reads only the versions that it knows."""
 EXTERN = frozenset({".data/extern_modules", "extern_modules"})
 """The records of packages that list the modules outside the package."""
 NAMING = frozenset({"torch-save", "distributed"})
@@ -52,7 +52,7 @@ NAMING = frozenset({"torch-save", "distributed"})
 LOADED = frozenset({"torch-save", "torchscript", "mobile"})
 """The families that torch.load opens, even if only to refuse them."""
 PROGRAMS = frozenset({"torchscript", "mobile"})
-"""The families whose pickles name storages in the way of TorchScript."""
+"""The families whose pickles name storages the way TorchScript does."""
 
 
 class Reason(NamedTuple):

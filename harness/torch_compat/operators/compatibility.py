@@ -193,7 +193,7 @@ def _pair(new: Argument, old: Argument) -> None:
         raise _No("renamed", f"{new.name!r} replaces {old.name!r} at the same position", old.name)
     _shape(new, old, repr(old.name), old.name)
     if new.kwarg_only and not old.kwarg_only:
-        raise _No("keyword-only", f"{old.name!r} can no longer be given by position", old.name)
+        raise _No("keyword-only", f"{old.name!r} can no longer be passed by position", old.name)
     if old.default is not None and (new.default is None or not new.default.same(old.default)):
         if new.default is None:
             raise _No("default-changed", f"{old.name!r} no longer has a default", old.name)
@@ -383,7 +383,7 @@ def _call(new: Schema, old: Schema, call: ProgramCall) -> None:
         if name not in theirs:
             raise _No("unknown-keyword", f"it passes {name!r} by name, but the older schema has no such argument", name)
         if name in reached:
-            raise _No("moved", f"it passes {name!r} by name, but the older schema has already received it by position", name)
+            raise _No("moved", f"it passes {name!r} by name, but the older schema already takes it by position", name)
         _fits(mine.get(name), theirs[name], given.get(name, VARIABLE))
         reached.add(name)
     for other in old.arguments:

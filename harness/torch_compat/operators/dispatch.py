@@ -79,7 +79,7 @@ class Dispatch(NamedTuple):
     keys: tuple[str, ...]
     """Every key that has a kernel (according to the file, if the dispatcher did not report it)."""
     obtained: tuple[str, ...]
-    """The source: ``dispatcher``, ``native_functions.yaml``, or both."""
+    """Where this comes from: ``dispatcher``, ``native_functions.yaml``, or both."""
     disagreement: str | None
     """What the file says, if it disagrees."""
     why: str | None

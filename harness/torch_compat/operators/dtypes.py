@@ -31,7 +31,7 @@ TYPE: Final = "{}"
 CALLED: Final = {row.name: row.word for row in DTYPES.values() if row.word and (row.numpy or row.ml_dtypes)}
 """The names of dtypes in error messages."""
 NUMBERS: Final = "without overflow"
-"""Part of messages about a number in the query, rather than about the dtype."""
+"""Appears in messages about a number in the query, not about the dtype."""
 
 
 class Taken(NamedTuple):

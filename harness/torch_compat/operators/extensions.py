@@ -138,7 +138,7 @@ def check(manifest: ExtensionManifest, release: str, recorded: RecordedReleases)
         UsageError: nothing is recorded of the release.
     """
     if not manifest.operators:
-        raise NothingSelected("the manifest lists no operators, so nothing would be checked", where=manifest.extension)
+        raise NothingSelected("the manifest does not list any operators, so nothing would be checked", where=manifest.extension)
     recorded.schemas.bit(release)
     findings = [*_needs(manifest, release, recorded)]
     for entry in manifest.operators:
@@ -285,7 +285,7 @@ def known_release(release: str, known: Known) -> str:
         return found
     near = known.near(release)
     raise UsageError(
-        f"there are no records of the release {release!r}",
+        f"there are no records for the release {release!r}",
         hint=f"did you mean {' or '.join(near)}?" if near else f"recorded releases: {', '.join(known.releases)}",
         code="unknown-release",
     )
@@ -310,7 +310,7 @@ def known_operator(operator: str, release: str, recorded: RecordedReleases) -> s
     if len(known) > 1:
         raise UsageError(
             f"{release} has {len(known)} operators {name!r}",
-            hint=f"use the schema of one: {'; '.join(known)}",
+            hint=f"use the schema of one of them: {'; '.join(known)}",
             code="unknown-operator",
         )
     if not known:
@@ -347,7 +347,7 @@ def from_list(
     """
     listed = _read_list(text, where, release, recorded, backend)
     if not listed.entries:
-        raise NothingSelected("lists no operators", where=where, hint="write one per line, such as: calls aten::linear")
+        raise NothingSelected("lists no operators", where=where, hint="write one operator per line, such as: calls aten::linear")
     return _manifest(extension, release, listed, _LISTED, recorded)
 
 

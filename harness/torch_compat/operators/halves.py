@@ -46,7 +46,7 @@ FILE = "halves.txt"
 COMPUTES = "computes"
 DTYPES: Final = ("float16", "bfloat16")
 EMPTY: Final = "-empty"
-"""Suffix of the dtype for tensors without elements."""
+"""Suffix of the dtype name for empty tensors."""
 
 RANKS = {
     "a": 0, "b": 3, "b3": 3, "c": 3, "d": 3, "d4": 3, "e8": 3, "f": 4, "f1": 4, "g": 3, "i": 4, "i4": 4, "l": 3, "m": 2, "n": 2, "o": 5, "p": 2,

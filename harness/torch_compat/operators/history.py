@@ -98,7 +98,7 @@ class HistoryFile:
             raise CorpusError(f"begins with {lines[0]!r}, expected {expected!r}", where=f"{path}, line 1", hint=HINT)
         self.shown = first[3]
         if self.layout not in {"", self.shown}:
-            raise CorpusError(f"has the layout {self.shown!r}, expected {self.layout!r}", where=f"{path}, line 1", hint=HINT)
+            raise CorpusError(f"has layout {self.shown!r}, expected {self.layout!r}", where=f"{path}, line 1", hint=HINT)
         if not lines[1].startswith("# releases "):
             raise CorpusError(f"is {lines[1]!r}, expected '# releases ...'", where=f"{path}, line 2", hint=HINT)
         try:
@@ -136,7 +136,7 @@ class HistoryFile:
             return self.known.bit(release)
         except KeyError:
             hint = f"recorded releases: {', '.join(self.releases)}"
-            raise UsageError(f"there are no records of the release {release!r}", where=str(self.path), hint=hint) from None
+            raise UsageError(f"there are no records for the release {release!r}", where=str(self.path), hint=hint) from None
 
     def of(self, bits: int) -> tuple[str, ...]:
         """The releases that bits stand for, oldest first."""

@@ -241,7 +241,7 @@ class _Reading:
             self.wrong((*path, "use"), f"expected {', '.join(USES[:-1])} or {USES[-1]}, found {_what(use)}")
         self._flag(item, path, "relies_on_decomposition")
         if item.get("relies_on_decomposition") is True and document.get("backend") is None:
-            self.wrong((*path, "relies_on_decomposition"), "is true, but the manifest names no backend")
+            self.wrong((*path, "relies_on_decomposition"), "is true, but the manifest does not name a backend")
         kernels = item.get("kernels", [])
         if not isinstance(kernels, list):
             self.wrong((*path, "kernels"), f"expected a list, found {_what(kernels)}")

@@ -127,5 +127,5 @@ def _unknown(history: History, operator: str) -> UsageError:
     names = {text.partition("(")[0].partition(".")[0] for text, _, _ in history.facts()}
     full = base if "::" in base else f"aten::{base}"
     near = [full] if full in names else get_close_matches(full, names, n=3, cutoff=0.6) if base else []
-    hint = f"nearest: {', '.join(near)}" if near else "write the name as aten::div or aten::div.Tensor"
+    hint = f"nearest: {', '.join(near)}" if near else "use a name such as aten::div or aten::div.Tensor"
     return UsageError(message, hint=hint, code="unknown-operator")

@@ -78,7 +78,7 @@ class Default(NamedTuple):
     """``none``, ``bool``, ``int``, ``float``, ``complex``, ``str``, ``device``, ``list[int]`` and so on; ``unstated`` for
     ``<default>``."""
     value: Any
-    """Its value; a tuple for lists."""
+    """Its value; lists are stored as tuples."""
 
     def same(self, other: Default) -> bool:
         """PyTorch's equality: ``1`` is neither ``1.`` nor ``True``. Of what no release stated nothing is said to differ."""

@@ -593,7 +593,7 @@ REBUILDERS: dict[str, Callable[[Global, tuple[Any, ...], UnpicklingBudget], Any]
         )
     },
 }
-"""How a call of a global is interpreted, by its Python 3 path."""
+"""How calls to a global are interpreted, keyed by its Python 3 path."""
 
 NEWOBJ = frozenset({_size, _ordered, _set})
 """Classes for which ``NEWOBJ`` gives the same object as a call, if no mutable object is passed."""

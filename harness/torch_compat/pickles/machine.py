@@ -515,7 +515,7 @@ def _run(
             slow += 1
             name = OPCODES.get(op)
             if name is None:
-                raise Corrupt(f"has the byte {op:#04x} where an opcode was expected", code="bad-opcode")
+                raise Corrupt(f"contains byte {op:#04x} where an opcode was expected", code="bad-opcode")
             if name not in notes.opcodes:
                 notes.opcodes.add(name)
                 if name != "PROTO":

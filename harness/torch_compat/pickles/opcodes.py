@@ -27,14 +27,14 @@ OPCODES: dict[int, str] = {
     143: "EMPTY_SET", 144: "ADDITEMS", 145: "FROZENSET", 146: "NEWOBJ_EX", 147: "STACK_GLOBAL", 148: "MEMOIZE", 149: "FRAME",
     150: "BYTEARRAY8", 151: "NEXT_BUFFER", 152: "READONLY_BUFFER",
 }  # fmt: skip
-"""Opcodes of protocols 0 to 5, by byte."""
+"""Opcodes of protocols 0 to 5, keyed by byte."""
 
 COUNTED = {66: 4, 67: 1, 84: 4, 85: 1, 88: 4, 138: 1, 139: 4, 140: 1, 141: 8, 142: 8, 150: 8}
 """Opcodes whose argument is a length of this many bytes, followed by as many bytes as it says."""
 SIGNED = frozenset({84, 139})
-"""Those whose length is signed."""
+"""Opcodes whose argument is a signed length."""
 PLAIN = frozenset({66, 67, 138, 139, 142, 150})
-"""Those that do not contain text."""
+"""Opcodes whose counted or fixed-size argument does not contain text."""
 LINES = frozenset({70, 73, 76, 80, 83, 86, 103, 105, 112})
 """Opcodes whose argument ends with a newline. INST has two arguments, as does GLOBAL, which the machine parses itself."""
 WIDTHS = {71: 8, 74: 4, 75: 1, 77: 2, 88: 4, 104: 1, 106: 4, 113: 1, 114: 4, 128: 1, 149: 8}

@@ -29,7 +29,7 @@ __all__ = ["BUILD", "KINDS", "Build", "fenced", "is_build", "python_build", "pyt
 
 KINDS: Final = ("python", "wheel", "nightly")
 BUILD: Final = "build"
-"""The key of a build's digest, in the description of its environment and in its reader's identity."""
+"""The key for the digest of a build, in the description of its environment and in the identity of its reader."""
 SECONDS: Final = 180  # importing a debug build from a cold disk takes more than a minute
 CLOCK: Final = dt.timedelta(
     days=1
@@ -126,7 +126,7 @@ def python_of(path: Path) -> Environment:
     """
     if not (path.is_file() and os.access(path, os.X_OK)):
         found = "is a directory" if path.is_dir() else "is not executable" if path.exists() else "program not found"
-        hint = "give the path of a Python executable that can import torch, such as python:venv/bin/python"
+        hint = "pass the path of a Python executable that can import torch, such as python:venv/bin/python"
         raise UsageError(found, where=str(path), hint=hint, code="no-python")
     python = path.absolute()  # not resolved: a virtual environment is known by the place of its link
     return Environment("", python.parent.parent, python, {})
@@ -180,7 +180,7 @@ def unchanged(build: Build) -> None:
     """
     if _stamps(build.folder) != build._stamps and _digest(build.folder) != build.digest:  # noqa: SLF001 - a function of the same module
         raise BuildError(
-            f"{build.reader} changed while it was used: its results are discarded",
+            f"{build.reader} changed while in use; discarding its results",
             where=build.name,
             hint=f"do not install or compile in {build.folder} during the run, and run the same command again",
             code="build-changed",
@@ -243,7 +243,7 @@ def _located(environment: Environment, name: str) -> dict[str, Any]:
                 env=environment.environ({"PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1"}, scratch=place), check=False,
             )  # fmt: skip
         except (OSError, subprocess.TimeoutExpired) as error:
-            raise BuildError(f"failed to start: {error}", where=name, hint="give the path of a Python executable") from error
+            raise BuildError(f"failed to start: {error}", where=name, hint="pass the path of a Python executable") from error
     try:
         located = json.loads(done.stdout.strip().splitlines()[-1])
         assert isinstance(located["path"], list) and isinstance(located["prefixes"], list)  # noqa: PT018, S101 - as below

@@ -224,7 +224,7 @@ class ChildProcess:
             reply, _ = self.receive(0)
             fence = reply.get("fence")
             if fence.__class__ is not dict:
-                raise bad("it does not report its isolation")
+                raise bad("its reply does not report whether it is isolated")
             reasons = {part: str(fence[part]) for part in PARTS if fence.get(part, "not said") is not None}
             self._isolation = Isolation("network" not in reasons, "home" not in reasons, reasons)
         return self._isolation

@@ -156,7 +156,7 @@ def build_stubs(gap: Gap, folder: Path, command: Commands) -> tuple[str, ...]:
             script.write_text("".join(f"{version} {{ }};\n" for version in gap.versions.get(soname, ())), encoding="ascii")
             versions = [f"-Wl,--version-script={script}"] if gap.versions.get(soname) else []
             links: list[str | Path] = ["-Wl,--no-as-needed", folder / DEFINITIONS, "-Wl,-rpath,$ORIGIN", f"-Wl,-soname,{soname}"]
-            command([*shared, source, *versions, *links, "-o", folder / soname], purpose=f"compiling the stub of {soname}")
+            command([*shared, source, *versions, *links, "-o", folder / soname], purpose=f"compiling the stub for {soname}")
     finally:
         source.unlink(missing_ok=True)
         script.unlink(missing_ok=True)

@@ -64,7 +64,7 @@ _SMALL_AND_REAL = re.compile(r"nvidia-cuda-(runtime|cupti)(-cu\d+)?")
 never stubbed."""
 
 _GATHERED = "cuda-toolkit"
-"""An empty package whose extras pin the CUDA libraries of releases since 2026."""
+"""An empty package whose extras pin the CUDA libraries for releases from 2026 on."""
 
 _COMPILERS = frozenset({"pytorch-triton", "triton"})
 """Packages that compile for GPUs; they contain no library that torch loads."""
@@ -258,7 +258,7 @@ class Environments:
 
     def _prefix(self, version: str) -> Path:
         if not re.fullmatch(r"\d[0-9A-Za-z.]*", version):
-            raise UsageError(f"{version!r} is not the version of a release", hint="write it as 1.5.1")
+            raise UsageError(f"{version!r} is not the version of a release", hint="use a version such as 1.5.1")
         return self.root / "readers" / f"torch-{version}"
 
     def _refuse_if_short(self, release: CalendarRelease, cuda: Cuda) -> None:
@@ -266,7 +266,7 @@ class Environments:
         free = shutil.disk_usage(existing).free
         if free < NEEDED_BYTES[cuda]:
             raise EnvironmentUnavailable(
-                f"building torch {release.version} needs {NEEDED_BYTES[cuda] / GB:.0f} GB of disk; {free / GB:.1f} GB are free",
+                f"building torch {release.version} needs {NEEDED_BYTES[cuda] / GB:.0f} GB of disk space; {free / GB:.1f} GB are free",
                 where=str(self.root),
                 hint="free some space, or set TORCH_COMPAT_CACHE to another directory",
                 code="disk-short",

@@ -150,7 +150,9 @@ def shut_off_files(reads: list[str], writes: list[str], *, alone: bool = False) 
     """
     version = call("Landlock", libc.syscall(LANDLOCK_CREATE, None, 0, 1))
     if version < OLDEST_LANDLOCK:
-        raise NotPossible(f"Landlock has version {version} here, but version {OLDEST_LANDLOCK} is required: Linux 6.2 or newer")
+        raise NotPossible(
+            f"this machine has Landlock version {version}, but version {OLDEST_LANDLOCK} (Linux 6.2 or newer) is required"
+        )
     rights = struct.pack("=QQQ", ALL_FILE_RIGHTS, 3 if version >= WITH_NETWORK else 0, 3 if version >= WITH_SCOPES else 0)
     rules = call("landlock_create_ruleset", libc.syscall(LANDLOCK_CREATE, rights, len(rights), 0))
     look, change = EXECUTE | READ_FILE | READ_DIR, ALL_FILE_RIGHTS & ~MAKE_DEVICES

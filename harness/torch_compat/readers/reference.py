@@ -38,7 +38,7 @@ __all__ = ["FAMILIES", "NAME", "Reference", "identity", "is_reference", "known_t
 
 NAME = "reference"
 FAMILIES = ("torchscript", "mobile", "export")
-"""The families of archives that it reads."""
+"""The families of archives that the reference reader reads."""
 # A process that forks has one thread
 THREADS = {"OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 # Kernels that every x86-64 machine of the last decade has: the same bits everywhere

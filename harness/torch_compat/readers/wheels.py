@@ -264,7 +264,7 @@ def nightly_build(
         )
     if not index:
         raise UsageError(
-            "no index of nightlies is configured",
+            "no nightly index is configured",
             hint=f"use --index-url URL, set {INDEX}, or set nightly_index in [policy]; the torch page must be at URL/torch/",
             code="no-index",
         )

@@ -90,15 +90,15 @@ OF_ARCHIVES: Final = frozenset({
 })  # fmt: skip
 """The kinds of signs that an archive has by itself."""
 OF_RUNS: Final = frozenset({"debug", "family", "runs", "unmet", "unmet-in", "untyped"})
-"""The kinds of signs that a release encounters when it refuses an archive, or runs its program."""
+"""The kinds of signs that appear when a release refuses an archive or runs its program."""
 OF_CALLS: Final = frozenset({"given"})
-"""The kinds of signs of an argument."""
+"""The kinds of argument signs."""
 OF_CELLS: Final = frozenset({"recipe", "weights-only"})
 """The kinds of signs from the records about an archive, used if no archive is opened: in judging, and for stored
 predictions."""
 SIGN_KINDS: Final = OF_ARCHIVES | OF_RUNS | OF_CALLS | OF_CELLS
 LOADS: Final = "loads"
-"""The outcome of a need: only these releases load an archive with these signs."""
+"""The outcome of a requirement: only these releases load an archive with these signs."""
 SLIPS: Final = frozenset({"crashed", "timed-out", "unstable", "raised", "value"})
 """The outcomes of slips, in which a release breaks its own rules: it crashes, does not finish, varies, raises by mistake,
 or gives or leaves different values."""

@@ -115,13 +115,13 @@ class Admission:
         name = f"torch-{self.version}"
         return {
             "calendar": f"look up {name} in the package index, add it to policies/torch, and remove it from the planned releases",
-            "environment": f"build the environment of {name}",
+            "environment": f"build the environment for {name}",
             "produce": f"run every recipe that {name} has not run yet, and freeze the fixtures in fixtures/{name}",
             "observe": f"load every fixture twice with {name}, and run every probe and every deprecation",
             "survey": f"record the operators, names and limits that {name} reports",
-            "readers": f"load the fixtures of {name}, and everything else that is not recorded, with every other reader, one after another",
+            "readers": f"load the fixtures from {name}, and everything else that is not recorded, with every other reader, one after another",
             "documents": "regenerate " + ", ".join([LOCK_FILE, *(one.path for one in GENERATED), RELEASES, NOTES]),
-            "predictions": f"update the counts in {PREDICTIONS}, and those of behaviors in {LOCK_FILE} (takes a few minutes)",
+            "predictions": f"update the counts in {PREDICTIONS}and the behavior counts in {LOCK_FILE} (takes a few minutes)",
         }[step]
 
     def is_there(self, step: str) -> bool:
@@ -246,7 +246,7 @@ class Admission:
             except HarnessError as error:
                 statuses.append(error.exit_status)
                 says.append(f"{release.name}: {error}")
-                left.append(f"readers: {release.name} has not loaded the fixtures of torch-{self.version}: {error.message}")
+                left.append(f"readers: {release.name} has not loaded the fixtures from torch-{self.version}: {error.message}")
             if not self.keep and release.version in self._state["built"]:
                 self.say(f"{release.name}: environment removed, {self.environments.remove(release.version) / 1e9:.2f} GB freed")
                 self._remember(removed=release.version)
@@ -268,7 +268,7 @@ class Admission:
     def _do_predictions(self) -> Ended:
         with self.progress() as progress:
             wrong, unused = predict(self.place, progress.task("the reference reader"))
-        left = [f"predictions: {one} explains nothing; remove it from the policy" for one in unused]
+        left = [f"predictions: {one} does not explain anything; remove it from the policy" for one in unused]
         if wrong:
             left.append(f"predictions: {len(wrong)} cells are predicted wrongly (nox -s predictions)")
         says = (f"{PREDICTIONS} was not written", *left[: len(unused)]) if unused else (PREDICTIONS, LOCK_FILE)

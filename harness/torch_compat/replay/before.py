@@ -40,14 +40,14 @@ __all__ = ["remove_from_policies", "remove_releases"]
 BEGINNINGS: Final = ("release", "since")
 """Keys that name the release from which a table applies. If that release is removed, so is the table."""
 MILESTONES: Final = ("read_from", "written_from")
-"""The same, for tables that also contain a date."""
+"""Like the keys above, for tables that also contain a date."""
 FINDINGS: Final = re.compile(r"^findings = \[.*?\]\n", re.MULTILINE | re.DOTALL)
 COVERS: Final = re.compile(r"^covers = \[\n?(.*?)\]\n(?=[a-z]|\Z)", re.MULTILINE | re.DOTALL)
 PART: Final = re.compile(r"^ *\{.*\},?\n?", re.MULTILINE)
 SIDES: Final = re.compile(r'\b(writers|readers) = "([^"]*)"')
 SETS: Final = ("readers", "writers")
 SAYING: Final = re.compile(r'^( *\{ (?:[^\n]*, )?(?:readers|releases) = ")([^"\n]*)("[^\n]*\},?\n)', re.MULTILINE)
-"""A text of a warning or a wording, or a version of a package."""
+"""The text of a warning or wording, or the version of a package."""
 LAYOUT: Final = re.compile(r"^(?:writers|says) = .*\n", re.MULTILINE)
 UNCLEAR: Final = re.compile(r'\{ readers = "([^"]*)"(, [^{}]*)\}(?:, )?')
 BESIDES: Final = re.compile(r"^besides = .*$", re.MULTILINE)

@@ -66,7 +66,7 @@ def with_trees(evidence: Evidence, folders: Sequence[Path], *, as_of: dt.date | 
         found = read_recorded(tree.observations)
         unreadable |= {f"{tree.path.name}/{name}": why for name, why in found.unreadable.items()}
         if tree.name not in found.readers and not found.unreadable:
-            raise UsageError(f"contains no observations of {tree.name}", where=str(tree.path), code="no-tree")
+            raise UsageError(f"contains no observations from {tree.name}", where=str(tree.path), code="no-tree")
         for name, reader in found.readers.items():
             fresh[name] = _one(fresh[name], reader, tree) if name in fresh else reader
     loads = {options.id: options.load.given() for options in policy.options}

@@ -64,7 +64,7 @@ SHARE: Final = 0.1
 """The number of fixtures that are not in every sample: with the others, a single process of a release reads them in about
 ten minutes."""
 OLDEST: Final = 2
-"""How many of the oldest releases have all their fixtures in every sample."""
+"""Number of oldest releases whose fixtures are all in every sample."""
 OPERATORS: Final = "operators.txt"
 GRAVITY: Final = {"breaks": 0, "needs": 1, "waived": 2, "allowed": 3}
 
@@ -82,7 +82,7 @@ def base_of(evidence: Evidence, release: CalendarRelease, against: str | None) -
         if not found:
             names = ", ".join(sorted((one.release for one in recorded), key=Release)[-3:])
             raise UsageError(
-                f"there are no records of torch-{wanted}", hint=f"the newest recorded releases: {names}", code="not-recorded"
+                f"there are no records for torch-{wanted}", hint=f"the newest recorded releases: {names}", code="not-recorded"
             )
         return found[0]
     older = [reader for reader in recorded if reader.release in evidence.rank and Release(reader.release) <= release.parsed]
@@ -198,7 +198,7 @@ def examined(asking: Asking, against: Against, earlier: Sequence[BuildTree] = ()
     notes: list[str] = []
     corpus = asking.evidence.corpus
     if corpus.damage:
-        not_asked.append((f"files of the corpus ({corpus.damage[0].subject})", corpus.damage[0].detail, True, len(corpus.damage)))
+        not_asked.append((f"files in the corpus ({corpus.damage[0].subject})", corpus.damage[0].detail, True, len(corpus.damage)))
     failures = _written(asked)
     own = _only(load_corpus(asked.tree.fixtures), asked.recipes)
     fresh, mine, chosen, in_all = _observed(asking, own, against.wrote)
@@ -215,7 +215,7 @@ def examined(asking: Asking, against: Against, earlier: Sequence[BuildTree] = ()
     found = classified(asked, said, Items(asked, own, asked.earlier, Programs(asked)))
     for part, what in zip(found.parts, ("cells", "deprecations", "probes"), strict=True):
         if part.unasked:
-            why = f"{asked.base.name} has no records of the current {part.unasked[0]}"
+            why = f"{asked.base.name} has no records for the current {part.unasked[0]}"
             not_asked.append((what, why, True, len(part.unasked)))
         if part.unended:
             why = (
@@ -471,16 +471,16 @@ def _read_by_base(asked: Candidate, own: Corpus, not_asked: list[tuple[str, str,
     within = days <= policy.forward_window_days
     why = f"they are {days} days apart, {'within' if within else 'outside'} the window of {policy.forward_window_days}"
     if asked.environment is None:
-        text = f"torch-{base.release} is not built here to read archives of the build ({why})"
-        not_asked.append(("archives of the build", text, within, len(own.fixtures)))
+        text = f"torch-{base.release} is not built here to read archives from the build ({why})"
+        not_asked.append(("archives from the build", text, within, len(own.fixtures)))
         return None
     tasks = plan(policy, own, policy.calendar[base.release], own.fixtures.values())
-    bar = asked.progress.task(f"{base.name}: reading archives of the build")
+    bar = asked.progress.task(f"{base.name}: reading archives from the build")
     found = observe(
         asked.environment, tasks, (), today=asked.today, state=Observing(progress=lambda state: bar(state.done, state.total)),
         trust=asked.trust,
     )  # fmt: skip
-    asked.progress.say(f"{base.name}: {len(found.cells)} cells observed with archives of the build")
+    asked.progress.say(f"{base.name}: {len(found.cells)} cells observed with archives from the build")
     return found if asked.wrote is None else replace(found, name=base.name)
 
 

@@ -243,7 +243,7 @@ class Items:
         if one.what == "warns":
             return "allowed", "no promise covers this warning: add it to policies/torch/warnings.toml if it is intended", None
         if one.what == "probe":
-            return "needs", "the formats of the policy depend on this probe: explain the difference, or correct them", None
+            return "needs", "the formats in the policy depend on this probe: explain the difference, or correct them", None
         return "allowed", "no promise covers this", None
 
     def _from(self, promises: Promises, kind: str, subject: str) -> str | None:
@@ -379,7 +379,7 @@ class Items:
             subject, text = f"{outcome}:{subject_of(fixture, cell)}", why(fixture, cell, texts)
             if found:
                 subject, text = tell(fixture, found)
-            cause = f"{reader.name} with an archive of the build: {text}"
+            cause = f"{reader.name} with an archive from the build: {text}"
             group = f"{what}:{subject}"
             moved = Moved("new", what, group, fixture_id, options_id, *texts, cause, said)
             groups.setdefault(group, []).append(moved)

@@ -230,7 +230,7 @@ def _tensors(value: Any, place: str, kinds: dict[str, str], open_: set[int]) -> 
 
 
 _INNER: Final = {"_parameters": "parameter", "_buffers": "buffer", "_modules": "nested"}
-"""Attributes of a module that is saved whole, with the location of the tensors in them."""
+"""Attributes of a module that is saved whole, with the location of their tensors."""
 
 
 # ---------------------------------------------------------------------------------------------------- what goldens say

@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 __all__ = ["DayBefore", "backtested", "day_before", "leaks"]
 
 UNEXPLAINED: Final = frozenset({"[[tolerance]]"})
-"""Tables that apply to all releases: if one names a later release, nothing about that release was known the day before."""
+"""Tables that apply to all releases: an entry that names a later release could not have been known the day before."""
 SECTIONS: Final = ("schemas", "operator_versions", "imported", "constants")
 LATER: Final = "…"
-"""Replaces the name of a release that was not known yet. Titles have a maximum length, so it is no longer than any name."""
+"""Replaces the name of a release that was not known yet. Titles have a maximum length, so this is no longer than any release name."""
 STATED: Final = re.compile(r"^(?:(?:pythons|numpy|python) =|    \{ (?:module|version) =) .*$", re.MULTILINE)
 """Numbers that look like torch releases but are versions of Python, numpy and other packages."""
 OLDEST: Final = Release("1.6.0")

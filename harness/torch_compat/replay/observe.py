@@ -132,11 +132,11 @@ def observe(
     settled = {cell: _settle(cells[cell], again[cell]) for cell in cells}
     for probe in probed:
         if probed[probe] != probed_again[probe]:
-            raise ReaderError(f"probe {probe} gave different results in two runs of {name}", code="unstable-probe")
+            raise ReaderError(f"probe {probe} gave different results in two runs with {name}", code="unstable-probe")
     for probe, one in used.items():
         if one != used_again[probe]:
             raise ReaderError(
-                f"the probe of the deprecation {probe} gave different results in two runs of {name}: {one}; {used_again[probe]}",
+                f"the probe for the deprecation {probe} gave different results in two runs with {name}: {one}; {used_again[probe]}",
                 code="unstable-probe",
             )
     base = earlier or ObservedReader(name, identity, "", PROTOCOL, {}, {})
@@ -254,7 +254,7 @@ def observation(task: Task, reply: dict[str, Any], *, hear: bool = True) -> Obse
     elif "no_such_option" in reply["result"]:
         raise ReaderError(
             f"this release has no load option {reply['result']['no_such_option']!r}",
-            hint=f"correct `since` of the options {task.options.id!r} in the policy",
+            hint=f"correct `since` for the options {task.options.id!r} in the policy",
             code="no-such-option",
         )
     result = reply.get("result", reply)
@@ -291,7 +291,9 @@ def _probe(probe: ProbeFile, reply: dict[str, Any], seal: str) -> Probe:
 
 def _deprecation(probe: DeprecationFile, reply: dict[str, Any], seal: str) -> DeprecationObservation:
     if "result" not in reply:  # what uses the thing has a process and a time of its own, so this says nothing of the thing
-        raise ReaderError(f"the probe of the deprecation {probe.name} ended without an answer: {reply}", code="probe-failed")
+        raise ReaderError(
+            f"the probe for the deprecation {probe.name} ended without reporting a result: {reply}", code="probe-failed"
+        )
     return read_reply(probe.name, probe_key(probe, seal), reply["result"])
 
 

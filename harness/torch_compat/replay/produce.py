@@ -40,7 +40,7 @@ __all__ = ["Produced", "produce"]
 
 Entry = Fixture | NotWritable
 OF_THE_RECIPE: Final = frozenset({"not-written", "wrong-family"})
-"""Errors that concern a single recipe; the worker can run the next one."""
+"""Errors that concern a single recipe; the worker can still run the next recipe."""
 
 
 @dataclass(frozen=True)

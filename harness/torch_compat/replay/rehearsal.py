@@ -34,12 +34,12 @@ __all__ = ["DECIDED", "differences", "only_last_bits", "rounded_elsewhere"]
 COMPARED: Final = ("README.md", "fixtures", "policies", "reports")
 PASSED_OVER: Final = ("reports/latest/", "policies/torch/waivers/", "policies/torch/operator_waivers/")
 DECIDED: Final = "policies/torch"
-"""Folders with human decisions. Admitting a release changes only the calendar and the generated files in them."""
+"""Folders that contain human decisions. There, admitting a release changes only the calendar and the generated files."""
 OBSERVATIONS: Final = "reports/observations"
 TOLERANCES: Final = "reports/tolerances.md"
 """For each recipe, how much results may differ in their last bits."""
 LAST_BITS: Final = 4
-"""How many ULP a computed floating-point number may differ between processors."""
+"""How many ULPs a computed floating-point number may differ by between processors."""
 
 
 def differences(expected: Path, found: Path, release: str) -> Iterator[str]:

@@ -44,7 +44,7 @@ __all__ = ["BORDER", "NAMED", "ORDINARY", "OTHERWISE", "REASONS", "REFUSED", "Ex
 OTHERWISE, BORDER, REFUSED, ORDINARY, NAMED = REASONS = ("otherwise", "border", "refused", "ordinary", "named")
 DEATHS = 150  # of each reader: some hundred of each slip that is frequent
 Cell = tuple[str, str]
-"""A fixture and the release of a reader."""
+"""A fixture and a reader's release."""
 
 
 @dataclass(frozen=True)

@@ -187,7 +187,7 @@ def _signature(path: Path, files: dict[str, bytes], signers: Path | None) -> tup
     if SIGNATURE not in files:
         return (1, "no signature is attached, but signers were given") if signers is not None else (0, "no signature is attached")
     if signers is None:
-        return 4, "a signature is attached, but was not verified: give --signers FILE"
+        return 4, "a signature is attached, but was not verified: pass --signers FILE to verify it"
     tool = shutil.which("ssh-keygen")
     if tool is None:
         raise EnvironmentUnavailable("ssh-keygen is not installed, so the signature cannot be verified", code="no-ssh-keygen")

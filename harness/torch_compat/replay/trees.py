@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["KEPT_DAYS", "BuildTree", "builds_folder", "earlier_trees", "expire", "open_tree", "trees_at", "trees_in"]
 
 KEPT_DAYS: Final = 14
-"""As long as the forward compatibility window: the behavior of an older nightly is not evidence for it."""
+"""The same as the forward compatibility window: an older nightly is not evidence for what that window promises."""
 STATE: Final = "build.json"
 REPORT: Final = "candidate.json"
 SCHEMA_VERSION: Final = 1
@@ -91,7 +91,7 @@ class BuildTree:
             raise CorpusError(f"cannot be read: {error}", where=str(path), hint="remove the tree", code="bad-tree") from error
         if not isinstance(report, dict) or not isinstance(report.get("new"), list):
             raise CorpusError(
-                "is not a report of torch-compat candidate", where=str(path), hint="remove the tree", code="bad-tree"
+                "is not a report from torch-compat candidate", where=str(path), hint="remove the tree", code="bad-tree"
             )
         return report
 
@@ -116,13 +116,13 @@ def open_tree(folder: Path, build: Build, today: dt.date, shard: tuple[int, int]
     for parent in (folder.absolute(), *folder.absolute().parents):
         if (parent / "policies").is_dir() and (parent / "fixtures" / "FROZEN").is_file():
             raise BuildError(
-                "files of a build must not be written to a corpus, and this directory is in one",
+                "files from a build must not be written to a corpus, but this directory is inside a corpus",
                 where=str(folder),
                 hint=f"use --into with a directory outside {parent}",
                 code="build-in-corpus",
             )
     if (path / STATE).is_file() and (there := _read(path)).digest != build.digest:
-        raise BuildError(f"contains the results of another build of {there.name}", where=str(path), code="twin-builds")
+        raise BuildError(f"contains results from another build of {there.name}", where=str(path), code="twin-builds")
     state = {
         "schema_version": SCHEMA_VERSION,
         "torch": str(build.release),
@@ -156,9 +156,9 @@ def trees_at(folder: Path) -> list[BuildTree]:
     found = [_read(folder)] if (folder / STATE).is_file() else trees_in(folder)
     if not found:
         raise UsageError(
-            "contains no results of a build",
+            "contains no results from a build",
             where=str(folder),
-            hint=f"use a directory with {STATE}, or the --into of `torch-compat candidate`",
+            hint=f"use a directory with {STATE}, or the --into directory of a `torch-compat candidate` run",
             code="no-tree",
         )
     return found

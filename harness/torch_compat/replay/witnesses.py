@@ -27,7 +27,7 @@ Document = dict[str, Any]
 Shapes = tuple[tuple[int, ...], ...]
 
 RANGE: Final[Shapes] = ((2, 2), (3, 2), (6, 2), (7, 2))
-"""Calls of ``export_dynamic_range``: one row too few, both ends of its range, and one row too many."""
+"""Calls to ``export_dynamic_range``: one row too few, both ends of its range, and one row too many."""
 BASES: Final[dict[str, tuple[str, Shapes]]] = {
     "2.1.2": ("export_buffer_not_persistent", ((2,),)),
     "2.2.2": ("export_dynamic_range", RANGE),

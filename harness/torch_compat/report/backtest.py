@@ -42,7 +42,7 @@ __all__ = [
 
 SEED: Final = 18
 LABELS: Final = 100
-"""How many facts are labeled."""
+"""Number of facts to label."""
 FEW: Final = 10
 """The number of facts below which a release may have at most :data:`MOST_OF_FEW` noisy ones."""
 MOST_OF_FEW: Final = 2

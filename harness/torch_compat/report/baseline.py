@@ -55,7 +55,7 @@ def read_baseline(data: bytes, where: str) -> dict[str, tuple[Told, ...]]:
         document: Any = json.loads(data)
         if document["schema_version"] != 1:
             raise UsageError(
-                f"is a report of version {document['schema_version']!r}, expected 1", where=where, hint=hint, code="baseline"
+                f"has report version {document['schema_version']!r}, expected 1", where=where, hint=hint, code="baseline"
             )
         told = [(one["id"], (one["verdict"], one["count"], one["waiver"] or "")) for one in document["findings"]]
         told += [
@@ -69,7 +69,7 @@ def read_baseline(data: bytes, where: str) -> dict[str, tuple[Told, ...]]:
     except (ValueError, KeyError, TypeError, RecursionError):
         good = False
     if not good:
-        raise UsageError("is not a report of torch-compat judge", where=where, hint=hint, code="baseline")
+        raise UsageError("is not a report from torch-compat judge", where=where, hint=hint, code="baseline")
     return _grouped(told)
 
 

@@ -12,7 +12,7 @@ __all__ = ["SCHEMA_VERSION", "CandidateItem", "CandidateReport", "Policy", "cand
 
 SCHEMA_VERSION: Final = 1
 SHOWN: Final = 4
-"""How many new items fit on one screen."""
+"""Number of new items that fit on one screen."""
 SHORT: Final = 3
 COMMAND: Final = "\0"
 """Prefix of a line that is never shortened."""
@@ -151,7 +151,7 @@ def _lines(report: CandidateReport, *, full: bool) -> Iterator[str]:
         yield f"  {one.what}: {one.cause} ({one.witness}, {one.count} in all)"
     known = sum(report.known.values())
     kinds = ", ".join(f"{count:,} {what}" for what, count in sorted(report.known.items()))
-    yield f"Known, continues from {against['name']}: {f'{known:,} ({kinds})' if known else 'nothing'}" + (
+    yield f"Known, carried over from {against['name']}: {f'{known:,} ({kinds})' if known else 'nothing'}" + (
         f"; {report.reworded:,} reworded errors" if report.reworded else ""
     )
     yield "Not checked:" + ("" if report.not_asked else " nothing")
@@ -188,6 +188,6 @@ def _ending(report: CandidateReport) -> str:
         return (
             "a new item breaks a promise"
             if any(one.policy == "breaks" for one in report.new)
-            else "something is new, and --fail-on new was given"
+            else "there are new items, and --fail-on new was given"
         )
     return "incomplete: a required check was not run"

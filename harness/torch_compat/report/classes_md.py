@@ -21,7 +21,7 @@ OTHERS: Final = "all others"
 """Stands for the namespaces whose operators no archive calls."""
 TITLES: Final = {
     "construct": "Constructs of TorchScript's source",
-    "dtype": "Dtypes by form of saving and place",
+    "dtype": "Dtypes by save format and location",
     "module": "Module classes of torch.nn, saved whole",
     "operator": "Operators in programs, by namespace",
     "packed": "Classes of packed parameters",

@@ -63,7 +63,7 @@ def deprecations_md(rows: Sequence[TimelineRow]) -> str:
         deprecation = row.history.deprecation
         events = ", ".join(f"{one.event.what} {one.event.release}" for one in row.snapshot.happened)
         lines.append(f"| {_cell(deprecation.subject)} | {deprecation.kind} | {events} | {row.verdict} |")
-    for title, promised in (("Broken timelines", True), ("Departures from the policy before it was in force", False)):
+    for title, promised in (("Broken timelines", True), ("Deviations from the policy before it was in force", False)):
         said = list(_said(rows, promised=promised))
         lines += ["", f"## {title}", "", *said] if said else []
     return "\n".join(escaped_lines(line) for line in lines) + "\n"

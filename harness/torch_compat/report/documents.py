@@ -56,8 +56,8 @@ NOTES: Final = "reports/notes"
 PUBLISHED: Final = "reports/published.toml"
 COMPARED: Final = "reports/published.md"
 HAND: Final = ".toml"
-"""File name suffix of text that a person wrote about a release."""
-_END: Final = "<!-- end of what is generated -->"
+"""File name suffix of hand-written notes about a release."""
+_END: Final = "<!-- end of generated content -->"
 
 
 @dataclass(frozen=True)

@@ -123,7 +123,7 @@ def _draft(checked: CheckedOperators) -> str | None:
             f'side = "{side}"',
             f"since = {since}",
             'reason = "<replace this: why this is accepted>"',
-            'evidence = "<replace this: what shows that no program is affected>"',
+            'evidence = "<replace this: the evidence that no program is affected>"',
             'owner = "<replace this: the person responsible>"',
         ]
         if checked.new.release is None:

@@ -28,7 +28,7 @@ KINDS: Final = {
     "behaviour": "behaviour-change",
     "file-format": "",
 }
-"""The kinds of changes that can be planned, with the kind of deprecation of each. A new file format deprecates nothing."""
+"""The kinds of changes that can be planned, with the kind of deprecation for each. A new file format deprecates nothing."""
 SILENT: Final = frozenset({"operator", "default", "behaviour"})
 """Changes that give different results without an error, unless stated otherwise."""
 
@@ -84,7 +84,7 @@ def _serialized(axis: Axis, kind: str, subject: str, begin: dt.date, span: tuple
     named = f"the current {subject}" if kind == "operator" else f"everything that {subject} changes, in its current form"
     steps = [
         ScheduledStep(
-            f"fixtures of {named} are produced with the newest release and observed with all releases", "", begin, None,
+            f"fixtures for {named} are produced with the newest release and observed with all releases", "", begin, None,
             "after the change, releases can no longer write them",
         ),
     ]  # fmt: skip

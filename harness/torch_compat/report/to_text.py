@@ -250,7 +250,9 @@ def _section(console: Console, title: str, found: list[BreakCause], style: str, 
         if full:
             lines = [f"cause  {finding.id}" for finding in one.findings]
             if one.merged("writers"):
-                lines.append(f"in     programs of {', '.join(one.merged('writers'))}, read by {', '.join(one.merged('readers'))}")
+                lines.append(
+                    f"in     programs from {', '.join(one.merged('writers'))}, read by {', '.join(one.merged('readers'))}"
+                )
             if one.bump:
                 lines.append(f"due to {one.bump}, which marks a change to its operators")
         if command:

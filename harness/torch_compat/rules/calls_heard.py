@@ -31,7 +31,7 @@ __all__ = ["judge"]
 ASKS: Final = Asks.BOOKKEEPING
 
 ENDED = frozenset({Outcome.REFUSED, Outcome.CRASHED, Outcome.TIMED_OUT, Outcome.UNSTABLE, Outcome.UNSUPPORTED})
-"""Outcomes with nothing left to compare."""
+"""Outcomes that leave nothing to compare."""
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
@@ -42,7 +42,7 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
         if cells.observation.heard:
             yield judge_cells(rule, cells, Verdict.PASS)
         else:
-            text = "errors and warnings of calls were not compared: observe again"
+            text = "errors and warnings from calls were not compared: observe again"
             yield Judgement(rule.id, Verdict.NOT_CHECKED, cells.subject, Cause("not heard", "calls", text), cells)
 
 

@@ -40,7 +40,7 @@ STEPS: Final = {
     Alteration.MAJOR_NEWER: 1,
     Alteration.MAJOR_OLDER: -1,
 }
-"""The difference between the major version of an altered archive and that of its writer."""
+"""By how much the major version of an altered archive differs from its writer's."""
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:

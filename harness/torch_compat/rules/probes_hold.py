@@ -34,7 +34,7 @@ __all__ = ["judge"]
 ASKS: Final = Asks.OTHER
 
 LACKS: Final = re.compile(r"this release lacks (?P<what>\S.*)")
-"""The note of a check that could not be run."""
+"""The note for a check that could not be run."""
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:

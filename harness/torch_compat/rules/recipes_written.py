@@ -34,7 +34,7 @@ __all__ = ["judge"]
 ASKS: Final = Asks.BOOKKEEPING
 
 FEW = 2
-"""How many recipes that did not run are listed by name."""
+"""Maximum number of recipes that did not run to list by name."""
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:

@@ -50,7 +50,7 @@ def _judgement(evidence: Evidence, rule: RuleEntry, one: Misstated) -> Judgement
             rule.id, Verdict.NOT_CHECKED, subject, Cause("no release before", entry.operator, text), reader=one.first
         )
     if not one.known:
-        text = f"{subject}: the operator records of {one.before}, the last release before the change, are incomplete"
+        text = f"{subject}: the operator records for {one.before}, the last release before the change, are incomplete"
         return Judgement(rule.id, Verdict.NOT_CHECKED, subject, Cause("not recorded", entry.operator, text), reader=one.first)
     verdict, waiver = judged(evidence, misstated_by(one))
     real = f"had {one.real}" if one.real is not None else "had no such operator"

@@ -223,7 +223,7 @@ def _body(evidence: Evidence, rule: RuleEntry, one: Upgrader) -> Iterator[Judgem
         if gone
         else ""
         if operators
-        else "its body calls no operator"
+        else "its body does not call any operator"
     )
     yield _said(rule, "calls", one.id, text, one=one)
 
@@ -242,7 +242,7 @@ def _old(evidence: Evidence, rule: RuleEntry, one: Upgrader) -> Iterator[Judgeme
             for release in schemas.releases
             if evidence.rank.get(release, ABSENT) < evidence.rank[bumped] and _of(evidence, one.operator, release)
         ]
-        text = f"names no release with the old behavior, but {having[-1]} has {one.operator}" if having else ""
+        text = f"does not name a release with the old behavior, but {having[-1]} has {one.operator}" if having else ""
         yield _said(rule, "no old release", one.id, text, one=one)
         return
     bumped = _bumped(evidence, one)

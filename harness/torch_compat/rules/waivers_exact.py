@@ -62,7 +62,7 @@ def _wrong(evidence: Evidence, waiver: Waiver, waiving: Waiving, gone: list[Cell
     if (gone or corners) and waiving.later:
         return _LATER, "is for a failure that had not happened by that day"
     if not (covered.count or covered.failing or covered.seen):
-        return "unused", "covers nothing: it matches no failure"
+        return "unused", "covers nothing: it does not match any failure"
     if gone:
         return "ended", f"is for {_cells(gone)}, which do not fail, or fail differently: narrow the waiver, then {ACCEPT}"
     missing = [] if evidence.policy.accepted is None else _missing(waiving, waiver.id, evidence)

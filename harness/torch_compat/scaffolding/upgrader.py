@@ -32,7 +32,7 @@ ANNOTATIONS: Final = {
     "Tensor": "Tensor", "Scalar": "number", "int": "int", "SymInt": "int", "float": "float", "bool": "bool", "str": "str",
     "ScalarType": "int", "Layout": "int", "Device": "Device", "MemoryFormat": "int", "Dimname": "str",
 }  # fmt: skip
-"""TorchScript types, by schema type."""
+"""TorchScript types, keyed by schema type."""
 SCRIPTED: Final = Release("1.2.0")
 GIVEN: Final = {"Scalar": "2", "int": "1", "SymInt": "1", "float": "0.5", "bool": "True", "str": "'none'"}
 TABLE: Final = """
@@ -140,7 +140,7 @@ def _begun(place: Root, policy: Policy, operator: str) -> _Begun:
         said = f"torch {old} has no operator {operator!r}"
         raise UsageError(
             said,
-            hint=f"it has {', '.join(having)}" if having else "name it with its overload: aten::add.Tensor",
+            hint=f"it has {', '.join(having)}" if having else "include the overload name: aten::add.Tensor",
             code="unknown-operator",
         )
     text = having[operator]

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["Source", "fill_storages"]
 
 Source = Mapping[str, Any] | Callable[[str], Any]
-"""Data by storage key: bytes in the byte order of the archive, or a NumPy array."""
+"""Data keyed by storage key: bytes in the byte order of the archive, or a NumPy array."""
 
 CENTRAL = Struct("<4s4HI3I5H2I")  # of an entry of the directory: the lengths of name, extra field and comment are at 9 to 11
 CENTRAL_SIGNATURE = b"PK\x01\x02"

@@ -21,7 +21,7 @@ NO_SOURCE = (SyntaxError, ValueError, RecursionError, MemoryError)
 OF_A_BYTE, OF_A_STATEMENT, OF_A_MARK, OF_A_GAP = 107, 1800, 1250, 450
 FILE = "<torchscript source>"
 REQUIRED = "__required__"
-"""Placeholder for the default of a parameter without one, if earlier parameters have defaults."""
+"""Placeholder default for a required parameter that follows parameters with defaults."""
 _WORDS = bytes(code for code in range(256) if chr(code).isalnum() or chr(code) in "_ ")
 _PARAMETER = re.compile(r" {4,}[A-Za-z_]\w*: [^=]")
 EMPTY, SPELLED = "Tuple[]", "Tuple[()]"

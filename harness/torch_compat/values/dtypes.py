@@ -139,16 +139,16 @@ _TABLE: Final = (
 )  # fmt: skip
 
 DTYPES: Final[dict[str, ScalarType]] = {row.name: row for row in _TABLE}
-"""All dtypes, by name."""
+"""All dtypes, keyed by name."""
 
 ELEMENT_SIZES: Final[dict[str, int]] = {row.name: row.size for row in _TABLE}
-"""Bytes per element, by dtype."""
+"""Bytes per element, keyed by dtype."""
 
 PACKED: Final[dict[str, int]] = {row.name: row.packed for row in _TABLE if row.packed}
-"""Bits per element, by dtype, if one byte of the storage contains several elements."""
+"""Bits per element, keyed by dtype, if one byte of the storage contains several elements."""
 
 ALIASES: Final[dict[str, str]] = {alias: row.name for row in _TABLE for alias in row.aliases}
-"""Dtypes by alias, such as ``torch.float`` for ``torch.float32``."""
+"""Dtypes keyed by alias, such as ``torch.float`` for ``torch.float32``."""
 
 STORAGE_CLASSES: Final[dict[str, str]] = {
     **{f"{row.word}Storage": row.name for row in _TABLE if row.word},
@@ -167,10 +167,10 @@ SINCE: Final[dict[str, str]] = {
 """The first minor release whose module ``torch`` has a dtype, according to the surveys; every release has all the others."""
 
 NUMBERED: Final[dict[int, str]] = {row.number: row.name for row in _TABLE if row.number is not None}
-"""Dtypes by their number in c10::ScalarType."""
+"""Dtypes keyed by number in c10::ScalarType."""
 
 CAFFE2: Final[dict[str, str]] = {name: row.name for row in _TABLE for name in row.caffe2}
-"""Dtypes by their names in caffe2.proto."""
+"""Dtypes keyed by name in caffe2.proto."""
 
 MEASURED: Final = tuple(
     row.name for row in _TABLE if row.kind in {"float", "complex"} and (row.numpy or row.name == "bfloat16")

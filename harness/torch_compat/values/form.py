@@ -241,7 +241,7 @@ def _keys(found: Any, where: str, must: frozenset[str], may: frozenset[str]) -> 
         raise ValueError(f"{where} lacks {', '.join(sorted(must - found.keys()))}")
     unknown = found.keys() - must - may
     if unknown:
-        raise ValueError(f"{where} has the unknown key {min(unknown)!r:.60}, expected {', '.join(sorted(must | may))}")
+        raise ValueError(f"{where} has unknown key {min(unknown)!r:.60}, expected {', '.join(sorted(must | may))}")
 
 
 def _error(found: Any, where: str) -> None:
@@ -293,7 +293,7 @@ def _value(value: Any, where: str, depth: int) -> None:
     kind, body = unwrapped(value)
     check = _KINDS.get(kind)
     if check is None:
-        raise ValueError(f"{where} has the unknown key {kind!r:.60}, expected one of {', '.join(KINDS)}")
+        raise ValueError(f"{where} has unknown key {kind!r:.60}, expected one of {', '.join(KINDS)}")
     check(body, f"{where}.{kind}", depth + 1)
 
 

@@ -288,7 +288,7 @@ def observations_that_say_another_release(tree: Tree, random: Random) -> tuple[s
     path = any_file(tree, random)
     edit_lines(path, lambda lines: [f"{lines[0].partition(chr(9))[0]}\ttorch-1.7.1", *lines[1:]])
     path.rename(path.with_name("torch-1.7.1.txt"))
-    return f"contains the observations of '{path.stem}", "but is named 'torch-1.7.1.txt'", "no observations by this reader"
+    return f"contains the observations from '{path.stem}", "but is named 'torch-1.7.1.txt'", "no observations by this reader"
 
 
 @defect()

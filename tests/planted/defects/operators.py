@@ -327,4 +327,4 @@ def upgrader_said_to_have_no_old_release(tree: Tree, random: Random) -> str:
     text = path.read_text()
     at = text.index('id = "gelu_0_9"')
     path.write_text(text[:at] + text[at:].replace('old = "1.11.0"\n', "", 1))
-    return "gelu_0_9: names no release with the old behavior, but "
+    return "gelu_0_9: does not name a release with the old behavior, but "

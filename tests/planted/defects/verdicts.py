@@ -343,7 +343,7 @@ def a_cell_in_which_nobody_heard_what_calls_say(tree: Tree, random: Random) -> s
         known[silent] = replace(known[silent], heard=False)
 
     tree.observe(reader, forget)
-    return "errors and warnings of calls were not compared: observe again"
+    return "errors and warnings from calls were not compared: observe again"
 
 
 @defect(seeds=1)

@@ -231,7 +231,7 @@ def test_code_holds_its_own_marks() -> None:
 
 
 def test_releases_that_cannot_be_reported(judged: tuple[Evidence, Report, tuple[Named, ...]]) -> None:
-    with pytest.raises(NothingSelected, match=r"there are no records of torch 2\.14\.0"):
+    with pytest.raises(NothingSelected, match=r"there are no records for torch 2\.14\.0"):
         release_report(*judged, "2.14.0")
     with pytest.raises(UsageError, match=r"2\.15\.0 is not older than 2\.14\.1"):
         release_report(*judged, "2.14.1", "2.15.0")

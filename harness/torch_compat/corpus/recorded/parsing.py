@@ -73,7 +73,7 @@ def read_file(path: Path, room: int) -> RecordedFile:
         kind, *fields = line.split("\t")
         known = _KINDS.get(kind)
         if known is None:
-            raise CorpusError(f"has the unknown kind {kind!r:.40}", where=f"{path}:{number}", code="bad-line")
+            raise CorpusError(f"has unknown kind {kind!r:.40}", where=f"{path}:{number}", code="bad-line")
         grammar, parse = known
         if not grammar.fits(len(fields)):
             what = f"is not a complete entry: has {len(fields)} fields, expected {grammar.text} with tabs between"
@@ -111,7 +111,7 @@ def _whole(path: Path) -> tuple[list[str], int, str]:
     except UnicodeDecodeError as error:
         number = data.count(b"\n", 0, error.start) + 1
         raise CorpusError(
-            f"has the byte {data[error.start]:#04x}, expected ASCII", where=f"{path}:{number}", code="bad-line"
+            f"contains byte {data[error.start]:#04x}, expected ASCII", where=f"{path}:{number}", code="bad-line"
         ) from None
     header = lines[0].split("\t")
     if header[0] != f"observations {VERSION}" or header[1:] != [path.stem]:
@@ -163,11 +163,11 @@ def _reader(file: RecordedFile, number: int, name: str, text: str) -> None:
     if not isinstance(identity, dict) or name not in {f"torch-{identity.get('torch')}", identity.get("reader")}:
         raise CorpusError(f"is recorded for {name[:80]}, but the answer came from {identity!r:.300}", code="wrong-reader")
     if file_of(name) != file.label:
-        raise CorpusError(f"contains the observations of {name[:80]!r}, but is named {file.path.name!r}", code="wrong-reader")
+        raise CorpusError(f"contains the observations from {name[:80]!r}, but is named {file.path.name!r}", code="wrong-reader")
     if any(value is not None and value.__class__ not in {str, int, float, bool} for value in identity.values()):
         raise ValueError("identity may contain only strings, numbers, booleans and null")
     if protocol.__class__ is not int:
-        raise ValueError(f"has the protocol {protocol!r:.40}, expected a number")
+        raise ValueError(f"has protocol {protocol!r:.40}, expected a number")
     file.readers[name] = ObservedReader(name, identity, _day(observed), protocol, {}, {}, {})
 
 

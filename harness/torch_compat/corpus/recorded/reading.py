@@ -250,7 +250,7 @@ class _Together:
                 parts = place.split(":")
                 if len(parts) > 3 or not all(parts) or not rest or len(rest) % 2:
                     raise ValueError(
-                        f"has the cells {text[:80]!r}, expected OPTIONS, OPTIONS:LOAD or OPTIONS:LOAD:SUBJECT, followed by pairs of an outcome and a set"
+                        f"contains the cells {text[:80]!r}, expected OPTIONS, OPTIONS:LOAD or OPTIONS:LOAD:SUBJECT, followed by pairs of an outcome and a set"
                     )
                 if len(parts) == 1:
                     if place not in file.options:
@@ -308,7 +308,7 @@ class _Together:
             return
         line = self.lines.get(cell)
         if line is None and len(self.lines) >= MOST_LINES:
-            what = f"expands to more than {MOST_LINES:,} pairs of a fixture and options"
+            what = f"expands to more than {MOST_LINES:,} fixture/options pairs"
             raise CorpusError(what, where=f"{file.path}:{number}", code="too-large")
         if line is not None and line.seen & bit:
             raise CorpusError(

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 __all__ = ["record", "write_recorded"]
 
 Sets = dict[tuple[str, str], int]
-"""A set of writers or readers, by outcome and by options as written in a line."""
+"""A set of writers or readers, keyed by outcome and by options as written in a line."""
 
 
 class _Form(NamedTuple):

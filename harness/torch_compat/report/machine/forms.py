@@ -223,4 +223,4 @@ FORMS: Final[dict[str, Callable[[CommandReport], str]]] = {
     "summary": summary,
     "jsonl": json_lines,
 }
-"""All machine-readable formats, by their name on the command line."""
+"""All machine-readable formats, keyed by name on the command line."""

@@ -44,13 +44,13 @@ __all__ = [
 ]
 
 Files = dict[str, str]
-"""The text of each file, by file name."""
+"""The text of each file, keyed by file name."""
 Address = str
 """A file name, ``#`` and the id of an element in the file."""
 
 MAIN: Final = "index.html"
 OTHERS: Final = "others"
-"""Findings that do not begin with a release."""
+"""Findings that cannot be attributed to a release."""
 NO_FINDING: Final = "no promise applies, or the check could not be run (see the overview)"
 MOST_ELEMENTS: Final = 300
 """Maximum number of elements in a detail page: a browser lays them out in a small part of the 200 ms that a click may take.

@@ -51,7 +51,7 @@ DID: Final = {
 }
 _WITH_RESULTS: Final = frozenset({Outcome.DIFFERENT, Outcome.RAISED, Outcome.RELAXED})
 _LOADED: Final = frozenset({"error", "crashed", "timed-out", "unstable", "unsupported"})
-"""What a golden contains if its writer did not read the archive back. It has no values to compare."""
+"""What a golden contains if its writer did not read the archive back. Such a golden has no values to compare."""
 
 
 @dataclass(frozen=True)

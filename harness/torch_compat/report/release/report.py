@@ -129,7 +129,7 @@ def _checked(evidence: Evidence, release: str) -> None:
         near = [one for one in recorded if Release(one).numbers[:2] == Release(release).numbers[:2]]
         known = f"recorded releases of this line: {', '.join(near)}" if near else f"recorded: {', '.join(recorded)}"
         raise NothingSelected(
-            f"there are no records of torch {release}, so its changes are unknown", hint=known, code="not-recorded"
+            f"there are no records for torch {release}, so its changes are unknown", hint=known, code="not-recorded"
         )
 
 
@@ -173,7 +173,9 @@ def release_report(
     _checked(evidence, since)
     if Release(since) >= Release(release):
         raise UsageError(
-            f"{since} is not older than {release}", hint="--since must be older than the release of the report", code="not-older"
+            f"{since} is not older than {release}",
+            hint="--since must be older than the release that the report is for",
+            code="not-older",
         )
     asked = Span(since, release)
     archives, missing = archive_parts(evidence, named, since, release)
@@ -236,7 +238,7 @@ def _not_asked(evidence: Evidence, report: Report, missing: Iterable[Missing], a
             unknown = sum(not one.known for one in pair.broken)
             if unknown and Span(pair.older, pair.newer).meets(asked):
                 why = evidence.operators.schemas.why_incomplete(pair.newer) or "the record cannot be read"
-                text = f"operators of {pair.older} that may or may not be in {pair.newer}: {why}"
+                text = f"operators from {pair.older} that may or may not be in {pair.newer}: {why}"
                 yield NotAsked(unknown, text, pair.newer in gaps)
     for history in histories(evidence.policy):
         state = seen(evidence, history.deprecation).get(asked.by)

@@ -54,7 +54,7 @@ ROOTS: Final = (
     "policies/torch", "reports/observations", "reports/proofs", "fixtures/beside", "fixtures/deprecations", "fixtures/globals", "fixtures/operators",
     "fixtures/probes", "fixtures/recipes",
 )  # fmt: skip
-"""Folders in which every file is evidence or policy. In the folders of releases, these are the files next to the archives."""
+"""Folders in which every file is evidence or policy. In release folders, this means the files next to the archives."""
 ARCHIVES: Final = frozenset({".pt", ".pth", ".ptl", ".pt2", ".pkl", ".distcp"})
 KEYS: Final = frozenset(
     {
@@ -178,7 +178,7 @@ def read_statement(data: bytes, where: str) -> dict[str, Any]:
         good = texts and isinstance(files, dict) and all(isinstance(one, str) for one in files.values())
     if not good:
         raise UsageError(
-            f"is not a sign-off of version {VERSION}", where=where, hint="restore it from version control", code="signoff"
+            f"is not a version {VERSION} sign-off", where=where, hint="restore it from version control", code="signoff"
         )
     return dict(document)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["CallTurn", "call_of", "loads", "raised", "returned", "snippet"]
 
 MOST: Final = 32
-"""How many elements of a tensor are written out."""
+"""Maximum number of tensor elements that are written out."""
 LOADS: Final = {
     "torch-save": "torch.load({})",
     "torchscript": "torch.jit.load({})",
