@@ -308,7 +308,7 @@ def test_objects_that_set_themselves_share_one_budget() -> None:
     state = b"".join(b"X\x01\x00\x00\x00" + bytes([65 + n]) + b"c__torch__.m\nSlow\n)\x81K\x01b" for n in range(20))
     source = (
         HEAD
-        + "  def forward(self) -> int:\n    return 1\nclass Slow:\n  def __setstate__(self, n: int) -> None:\n    for i in range(1000):\n      x = i\n"
+        + "  def forward(self) -> int:\n    return 1\nclass Slow:\n  def __setstate__(self, n: int) -> None:\n    x = 0\n    for i in range(1000):\n      x = i\n    print(x)\n"
     )
     records = {
         "data.pkl": b"\x80\x02c__torch__.m\nModel\n)\x81}(" + state + b"ub.",
@@ -443,7 +443,7 @@ def test_values_of_pickles_are_values_of_programs_or_an_error_of_ours(value: byt
         "return torch.as_strided(torch.zeros([4]), [1099511627776, 0], [0, 0])",
         "x = torch.tensor([[1., inf], [0., 1.]])\nreturn torch.svd(x)",
         "return torch.linalg_pinv(torch.tensor([[1., nan], [0., 1.]]))",
-        "x = torch.expand(torch.zeros([1], dtype=0), [100000000])\ni = 0\nwhile torch.lt(i, 100000):\n  m = torch.max(x)\n  i = torch.add(i, 1)\nreturn i",
+        "x = torch.expand(torch.zeros([1], dtype=0), [100000000])\ni = 0\nwhile torch.lt(i, 100000):\n  m = torch.max(x)\n  i = torch.add(i, int(torch.add(torch.zero_(m), 1)))\nreturn i",
     ],
 )  # fmt: skip
 def test_no_program_outlives_its_budget(body: str) -> None:

@@ -705,7 +705,7 @@ def warning_said_to_be_hidden(tree: Tree, random: Random) -> str:
 def warning_said_to_be_hidden_where_there_is_none(tree: Tree, random: Random) -> str:
     name = random.choice(sorted(WARNING))
     hide(tree, name, "1.0.0")
-    return f"{name}: no release of 1.0.0 that was checked warns"
+    return f"{name}: none of the checked releases in 1.0.0 warns"
 
 
 @defect()

@@ -164,7 +164,7 @@ def test_a_file_in_the_way_is_not_overwritten(tree: Tree) -> None:
     orphan = tree.root / "fixtures" / "torch-1.5.1" / "double.pt"
     orphan.write_bytes(b"somebody's only copy")
     before = tree.everything()
-    with pytest.raises(CorpusError, match="is where 'double' would be written") as caught:
+    with pytest.raises(CorpusError, match="exists where 'double' would be written") as caught:
         run(tree, miniature(tree.cache, "1.5.1"), "double")
     assert caught.value.code == "orphan-file"
     assert tree.everything() == before

@@ -29,7 +29,7 @@ ALIASES = {
     "aten::avg_pool1d": {"divisor_override"}, "aten::_pad_circular": {"padding"}, "aten::split_with_sizes": {"split_size"}, "aten::unsafe_split_with_sizes": {"split_size"},
     "aten::_s_where": {"out"}, "aten::__interpolate": {"recompute_scale_factor", "antialias"}, "aten::__upsample": {"recompute_scale_factor", "antialias"},
     "aten::_unsafe_view": {"dtype"}, "aten::swapaxes": {"dim0", "dim1"}, "aten::unsafe_split": {"split_sizes"}, "aten::as_tensor": {"requires_grad"},
-    "aten::pinverse": {"hermitian", "atol", "rtol"},
+    "aten::pinverse": {"hermitian", "atol", "rtol"}, "aten::gelu": {"approximate"},
 }  # fmt: skip
 
 

@@ -198,5 +198,5 @@ def test_up_to_1_3_modules_have_the_methods_of_torch_nn_module_too() -> None:
 def test_what_their_texts_were_up_to_1_3_is_not_known(tmp_path: Path) -> None:
     path = tmp_path / "m.pt"
     path.write_bytes(archive({"__torch__/m.py": MODES}, version=1))
-    with pytest.raises(Unsupported, match="does not know what extra_repr gave"):
+    with pytest.raises(Unsupported, match="does not know what extra_repr returned"):
         performed(path, "1.3.1", ("extra_repr",))
