@@ -242,9 +242,18 @@ MALFORMED: dict[str, tuple[dict[str, Any], str]] = {
     "a number of a text": ({"golden": {"value": {"float": "x"}}}, "golden.value.float is str 'x', expected a number"),
     "complex of one number": ({"golden": {"value": {"complex": [1]}}}, "golden.value.complex is list, expected two numbers"),
     "a dict of a text": ({"golden": {"value": {"dict": ["ab"]}}}, "golden.value.dict[0] is str 'ab', expected a pair"),
-    "a negative size": ({"golden": {"value": tensor(shape=[-2])}}, "tensor.shape[0] is -2, expected a non-negative 63-bit integer"),
-    "a negative stride": ({"golden": {"value": tensor(strides=[-1])}}, "tensor.strides[0] is -1, expected a non-negative 63-bit integer"),
-    "a negative offset": ({"golden": {"value": tensor(offset=-1)}}, "tensor.offset is -1, expected a non-negative 63-bit integer"),
+    "a negative size": (
+        {"golden": {"value": tensor(shape=[-2])}},
+        "tensor.shape[0] is -2, expected a non-negative 63-bit integer",
+    ),
+    "a negative stride": (
+        {"golden": {"value": tensor(strides=[-1])}},
+        "tensor.strides[0] is -1, expected a non-negative 63-bit integer",
+    ),
+    "a negative offset": (
+        {"golden": {"value": tensor(offset=-1)}},
+        "tensor.offset is -1, expected a non-negative 63-bit integer",
+    ),
     "sizes of true": ({"golden": {"value": tensor(shape=[True])}}, "tensor.shape[0] is bool True, expected an integer"),
     "sizes of a fraction": ({"golden": {"value": tensor(shape=[2.0])}}, "tensor.shape[0] is float 2.0, expected an integer"),
     "a size beyond 64 bits": (

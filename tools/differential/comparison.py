@@ -304,7 +304,8 @@ def compared(request: dict[str, Any], full: str, release: str, theirs: dict[str,
     if "layer_norm" in name:  # of equal numbers, or of one, the roundings are left, over the root of eps
         loose = Near(loose.size, 316 * max(loose.scale, 1.0))
     if "_polynomial_" in name:  # of high degrees by angles, whose roundings are multiplied by the degree
-        loose = Near(loose.size, 16 * max(loose.scale, 1.0))
+        degree = max((abs(one) for one in map(_number, request["args"]) if math.isfinite(one)), default=0.0)
+        loose = Near(loose.size, (16 + min(degree, 1024)) * max(loose.scale, 1.0))
     if "log_sigmoid" in name and version < LOGARITHMS:
         loose = Near(4, 1.0)
     if "celu" in name and version < LESS_ONE:

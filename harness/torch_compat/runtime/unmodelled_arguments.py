@@ -199,6 +199,34 @@ def _beyond_the_picture(args: Calls, keywords: dict[str, Any]) -> bool:
     )
 
 
+def _to_one_column(args: Calls, _keywords: dict[str, Any]) -> bool:
+    """To a width of 1 and another height; several channels that are last in memory are computed by other code."""
+    array = first(args)
+    if array is None or array.ndim != 4 or len(args) < 2 or args[1].__class__ is not list or len(args[1]) != 2:
+        return False
+    last = array.shape[1] > 1 and bool(array.transpose(0, 2, 3, 1).flags.c_contiguous)
+    return args[1][1] == 1 and args[1][0] not in {1, array.shape[2]} and not last
+
+
+def _turning(args: Calls, _keywords: dict[str, Any]) -> bool:
+    """Of a real matrix whose eigenvalues are complex."""
+    array = first(args)
+    if (
+        array is None
+        or array.dtype.kind != "f"
+        or array.ndim < 2
+        or array.shape[-1] != array.shape[-2]
+        or not np.isfinite(array).all()
+    ):
+        return False
+    return array.size > 0 and bool(np.linalg.eigvals(array.astype(np.float64)).imag.any())
+
+
+def _complex_base_not_finite(args: Calls, keywords: dict[str, Any]) -> bool:
+    out, base = keywords.get("out"), argument(args, keywords, "base", 3, 10.0)
+    return isinstance(out, Tensor) and out.array.dtype.kind == "c" and base.__class__ is float and not math.isfinite(base)
+
+
 def _scales(args: Calls, keywords: dict[str, Any], first_at: int) -> list[float]:
     """The scales of an interpolation, which come last; those that are not given are left out."""
     return [one for one in (*args[first_at:], *keywords.values()) if one.__class__ is float]
@@ -308,6 +336,9 @@ OUT_OF_RANGE: Final = (
     entry("split_copy|unbind_copy|split_with_sizes_copy", "..", _into_its_own_memory, "copies parts of a tensor into its own memory: later parts read values that have been overwritten"),
     entry("cov", "..", _few_complex, "divides complex numbers by zero: which parts are NaN depends on the release"),
     entry("corrcoef", "..", _complex_without_spread, "divides complex numbers by a spread of zero: which parts are NaN depends on the release"),
+    entry("logspace", "..", _complex_base_not_finite, "raises a nonfinite base to complex exponents: which parts are NaN depends on the release"),
+    entry("linalg_eig", "..", _turning, "computes complex eigenvectors of a real matrix, whose signs depend on the LAPACK library"),
+    entry("_upsample_bilinear2d_aa|_upsample_bicubic2d_aa|_upsample_lanczos2d_aa", "2.0.0..", _to_one_column, "resizes the height of an image whose new width is 1: every row of the result is the same"),
     entry("logspace", "..<1.10.0", _complex_ends_not_finite, "raises a base to complex exponents that are not finite, with imaginary parts that differ from newer releases"),
     entry("gradient", "..", _without_distance, "divides complex numbers by zero: which parts are NaN depends on the release"),
     entry("contiguous|clone|to|resize_|resize_as_", "..<1.5.0", _volumes_before_named, "uses the memory format channels_last_3d, which was added in 1.5"),
