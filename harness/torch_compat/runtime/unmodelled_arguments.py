@@ -337,7 +337,7 @@ OUT_OF_RANGE: Final = (
     entry("cov", "..", _few_complex, "divides complex numbers by zero: which parts are NaN depends on the release"),
     entry("corrcoef", "..", _complex_without_spread, "divides complex numbers by a spread of zero: which parts are NaN depends on the release"),
     entry("logspace", "..", _complex_base_not_finite, "raises a nonfinite base to complex exponents: which parts are NaN depends on the release"),
-    entry("linalg_eig", "..", _turning, "computes complex eigenvectors of a real matrix, whose signs depend on the LAPACK library"),
+    entry("linalg_eig", "2.1.0..", _turning, "computes complex eigenvectors of a real matrix, whose signs depend on the LAPACK library"),
     entry("_upsample_bilinear2d_aa|_upsample_bicubic2d_aa|_upsample_lanczos2d_aa", "2.0.0..", _to_one_column, "resizes the height of an image whose new width is 1: every row of the result is the same"),
     entry("logspace", "..<1.10.0", _complex_ends_not_finite, "raises a base to complex exponents that are not finite, with imaginary parts that differ from newer releases"),
     entry("gradient", "..", _without_distance, "divides complex numbers by zero: which parts are NaN depends on the release"),
