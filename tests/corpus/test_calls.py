@@ -27,7 +27,7 @@ def test_a_corpus_may_have_none(tmp_path: Path) -> None:
 
 def test_a_line_that_is_no_call_is_named(tmp_path: Path) -> None:
     write_lines(tmp_path / CALLS, {"kind": "calls"}, [{"kind": "call", "name": "aten::sub"}])
-    with pytest.raises(CorpusError, match="is not a call of an operator") as caught:
+    with pytest.raises(CorpusError, match="is not an operator call") as caught:
         recorded_calls(tmp_path)
     assert "calls.jsonl:2" in str(caught.value.where)
 

@@ -467,7 +467,7 @@ EDITS: dict[str, tuple[str, int, str, str]] = {
     "one that was shown something twice": ("shown", 2, "torch-1.5.0:0 torch-1.5.0:0", "duplicate entry 'torch-1.5.0'"),
     "newer ones that were shown something before older": ("shown", 2, "torch-1.5.0+cpu:0 torch-1.5.0:0", "in the wrong order"),
     "no seal": ("shown", 2, "torch-1.5.0", "has 'torch-1.5.0', expected NAME:SEAL"),
-    "load options without a name": ("options", 1, "", "expected the name of load options and a digest"),
+    "load options without a name": ("options", 1, "", "expected the name of a set of load options and a digest"),
     "a text of another name": ("text", 1, "0" * 12, "text 000000000000 was edited: its id does not match the digest of its contents"),
     "a text that is none": ("text", 2, "[1]", "is '[1]', expected a JSON string"),
     "a text that was edited": ("text", 2, '"x"', "was edited: its id does not match the digest of its contents"),

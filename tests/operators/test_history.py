@@ -197,7 +197,7 @@ def test_a_value_of_a_set_comes_back(value: str) -> None:
         (SCHEMAS.replace("# releases", "# release"), "expected '# releases ...'"),
         (SCHEMAS.replace("# incomplete", "# partial"), "unknown header line"),
         (SCHEMAS.replace("# incomplete\t1.0.0", "# incomplete\t1.0.1"), "refers to unknown releases"),
-        (SCHEMAS.replace("# incomplete\t1.0.0", "# incomplete\t2.0.0..1.0.0"), "run from a newer release to an older release"),
+        (SCHEMAS.replace("# incomplete\t1.0.0", "# incomplete\t2.0.0..1.0.0"), "must go from older to newer releases"),
     ],
 )
 def test_damage_of_the_header_is_named(tmp_path: Path, text: str, message: str) -> None:

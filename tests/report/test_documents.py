@@ -89,7 +89,7 @@ def test_a_tree_with_reports_of_releases_is_given_all_of_them_and_keeps_what_a_p
     text = (root / "reports/notes/2.13.0.md").read_text(encoding="utf-8")
     assert f"since {report.items[0].when}.\n\nWritten by hand.\n" in text
     hand.write_text('[[item]]\nid = "waiver:gone"\ntext = "Written by hand."\n', encoding="utf-8")
-    with pytest.raises(UsageError, match=r"reports/notes/2.13.0.toml: waiver:gone is no longer an item of 2.13.0"):
+    with pytest.raises(UsageError, match=r"reports/notes/2.13.0.toml: waiver:gone is no longer listed in 2.13.0"):
         regenerate(Root(root))
     assert "waiver:gone" in hand.read_text(encoding="utf-8")
 

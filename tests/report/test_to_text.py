@@ -40,7 +40,7 @@ def section(text: str, title: str) -> str:
 
 def test_cells_are_counted_by_family_and_by_what_the_reader_is_to_the_writer(report: Report) -> None:
     lines = [line.split() for line in summary_text(report).splitlines()[:4]]
-    assert lines[0][:7] == ["Cells", "of", "2", "writers", "and", "2", "readers"]
+    assert lines[0][:7] == ["Cells", "for", "2", "writers", "and", "2", "readers"]
     assert lines[1][:5] == ["family", "reader", "cells", "same✓", "differs≠"]
     assert lines[2] == ["torchscript", "newer", "16", "7", "1", "1", "1", "1", "2", "1", "2"]
     assert lines[3] == ["own", "1234", "1234", *"·······"]
@@ -79,7 +79,7 @@ def test_the_reference_reader_is_a_reader_of_its_own(report: Report) -> None:
     }
     also = replace(report, outcomes={**report.outcomes, **cells}, modelled={Verdict.PASS: 3, Verdict.NOT_CHECKED: 3})
     text = shown(also)
-    assert "Cells of 2 writers and 2 readers and the reference reader with default options" in text
+    assert "Cells for 2 writers and 2 readers and the reference reader with default options" in text
     (row,) = [line.split() for line in text.splitlines() if line.split()[:1] == ["reference"]]
     assert row[:3] == ["reference", "6", "3"]
     assert "of these, based only on the reference reader: 3 pass, 3 not-checked" in text
@@ -99,7 +99,7 @@ def test_broken_promises_are_told_with_cause_and_command(report: Report) -> None
     text = section(shown(report, full=True), "Broken promises (3 causes, 9 in all), newest first")
     assert "3 × version 9 is too new [bold]not markup[/bold]  [newer-loads, since 2.0.0]" in text
     assert "newer-loads:refused:version-9@2.0.0" in text
-    assert "programs of 1.0.0, read by 2.0.0, 2.10.0" in text
+    assert "programs from 1.0.0, read by 2.0.0, 2.10.0" in text
     assert "[newer-loads, since 2.0.0, with strict]" in text
 
 

@@ -13,7 +13,7 @@ COMMANDS = {
     "notes": "Draft the compatibility notes for a release from recorded observations.",
     "signoff": "Sign off on a release based on recorded evidence, or verify a sign-off.",
     "candidate": "Compare a build of torch with the newest release.",
-    "accept": "Measure what waivers cover, show changes, and update the lock files.",
+    "accept": "Check what waivers cover, show changes, and update the lock files.",
     "observe": "Load fixtures with real releases and compare the results with the recorded ones.",
     "produce": "Write fixtures by running recipes with a real release.",
     "admit": "Add a new release: calendar, environment, fixtures, observations, documents.",

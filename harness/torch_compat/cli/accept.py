@@ -39,7 +39,7 @@ __all__ = ["accept"]
 @root_option
 @format_option
 def accept(root: Path | None, format_: str, *, write: bool, show: bool) -> int:
-    """Measure what every waiver and gap covers in the recorded evidence, and show what is new or gone.
+    """Determine what each waiver and gap covers in the recorded evidence, and show what is new or gone.
 
     Each new difference is shown with a command that reproduces it; for an operator, the change and both schemas are shown. Without
     --write, nothing is written, and the exit status is 1 if anything changed. A waiver that covers nothing is never accepted, and

@@ -81,10 +81,10 @@ def admit(
       predictions  update the counts in reports/predictions.md
 
     Steps whose results already exist are skipped. The command can be stopped at any time; rerun it to pick up where it stopped;
-    the end result is the same. The other readers run one after another, oldest first. An environment that is built only for this
+    the end result is the same. The other readers run one after another, oldest first. An environment that is built only for the readers
     step is removed before the next one is built, unless --keep-environments is given.
 
-    Exit status: 0 the release is added and all promises hold; 1 a promise is broken or a prediction is wrong; fix or waive it; 4
+    Exit status: 0 the release is added and all promises hold; 1 a promise is broken or a prediction is wrong (fix or waive the finding); 4
     a step could not be completed or checked.
     """  # noqa: D301 - click reads the character
     version = release.removeprefix("torch-")

@@ -44,7 +44,7 @@ def _shard_of(_context: click.Context, _parameter: click.Parameter, value: str |
 @click.option(
     "--against",
     metavar="torch-X.Y.Z|python:PATH|wheel:FILE|nightly:DATE",
-    help="Release or build to compare with. A build is run in the same way. Default: the newest recorded release that is not newer than the build.",
+    help="Release or build to compare with. A build runs the same recipes and reads the same fixtures. Default: the newest recorded release that is not newer than the build.",
 )
 @click.option(
     "--index-url",
@@ -64,7 +64,7 @@ def _shard_of(_context: click.Context, _parameter: click.Parameter, value: str |
     "--into",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Directory for the archives and results of the build. Default: builds/ in the cache, where it is kept for --keep days.",
+    help="Directory for the archives and results of the build. Default: builds/ in the cache, where results are kept for --keep days.",
 )
 @click.option(
     "--earlier",
@@ -112,7 +112,7 @@ def candidate(
 
     A build can execute code from archives. It runs without access to the network, your environment variables, or your files.
 
-    Exit status: 0 nothing new breaks a promise; 1 something new breaks a promise; 2 the build cannot be used; 4 a required check was not run.
+    Exit status: 0 no promise is newly broken; 1 a promise is newly broken; 2 the build cannot be used; 4 a required check was not run.
     """
     from torch_compat.readers.wheels import expire_wheels  # noqa: PLC0415 - all of the harness
     from torch_compat.replay.candidate import asked_now, base_of, blaming, examined, recorded, shard_of  # noqa: PLC0415

@@ -29,7 +29,7 @@ WORDS = {"fits": "fits", "does-not-fit": "does not fit", "cannot-be-told": "cann
 def extension() -> None:
     """Record the operators that an extension uses, and check which releases it is compatible with.
 
-    The manifest that `record` writes is also the input of torch_compat.extension.verify, which warns once when the extension is
+    The manifest that `record` writes is also the input to torch_compat.extension.verify, which warns once when the extension is
     imported.
     """
 

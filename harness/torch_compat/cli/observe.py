@@ -131,9 +131,9 @@ def observe(
     needs any other fixture, it observes nothing and exits with status 4, unless you pass --trust.
 
     With --recipe NAME --everywhere, nothing is compared: every release runs the new recipe and reads all resulting fixtures, and the
-    results are recorded. The command first prints the download size, disk space and time.
+    results are recorded. The command first estimates the download size, disk space and time.
 
-    Exit status: 0 every outcome matches its record, or --missing found that nothing is missing (no release is run); 1 an outcome
+    Exit status: 0 every outcome matches its record, or --missing found nothing missing, in which case no release is run; 1 an outcome
     differs from its record; 4 an outcome has no record to compare with, or the reference reader does not support a feature (the
     message names it).
     """

@@ -27,8 +27,8 @@ __all__ = ["operators"]
 def operators(context: click.Context, *, reference: bool, format_: str) -> int | None:
     """Show operator schemas and their changes between releases, and check whether a change breaks old programs.
 
-    --reference lists the operators of the reference reader. For each operator, the list shows the types of the first argument that are
-    implemented separately, and the releases in which each implementation changed.
+    --reference lists the operators of the reference reader. For each operator, the list shows the types of the first argument
+    that have an implementation of their own, and the releases in which each implementation changed.
     """
     if context.invoked_subcommand is not None:
         if reference:

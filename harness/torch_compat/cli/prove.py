@@ -202,9 +202,7 @@ def _readers(names: tuple[str, ...], place: Root | None) -> tuple[list[tuple[Env
     _, releases = resolved(find_policy(None if place is None else place.path), names, announce)
     builds = [one.build for one in releases if isinstance(one, BuildRelease)]
     if len(builds) > 1:
-        raise UsageError(
-            "names two builds, but a proof covers only one", hint="prove with one build at a time", code="two-builds"
-        )
+        raise UsageError("names two builds, but a proof covers only one", hint="use only one build per proof", code="two-builds")
     return [(built(one), isinstance(one, BuildRelease)) for one in releases], builds[0] if builds else None
 
 

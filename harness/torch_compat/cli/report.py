@@ -45,7 +45,7 @@ __all__ = ["report"]
 def report(release: str, since: str | None, full: bool, format_: str, outputs: tuple[str, ...], root: Path | None) -> int:
     """List what changed in RELEASE: silent changes, refusals, crashes, operators, formats, deprecations and fixes.
 
-    RELEASE is 2.13.0, torch-2.13.0, or 2.13 for its newest patch release. No release is run: the recorded observations of both releases are
+    RELEASE can be 2.13.0 or torch-2.13.0; 2.13 means the newest 2.13 patch release. No release is run: the recorded observations of both releases are
     compared. Each change is listed once, with one date. If the records do not show exactly which release made the change, the item lists
     all candidates.
 

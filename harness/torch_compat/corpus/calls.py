@@ -75,7 +75,7 @@ def recorded_calls(fixtures: Path) -> list[RecordedCall]:
             keywords = {str(name): (str(kind), value) for name, (kind, value) in entry["keywords"].items()}
             found.append(RecordedCall(str(entry["name"]), int(entry["number"]), args, keywords, int(entry["file_format"])))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise CorpusError(f"is not a call of an operator: {error!r}", where=f"{path}:{number}", code="bad-line") from None
+            raise CorpusError(f"is not an operator call: {error!r}", where=f"{path}:{number}", code="bad-line") from None
     return found
 
 

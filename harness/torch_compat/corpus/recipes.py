@@ -146,7 +146,7 @@ def _grid(constants: dict[str, Any], path: Path) -> tuple[bool, tuple[str, ...]]
     """Whether a recipe has a reduced grid of writers, and the releases that it adds to it."""
     writers, besides = constants.get("WRITERS"), constants.get("BESIDES", [])
     if writers not in (None, REDUCED):
-        raise CorpusError(f"WRITERS is {writers!r}, expected {REDUCED!r}, or no such constant", where=str(path))
+        raise CorpusError(f"WRITERS is {writers!r}, expected {REDUCED!r}; otherwise omit WRITERS", where=str(path))
     if not isinstance(besides, list) or not all(isinstance(version, str) for version in besides):
         raise CorpusError(f"BESIDES is {besides!r}, expected a list of releases", where=str(path))
     if besides and writers is None:

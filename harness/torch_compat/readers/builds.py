@@ -182,7 +182,7 @@ def unchanged(build: Build) -> None:
         raise BuildError(
             f"{build.reader} changed while in use; discarding its results",
             where=build.name,
-            hint=f"do not install or compile in {build.folder} during the run, and run the same command again",
+            hint=f"do not install or compile anything in {build.folder} during the run, then rerun the same command",
             code="build-changed",
         )
 

@@ -308,7 +308,7 @@ class TorchRelease:
                 raise BuildError(
                     f"the installed torch changed during the run: expected {described['torch']}, got {identity['torch']}",
                     where=str(self.environment.python),
-                    hint="do not install or compile there during the run",
+                    hint="do not install or compile anything there during the run",
                     code="build-changed",
                 )
         elif answered is None or answered.public != self.environment.version:

@@ -80,9 +80,7 @@ class ReleaseSet:
             begin = None if first is None else _cut(first, _BEFORE if interval.with_first else _AFTER)
             end = None if last is None else _cut(last, _AFTER if interval.with_last else _BEFORE)
             if begin is not None and end is not None and end <= begin:
-                raise UsageError(
-                    f"the releases {str(interval)!r} run from a newer release to an older release", code="backward-releases"
-                )
+                raise UsageError(f"the releases {str(interval)!r} must go from older to newer releases", code="backward-releases")
             if begin is None:
                 opened += 1
             else:

@@ -125,7 +125,7 @@ def _corpus(evidence: Evidence) -> str:
     return (
         f"{len(scope.writers)} releases, from {scope.writers[0]} to {scope.writers[-1]}, wrote archives{reading}.\n"
         f"They ran {len(corpus.recipes)} recipes and wrote {fixtures} fixtures with expected results (goldens). In {refusals} cases, a release\n"
-        f"cannot run the recipe; the reason is recorded. The families are {families}."
+        f"could not run the recipe, and the reason is recorded. The families are {families}."
     )
 
 

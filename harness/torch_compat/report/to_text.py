@@ -206,7 +206,7 @@ def _title(report: Report) -> str:
     readers = {reader for _, reader, _, _ in report.outcomes if not is_reference(reader)}
     also = " and the reference reader" if any(is_reference(reader) for _, reader, _, _ in report.outcomes) else ""
     return (
-        f"Cells of {len(writers)} writers and {len(readers)} readers{also} with default options, "
+        f"Cells for {len(writers)} writers and {len(readers)} readers{also} with default options, "
         "by age of the reader relative to the writer"
     )
 

@@ -137,7 +137,7 @@ class Encoder:
         if "bytes" in parts:
             return self._strided(parts["bytes"], value.dtype, requires_grad=value.requires_grad)
         if "elements" not in parts:
-            raise Unsupported(f"the reference reader cannot show a value of torch.{value.dtype.name}", code="value")
+            raise Unsupported(f"the reference reader cannot print a value of dtype torch.{value.dtype.name}", code="value")
         state: list[Any] = [["int_repr", self.tensor(Tensor(parts["elements"].copy()))], ["qscheme", f"torch.{parts['scheme']}"]]
         if "axis" in parts:
             state += [[name, self.tensor(Tensor(parts[name].array))] for name in ("scales", "zero_points")]

@@ -462,7 +462,7 @@ class Program:
     def _argument(self, value: Described) -> Any:
         """The first argument of a call that must have one."""
         if not value.args:
-            raise Refused("calls a function without its argument", where=self.path, code="pickle")
+            raise Refused("calls a function without a required argument", where=self.path, code="pickle")
         return value.args[0]
 
     def _tensor(self, value: PickledTensor, folder: str) -> Tensor | OpaqueTensor:

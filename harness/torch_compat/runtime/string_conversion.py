@@ -61,7 +61,7 @@ def shown(value: Any, *, by_magnitude: bool = True, budget: Budget | None = None
         return f"<{value.qualified_name} object>"
     if kind is Future:
         return "Future"
-    raise raised("RuntimeError", f"programs have no values of type {kind.__name__}")
+    raise raised("RuntimeError", f"programs cannot contain values of type {kind.__name__}")
 
 
 def joined(parts: list[str], between: str = "") -> str:

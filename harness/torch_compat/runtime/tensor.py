@@ -206,7 +206,7 @@ class OpaqueTensor:
         if other is self:
             return True
         raise Unsupported(
-            f"the reference reader cannot compare tensors of torch.{self.dtype.name} whose values are unknown", code="value"
+            f"the reference reader cannot compare tensors of dtype torch.{self.dtype.name} whose values are unknown", code="value"
         )
 
     def __bool__(self) -> bool:

@@ -207,7 +207,7 @@ def _options(file: RecordedFile, number: int, name: str, load: str) -> None:
     _new(file.options, name, "load options")
     if not is_plain(name) or not is_plain(load):
         raise ValueError(
-            f"is not a complete entry: has {name!r:.80} and {load!r:.80}, expected the name of load options and a digest"
+            f"is not a complete entry: has {name!r:.80} and {load!r:.80}, expected the name of a set of load options and a digest"
         )
     file.options[name] = load
 

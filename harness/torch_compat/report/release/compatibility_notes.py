@@ -108,7 +108,7 @@ def noted(report: ReleaseReport, hand: Hand, where: str) -> None:
             nearest = get_close_matches(name, ids, n=1)
             hint = f"nearest: {nearest[0]}" if nearest else f"remove it, or look for it: torch-compat report {report.release}"
             raise UsageError(
-                f"{escaped(name)} is no longer an item of {report.release}: it no longer has evidence",
+                f"{escaped(name)} is no longer listed in {report.release}: no evidence supports it anymore",
                 where=where,
                 hint=hint,
                 code="notes",

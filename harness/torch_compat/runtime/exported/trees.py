@@ -92,7 +92,7 @@ def _read(found: dict[str, Any], where: str, named: Mapping[str, tuple[str, ...]
         if type_ == "collections.defaultdict" and isinstance(keys, str):
             keys = json.loads(keys)
         if len(keys) != len(children) or any(key.__class__ not in {str, int, bool, float} for key in keys):
-            raise ValueError("a dictionary whose keys do not fit its children")
+            raise ValueError("a dictionary whose keys do not match its children")
         return Tree(DICTIONARY, type_, tuple([text_in(key) if key.__class__ is str else key for key in keys]), children)
     if type_ == NAMED_TUPLE or str(type_).startswith(RETURN_TYPES):
         name, fields = str(type_), named.get(str(context), ())
@@ -102,7 +102,7 @@ def _read(found: dict[str, Any], where: str, named: Mapping[str, tuple[str, ...]
                 name, fields = str(context["class_name"]), tuple(map(str, context["fields"]))
         fields = fields or tuple([f"field_{place}" for place in range(len(children))])
         if len(fields) != len(children):
-            raise ValueError("a named tuple whose fields do not fit its children")
+            raise ValueError("a named tuple whose fields do not match its children")
         where_from = (
             RETURN_TYPES[:-1] if type_ != NAMED_TUPLE else PYTREE if isinstance(context, dict) else name.rpartition(".")[0]
         )
