@@ -186,7 +186,7 @@ def test_names_that_it_imports() -> None:
     [
         ({"schema_version": 2}, "schema_version 2, and 1 is the newest"),
         ({"schema_version": "1"}, "schema_version '1'"),
-        ({"operators": []}, "lists no operators"),
+        ({"operators": []}, "does not list any operators"),
         ({"operators": [{}]}, "KeyError"),
         ({"operators": None}, "NoneType for operators, expected a list"),
     ],
