@@ -128,3 +128,28 @@ def test_functions_of_other_files_and_of_modules_that_are_attributes() -> None:
 def test_what_is_not_run_is_compiled() -> None:
     with pytest.raises(Refused, match="undefined value"):
         raises("y = torch.add(x, nothing)\n  return x")
+
+
+@pytest.mark.parametrize(("count", "raised"), [(5, False), (200, True)])
+def test_what_takes_too_much_to_find_out_is_run(count: int, raised: bool) -> None:
+    """Each write shows that the next one is read, against the order in which statements are looked at."""
+    made = "".join(f"y{n} = torch.clone(x)\n  " for n in range(count + 1))
+    writes = "".join(f"_{n} = torch.add_(y{n}, y{n + 1})\n  " for n in range(count))
+    assert raises(f"{made}{writes}z = (self).pure(x, bad, l, )\n  return y0") is raised
+
+
+@pytest.mark.parametrize(("count", "raised"), [(5, False), (60, True)])
+def test_calls_that_are_too_deep_are_run(count: int, raised: bool) -> None:
+    deep = "".join(f"def f{n}(x: Tensor) -> Tensor:\n  return __torch__.f.f{n + 1}(x, )\n" for n in range(count))
+    sources: dict[str, str | bytes] = {
+        "__torch__/f.py": f"{deep}def f{count}(x: Tensor) -> Tensor:\n  return torch.mm(x, x)\n",
+        "__torch__/m.py": "class Model(Module):\n  __parameters__ = []\n  training : bool\n"
+        "  def forward(self: __torch__.m.Model,\n    x: Tensor) -> Tensor:\n    y = __torch__.f.f0(x, )\n    return x\n",
+    }
+    module = load(archive(sources), "reference")
+    x = Tensor(np.ones((2, 3), np.float32))
+    if raised:
+        with pytest.raises(Raised):
+            module.run("forward", (x,))
+    else:
+        assert module.run("forward", (x,)) is x

@@ -9,6 +9,9 @@ into what such a statement reads. Of loops:
 * a ``for`` stays only for what is in its body, or for what is read after it;
 * a variable that the body reads before it sets it stays with the loop.
 
+What it takes to find this out is proportional to the source: a function of which it would take more, and what is called more than ``DEEPEST``
+calls deep, are taken to be used as a whole.
+
 A call stays as a whole: where a function gives several values of which one is read, releases also leave out what gives the others, and where an
 object is made and not read, its attributes (1.11 and newer). Neither is modeled.
 """
@@ -50,6 +53,10 @@ FRESH = frozenset({
 })  # fmt: skip
 """Operators that give a new tensor in every release; the result of any other operator may share memory with its arguments."""
 CONSTANTS = "CONSTANTS"
+VISITS = 16
+"""How often a statement of a function is looked at, on average, before all of it is taken to be used: functions of the corpus need less than three."""
+DEEPEST = 40
+"""How many calls deep it is looked for what a function does."""
 NAMESPACES = frozenset({"aten", "prim", "quantized"})
 
 
@@ -73,11 +80,15 @@ class Callees:
         self._text = text
         self._files: dict[str, dict[str, ast.stmt] | None] = {}
         self._idle: dict[str, bool] = {}
+        self._depth = 0
 
     def idle(self, name: str) -> bool:
         """Whether a call of the function of a qualified name is nothing where its result is not read."""
         known = self._idle.get(name)
         if known is None:
+            if self._depth == DEEPEST:
+                return False
+            self._depth += 1
             self._idle[name] = False  # while it is looked at: what calls itself may never end
             found = self._find(name)
             if isinstance(found, ast.ClassDef):
@@ -87,6 +98,7 @@ class Callees:
             else:
                 known = False
             self._idle[name] = known
+            self._depth -= 1
         return known
 
     def attribute(self, owner: str, name: str) -> str:
@@ -145,6 +157,10 @@ def _in_place(operator: str) -> bool:
     return operator in IN_PLACE or (operator.endswith("_") and not operator.endswith("__"))
 
 
+class _TooMuch(Exception):  # noqa: N818 - no error: the function is taken to be used as a whole
+    """A function would take more than is proportional to its source."""
+
+
 class _Function:
     """
     Parameters:
@@ -161,6 +177,7 @@ class _Function:
         self._groups: dict[str, str] = {}  # names that may share memory
         self._shared: set[str] = set()  # what a statement that stays reads: what is written there is read, too
         self._stays: set[int] = set()
+        self._visits = VISITS * sum(isinstance(one, ast.stmt) for one in ast.walk(function))
         self._variables = {one.id for one in ast.walk(function) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
         self._variables |= {arg.arg for arg in function.args.args} | {CONSTANTS}
         self._join("", CONSTANTS, *(arg.arg for arg in function.args.args))
@@ -174,6 +191,7 @@ class _Function:
 
     def _root(self, name: str) -> str:
         while (above := self._groups.get(name, name)) != name:
+            self._groups[name] = self._groups.get(above, above)
             name = above
         return name
 
@@ -212,19 +230,24 @@ class _Function:
 
     def found(self) -> frozenset[int]:
         """The statements that do not stay."""
-        self._look()
+        if not self._look():
+            return frozenset()
         return frozenset(id(one) for one in self._outermost(self._function.body))
 
-    def _look(self) -> None:
+    def _look(self) -> bool:
+        """Find what stays; whether that took no more than it may."""
         self._shared = {self._root("")}
         before = None
-        while before != (before := (len(self._stays), len(self._shared))):
-            self._block(self._function.body, set())
+        try:
+            while before != (before := (len(self._stays), len(self._shared))):
+                self._block(self._function.body, set())
+        except _TooMuch:
+            return False
+        return True
 
     def idle(self) -> bool:
         """Whether no statement stays."""
-        self._look()
-        return not self._any_stays(self._function.body)
+        return self._look() and not self._any_stays(self._function.body)
 
     def _outermost(self, body: list[ast.stmt]) -> Iterator[ast.stmt]:
         for node in body:
@@ -290,6 +313,9 @@ class _Function:
         return live
 
     def _statement(self, node: ast.stmt, live: set[str]) -> set[str]:
+        self._visits -= 1
+        if self._visits < 0:
+            raise _TooMuch
         if isinstance(node, ast.Assign | ast.AnnAssign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             plain = all(isinstance(one, ast.Name | ast.Tuple) for one in targets)
