@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import hashlib
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +12,9 @@ from torch_compat.releases.release import Release
 from torch_compat.runtime import dtypes
 from torch_compat.runtime.registry import NEWEST, resolve
 from torch_compat.runtime.tensor import Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 nan, inf = float("nan"), float("inf")
 
@@ -42,3 +46,20 @@ def called(name: str, args: tuple[Any, ...], keywords: dict[str, Any] | None = N
             return shown(resolve(f"aten::{name}", NEWEST if at is None else Release(at))(*args, **(keywords or {})))
         except Raised:
             return "raises"
+
+
+def digests(calls: Mapping[str, Callable[[], tuple[Any, ...]]], at: str, expected: list[str]) -> list[str]:
+    """The beginning of the SHA-256 of each result at a horizon; a dash where one is expected.
+
+    Parameters:
+        calls: arguments by the name of the operator, which may be followed by words.
+    """
+    found = []
+    for (name, given), digest in zip(calls.items(), expected, strict=True):
+        if digest == "-":
+            found.append("-")
+            continue
+        arguments = [Tensor(one) if isinstance(one, np.ndarray) else one for one in given()]  # as they lie in memory
+        result = resolve(f"aten::{name.split()[0]}", Release(at))(*arguments).array
+        found.append(hashlib.sha256(np.ascontiguousarray(result).tobytes()).hexdigest()[:8])
+    return found

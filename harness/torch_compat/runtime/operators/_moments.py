@@ -7,7 +7,7 @@ squares beyond float32 become infinite, and infinity times the zero elements of 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -50,9 +50,9 @@ ROUNDINGS: dict[str, Roundings] = {
 """Keyed by the first release; measured with rows of 2 to 2,500 elements in eighteen releases."""
 
 
-def fused(a: Array, b: Array, c: Array) -> Array:
+def fused(a: Any, b: Any, c: Any) -> Array:
     """``a * b + c``, rounded once: the product of two float32 is exact in double precision."""
-    return (a.astype(FLOAT64) * b.astype(FLOAT64) + c.astype(FLOAT64)).astype(FLOAT32)
+    return np.asarray(np.asarray(a, FLOAT64) * np.asarray(b, FLOAT64) + np.asarray(c, FLOAT64)).astype(FLOAT32)
 
 
 def plain(a: Array, b: Array, c: Array) -> Array:

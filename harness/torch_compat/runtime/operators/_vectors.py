@@ -11,11 +11,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torch_compat.runtime.operators._common import FLOAT32, FLOAT64, Array
+from torch_compat.runtime.operators._moments import fused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["exponential", "exponentials", "gelu_in_vectors", "gelu_of_onednn", "in_vectors", "rounded_exponential"]
+__all__ = [
+    "error_function",
+    "exponential",
+    "exponentials",
+    "gelu_in_vectors",
+    "gelu_of_onednn",
+    "in_vectors",
+    "rounded_exponential",
+]
 
 TAKEN = 16  # elements of float32 in the two vectors that the recorded releases take at a time
 LEAST, GREATEST = -104, 100
@@ -43,20 +52,15 @@ LOG2E, LN2 = np.float32(1.44269502), np.float32(0.693147182)
 ONEDNN_LEAST = np.float32(-87.3365479)
 
 
-def _fused(a: Any, b: Any, c: Any) -> Array:
-    """``a * b + c`` rounded once: the product of two float32 is exact in double precision."""
-    return (np.asarray(a, FLOAT64) * np.asarray(b, FLOAT64) + np.asarray(c, FLOAT64)).astype(FLOAT32)
-
-
 def exponential(x: Array) -> Array:
     """Sleef's of float32, as whole vectors have it."""
     known = np.where((x >= LEAST) & (x <= GREATEST), x, np.zeros((), FLOAT32))  # others are told apart at the end
     power = np.rint(known * INVERSE)
-    rest = _fused(power, LOW, _fused(power, HIGH, known))
+    rest = fused(power, LOW, fused(power, HIGH, known))
     series: Any = TERMS[0]
     for term in TERMS[1:]:
-        series = _fused(series, rest, term)
-    found = np.ldexp(np.float32(1) + _fused(rest * rest, series, rest), power.astype(np.int32))
+        series = fused(series, rest, term)
+    found = np.ldexp(np.float32(1) + fused(rest * rest, series, rest), power.astype(np.int32))
     found = np.where(x < LEAST, np.float32(0), np.where(x > GREATEST, np.float32(np.inf), found))
     return np.where(np.isnan(x), x, found).astype(FLOAT32)
 
@@ -78,23 +82,23 @@ def exponentials(x: Array, of: Array) -> Array:
     return np.where(taken, exponential(x), rounded_exponential(x))
 
 
-def _error_function(x: Array, power: Array) -> Array:
+def error_function(x: Array, power: Array) -> Array:
     """Of float32 by a polynomial.
 
     Parameters:
         power: the exponential of ``-x * x``.
     """
-    step = np.float32(1) / _fused(ERROR_STEP, np.abs(x), 1)
+    step = np.float32(1) / fused(ERROR_STEP, np.abs(x), 1)
     series: Any = ERROR_TERMS[0]
     for term in ERROR_TERMS[1:]:
-        series = _fused(series, step, term)
-    return np.copysign(_fused(-power * step, series, 1), x)
+        series = fused(series, step, term)
+    return np.copysign(fused(-power * step, series, 1), x)
 
 
 def gelu_in_vectors(x: Array) -> Array:
     """As PyTorch's own kernel has it of whole vectors of float32, from 2.0 on."""
     scaled = x * ROOT
-    return np.asarray((x * HALF) * (np.float32(1) + _error_function(scaled, exponential(-(scaled * scaled)))))
+    return np.asarray((x * HALF) * (np.float32(1) + error_function(scaled, exponential(-(scaled * scaled)))))
 
 
 def gelu_of_onednn(x: Array) -> Array:
@@ -103,13 +107,13 @@ def gelu_of_onednn(x: Array) -> Array:
     square = np.maximum(-(scaled * scaled), ONEDNN_LEAST)
     known = np.where(np.isnan(square), np.zeros((), FLOAT32), square)
     power = np.floor(known * LOG2E + HALF)
-    rest = _fused(-power, LN2, known)
+    rest = fused(-power, LN2, known)
     series: Any = ONEDNN_TERMS[0]
     for term in ONEDNN_TERMS[1:]:
-        series = _fused(series, rest, term)
+        series = fused(series, rest, term)
     found = np.ldexp(series, power.astype(np.int32))
     half = x * HALF
-    return _fused(_error_function(scaled, np.where(np.isnan(square), square, found)), half, half)
+    return fused(error_function(scaled, np.where(np.isnan(square), square, found)), half, half)
 
 
 def in_vectors(array: Array) -> Array | None:

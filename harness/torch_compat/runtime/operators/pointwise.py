@@ -31,7 +31,7 @@ from torch_compat.runtime.operators._common import (
     write,
 )
 from torch_compat.runtime.operators._products import looped
-from torch_compat.runtime.operators._vectors import exponentials
+from torch_compat.runtime.operators._vectors import error_function, exponentials, rounded_exponential
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
 
@@ -207,18 +207,7 @@ def erf_2_0(array: Array) -> Array:
     if array.dtype not in HALVES:
         return erf_of(array)
     x = array.astype(FLOAT32)
-    size = np.abs(x)
-
-    def fused(a: Array, b: Array, c: Any) -> Array:
-        return (a.astype(FLOAT64) * b.astype(FLOAT64) + np.asarray(c, FLOAT32).astype(FLOAT64)).astype(FLOAT32)
-
-    one = np.ones((), FLOAT32)
-    t = one / fused(np.asarray(0.3275911, FLOAT32), size, 1.0)
-    series = np.asarray(1.061405429, FLOAT32)
-    for coefficient in (-1.453152027, 1.421413741, -0.284496736, 0.254829592):
-        series = fused(series, t, coefficient)
-    power = np.exp(-(size * size).astype(FLOAT64)).astype(FLOAT32)
-    return np.copysign(fused(-power, t * series, 1.0), x).astype(array.dtype)
+    return error_function(x, rounded_exponential(-(x * x))).astype(array.dtype)
 
 
 erf_of = elementwise(_erf)
