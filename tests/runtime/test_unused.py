@@ -5,11 +5,14 @@ Asked of all releases from 1.2.0 to 2.15.0: of 57 functions each raised as it do
 
 from __future__ import annotations
 
+import ast
+
 import numpy as np
 import pytest
 
 from tests.runtime.archives import archive, program
 from torch_compat.errors import Raised, Refused
+from torch_compat.runtime.language.unused import Callees, unused
 from torch_compat.runtime.load import load
 from torch_compat.runtime.tensor import Tensor
 
@@ -153,3 +156,28 @@ def test_calls_that_are_too_deep_are_run(count: int, raised: bool) -> None:
             module.run("forward", (x,))
     else:
         assert module.run("forward", (x,)) is x
+
+
+def test_names_that_go_round_in_a_circle_are_no_module() -> None:
+    source = "def forward(self, a, b):\n  a = b\n  b = a\n  y = (a).layer.pure(a, )\n  return b\n"
+    function = ast.parse(source).body[0]
+    assert isinstance(function, ast.FunctionDef)
+    found = unused(function, list(ast.walk(function)), Callees(lambda _: None), "__torch__.m.Model")
+    assert id(function.body[2]) not in found
+
+
+SHORT = [
+    "y = torch.add(x, 1)\n  return y",
+    "if bool(x):\n    y = 1\n  else:\n    y = 2\n  return y",
+    'n = torch.len(l)\n  if torch.gt(n, 1):\n    ops.prim.RaiseException("a")\n  else:\n    pass\n  return x',
+    "for i in range(3):\n    print(i)\n  return x",
+]
+
+
+@pytest.mark.parametrize("body", SHORT)
+def test_the_short_way_is_taken_where_nothing_is_unused(body: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    function = ast.parse(f"def forward(self, x, l):\n  {body}").body[0]
+    assert isinstance(function, ast.FunctionDef)
+    nodes = list(ast.walk(function))
+    monkeypatch.setattr("torch_compat.runtime.language.unused._Function", None)
+    assert unused(function, nodes, Callees(lambda _: None)) == frozenset()

@@ -56,8 +56,9 @@ class BodyCompiler(ExpressionCompiler):
         """The function itself, with a step paid on entry and parameters checked where loops rely on their types."""
         args = node.args
         if self.outer is None:
-            self.unused = unused(node, self.unit.host.callees, self.cls.qualified_name if self.cls is not None else "")
-            if any(isinstance(one, ast.Call) and dotted(one.func) in OF_ELEMENTS for one in ast.walk(node)):
+            nodes = list(ast.walk(node))
+            self.unused = unused(node, nodes, self.unit.host.callees, self.cls.qualified_name if self.cls is not None else "")
+            if any(isinstance(one, ast.Call) and dotted(one.func) in OF_ELEMENTS for one in nodes):
                 self.lists = ListTypes(node, self.cls.attributes if self.cls is not None else {})
         if self.outer is None and has_loop(node.body):
             self.types = Inference(node, self.cls.attributes if self.cls is not None else {})

@@ -42,6 +42,8 @@ CONTAINERS = frozenset({
     "Delete", "__delitem__",
 })  # fmt: skip
 """Operators that write into the container that they are given, and may store their other arguments in it."""
+STAYING = frozenset({"print", "ops.prim.RaiseException", "ops.aten.warn", "torch.warn"})
+"""Calls that stay whatever they are given."""
 IN_PLACE = frozenset({"__iand__", "__ilshift__", "__ior__", "__irshift__", "__ixor__"})
 FRESH = frozenset({
     "add", "addbmm", "addcdiv", "addcmul", "addmm", "addmv", "all", "any", "arange", "argmax", "argmin", "baddbmm", "batch_norm", "bmm",
@@ -60,13 +62,52 @@ DEEPEST = 40
 NAMESPACES = frozenset({"aten", "prim", "quantized"})
 
 
-def unused(function: ast.FunctionDef, callees: Callees, owner: str = "") -> frozenset[int]:
+def unused(function: ast.FunctionDef, nodes: list[ast.AST], callees: Callees, owner: str = "") -> frozenset[int]:
     """The statements of a function that releases do not run, by :func:`id`; of a block that is not run, the block alone.
 
     Parameters:
+        nodes: all nodes of the function.
         owner: the qualified name of the class whose method it is.
     """
-    return _Function(function, callees, owner).found()
+    read = {one.id for one in nodes if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)}
+    written = _set_once(function.body)
+    if written is not None and written <= read:
+        return frozenset()  # so it is in most functions, for which the look at their statements costs as much as compiling them
+    return _Function(function, callees, owner, nodes).found()
+
+
+def _set_once(body: list[ast.stmt]) -> set[str] | None:
+    """The variables that a block sets; None where a path sets one twice, or where a statement may do nothing and set none.
+
+    If each of them is read somewhere, every statement of the block stays: what is unused ends in a variable that nobody reads, in one that
+    is set again, or in a statement that sets none.
+    """
+    found: set[str] = set()
+    for node in body:
+        more: set[str] | None = set()
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            more = _stored(*_targets(node))
+        elif isinstance(node, ast.If):
+            first, second = _set_once(node.body), _set_once(node.orelse)
+            idle = all(isinstance(one, ast.Pass) for one in (*node.body, *node.orelse))
+            more = None if first is None or second is None or idle else first | second
+        elif isinstance(node, ast.For | ast.While | ast.With):
+            inner = _set_once(node.body)
+            more = None if inner is None else inner | (_stored(node.target) if isinstance(node, ast.For) else set())
+        elif isinstance(node, ast.Expr):
+            more = set() if isinstance(node.value, ast.Call) and dotted(node.value.func) in STAYING else None
+        elif not isinstance(node, ast.Return | ast.Pass | ast.Break | ast.Continue):
+            more = None
+        if more is None or not found.isdisjoint(more):
+            return None
+        found |= more
+    return found
+
+
+def _stored(*targets: ast.expr) -> set[str]:
+    return {
+        one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
+    }
 
 
 class Callees:
@@ -94,7 +135,7 @@ class Callees:
             if isinstance(found, ast.ClassDef):
                 known = any(dotted(base) == "NamedTuple" for base in found.bases)
             elif isinstance(found, ast.FunctionDef):
-                known = _Function(found, self, name.rpartition(".")[0], gives=False).idle()
+                known = _Function(found, self, name.rpartition(".")[0], list(ast.walk(found)), gives=False).idle()
             else:
                 known = False
             self._idle[name] = known
@@ -140,10 +181,6 @@ def _named(text: bytes) -> dict[str, ast.stmt]:
     return found
 
 
-def _reads(node: ast.AST) -> set[str]:
-    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
-
-
 def _operator(call: ast.Call) -> str | None:
     """The operator that a call is of, without its namespace; None where it is something else."""
     name = dotted(call.func)
@@ -157,6 +194,15 @@ def _in_place(operator: str) -> bool:
     return operator in IN_PLACE or (operator.endswith("_") and not operator.endswith("__"))
 
 
+def _written(operator: str | None) -> bool:
+    """Whether an operator writes into what it is given."""
+    return operator is not None and (operator == "sort" or operator in CONTAINERS or _in_place(operator))
+
+
+def _targets(node: ast.Assign | ast.AnnAssign) -> list[ast.expr]:
+    return node.targets if isinstance(node, ast.Assign) else [node.target]
+
+
 class _TooMuch(Exception):  # noqa: N818 - no error: the function is taken to be used as a whole
     """A function would take more than is proportional to its source."""
 
@@ -168,7 +214,9 @@ class _Function:
         gives: whether what it returns is read.
     """
 
-    def __init__(self, function: ast.FunctionDef, callees: Callees, owner: str, *, gives: bool = True) -> None:
+    def __init__(
+        self, function: ast.FunctionDef, callees: Callees, owner: str, nodes: list[ast.AST], *, gives: bool = True
+    ) -> None:
         self._function = function
         self._callees = callees
         self._owner = owner
@@ -177,15 +225,32 @@ class _Function:
         self._groups: dict[str, str] = {}  # names that may share memory
         self._shared: set[str] = set()  # what a statement that stays reads: what is written there is read, too
         self._stays: set[int] = set()
-        self._visits = VISITS * sum(isinstance(one, ast.stmt) for one in ast.walk(function))
-        self._variables = {one.id for one in ast.walk(function) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+        self._seen: dict[int, tuple[frozenset[str], list[ast.Call]]] = {}
+        self._visits = VISITS * sum(isinstance(one, ast.stmt) for one in nodes)
+        self._variables = {one.id for one in nodes if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
         self._variables |= {arg.arg for arg in function.args.args} | {CONSTANTS}
-        self._join("", CONSTANTS, *(arg.arg for arg in function.args.args))
-        for node in ast.walk(function):
+        self._writes = any(isinstance(one, ast.Call) and _written(_operator(one)) for one in nodes)
+        for node in nodes:
             if isinstance(node, ast.Assign | ast.AnnAssign):
-                self._alias(node)
-            elif isinstance(node, ast.Call):
-                self._keep(node)
+                self._remember(node)
+        if self._writes:
+            self._share(nodes)
+
+    def _within(self, node: ast.AST) -> tuple[frozenset[str], list[ast.Call]]:
+        """The names and the calls in a node, which is walked through once."""
+        found = self._seen.get(id(node))
+        if found is None:
+            names, calls = set(), []
+            for one in ast.walk(node):
+                if one.__class__ is ast.Name:
+                    names.add(one.id)
+                elif one.__class__ is ast.Call:
+                    calls.append(one)
+            found = self._seen[id(node)] = frozenset(names), calls
+        return found
+
+    def _reads(self, node: ast.AST) -> frozenset[str]:
+        return self._within(node)[0]
 
     # ------------------------------------------------------------------------------------------------ what shares memory
 
@@ -195,22 +260,32 @@ class _Function:
             name = above
         return name
 
-    def _mentions(self, node: ast.AST) -> set[str]:
+    def _mentions(self, node: ast.AST) -> frozenset[str]:
         """The variables in an expression: no modules, no types."""
-        return _reads(node) & self._variables
+        return self._reads(node) & self._variables
 
     def _join(self, *names: str) -> None:
         first = self._root(names[0])
         for name in names[1:]:
             self._groups[self._root(name)] = first
 
+    def _remember(self, node: ast.Assign | ast.AnnAssign) -> None:
+        for target in _targets(node):
+            for name in self._reads(target):
+                self._set[name] = None if name in self._set or not isinstance(target, ast.Name) else node.value
+
+    def _share(self, nodes: list[ast.AST]) -> None:
+        self._join("", CONSTANTS, *(arg.arg for arg in self._function.args.args))
+        for node in nodes:
+            if isinstance(node, ast.Assign | ast.AnnAssign):
+                self._alias(node)
+            elif isinstance(node, ast.Call):
+                self._keep(node)
+
     def _alias(self, node: ast.Assign | ast.AnnAssign) -> None:
         """What is assigned may share memory with all that its value mentions, but for a new tensor."""
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        names = [name for target in targets for name in _reads(target)]
+        names = [name for target in _targets(node) for name in self._reads(target)]
         value = node.value
-        for name in names:
-            self._set[name] = None if name in self._set or not isinstance(targets[0], ast.Name) else value
         if value is None or not names:
             return
         operator = _operator(value) if isinstance(value, ast.Call) else None
@@ -241,6 +316,8 @@ class _Function:
         try:
             while before != (before := (len(self._stays), len(self._shared))):
                 self._block(self._function.body, set())
+                if not self._writes:
+                    break  # nothing that stays shows that a write before it does
         except _TooMuch:
             return False
         return True
@@ -257,7 +334,7 @@ class _Function:
                 yield from self._outermost([*getattr(node, "body", ()), *getattr(node, "orelse", ())])
 
     def _effect(self, node: ast.AST) -> bool:
-        return any(isinstance(one, ast.Call) and self._acts(one) for one in ast.walk(node))
+        return any(map(self._acts, self._within(node)[1]))
 
     def _acts(self, call: ast.Call) -> bool:
         if any(keyword.arg == "out" for keyword in call.keywords):
@@ -270,7 +347,7 @@ class _Function:
             return not name or not self._callees.idle(name)
         if operator in EFFECTS:
             return True
-        if operator == "sort" or operator in CONTAINERS or _in_place(operator):
+        if _written(operator):
             names = self._mentions(call.args[0]) if call.args else set()
             return not names or any(self._root(name) in self._shared for name in names)
         return False
@@ -286,20 +363,27 @@ class _Function:
             return f"{owner}.{func.attr}"
         return ""
 
-    def _class(self, node: ast.expr | None) -> str:
-        """The class of a module that an expression gives: ``self``, an attribute of it, or a name for either."""
+    def _class(self, node: ast.expr | None, names: int = 0) -> str:
+        """The class of a module that an expression gives: ``self``, an attribute of it, or a name for either.
+
+        Parameters:
+            names: that were followed; they may go round in a circle.
+        """
         if isinstance(node, ast.Name):
-            return self._owner if node.id == "self" else self._class(self._set.get(node.id))
+            if node.id == "self":
+                return self._owner
+            return self._class(self._set.get(node.id), names + 1) if names < DEEPEST else ""
         if isinstance(node, ast.Attribute):
-            owner = self._class(node.value)
+            owner = self._class(node.value, names)
             return self._callees.attribute(owner, node.attr) if owner else ""
         return ""
 
     def _stay(self, node: ast.stmt, *parts: ast.AST | None) -> set[str]:
         """A statement stays; the names that it reads itself."""
         self._stays.add(id(node))
-        names = {name for part in parts if part is not None for name in _reads(part)}
-        self._shared.update(map(self._root, names & self._variables))
+        names = {name for part in parts if part is not None for name in self._reads(part)}
+        if self._writes:
+            self._shared.update(map(self._root, names & self._variables))
         return names
 
     def _block(self, body: list[ast.stmt], live: set[str]) -> set[str]:
@@ -317,15 +401,16 @@ class _Function:
         if self._visits < 0:
             raise _TooMuch
         if isinstance(node, ast.Assign | ast.AnnAssign):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            targets = _targets(node)
             plain = all(isinstance(one, ast.Name | ast.Tuple) for one in targets)
-            names = {name for target in targets for name in _reads(target)}
+            names = {name for target in targets for name in self._reads(target)}
             if node.value is None:
                 self._stays.add(id(node))
                 return live
             if not plain or names & live or self._effect(node.value):
                 read = self._stay(node, node.value, *([] if plain else targets))
-                self._shared.update(map(self._root, names))
+                if self._writes:
+                    self._shared.update(map(self._root, names))
                 return (live - names if plain else live) | read
             return live
         if isinstance(node, ast.Expr):
@@ -339,14 +424,14 @@ class _Function:
             return self._for(node, live)
         if isinstance(node, ast.While):
             self._stay(node, node.test)
-            return self._loop(node, live | _reads(node.test), live)
+            return self._loop(node, live | self._reads(node.test), live)
         if isinstance(node, ast.Return):
             if not self._gives and not (node.value is not None and self._effect(node.value)):
                 return set()
             return self._stay(node, node.value)
         if isinstance(node, ast.With):
             self._stay(node, *(item.context_expr for item in node.items))
-            return self._block(node.body, set(live)) | {name for item in node.items for name in _reads(item.context_expr)}
+            return self._block(node.body, set(live)) | {name for item in node.items for name in self._reads(item.context_expr)}
         if isinstance(node, ast.Pass):
             self._stays.add(id(node))
             return live
@@ -358,11 +443,11 @@ class _Function:
         if not (leaves or self._any_stays(node.body) or self._effect(node.iter)):
             return live
         self._stay(node, node.iter)
-        return live | inside | _reads(node.iter)
+        return live | inside | self._reads(node.iter)
 
     def _loop(self, node: ast.For | ast.While, live: set[str], after: set[str]) -> set[str]:
         """The names that are read from the beginning of a loop on."""
-        live = live | _carried(node.body)
+        live = live | self._carried(node.body)
         while True:
             before = self._block(node.body, set(live))
             if before <= live:
@@ -372,21 +457,20 @@ class _Function:
     def _any_stays(self, body: list[ast.stmt]) -> bool:
         return any(id(one) in self._stays and not isinstance(one, ast.Pass) for one in body)
 
-
-def _carried(body: list[ast.stmt]) -> set[str]:
-    """The variables that a loop's body reads before it sets them, and sets: a release takes them for read."""
-    read: set[str] = set()
-    written: dict[str, int] = defaultdict(int)
-    for node in body:
-        if isinstance(node, ast.Assign) and all(isinstance(one, ast.Name | ast.Tuple) for one in node.targets):
-            read |= {name for name in _reads(node.value) if not written[name]}
-            for target in node.targets:
-                for name in _reads(target):
-                    written[name] += 1
-        else:
-            read |= {name for name in _reads(node) if not written[name]}
-            for one in ast.walk(node):
-                if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
-                    read |= {one.id}
-                    written[one.id] += 1
-    return {name for name in read if written[name]}
+    def _carried(self, body: list[ast.stmt]) -> set[str]:
+        """The variables that a loop's body reads before it sets them, and sets: a release takes them for read."""
+        read: set[str] = set()
+        written: dict[str, int] = defaultdict(int)
+        for node in body:
+            if isinstance(node, ast.Assign) and all(isinstance(one, ast.Name | ast.Tuple) for one in node.targets):
+                read |= {name for name in self._reads(node.value) if not written[name]}
+                for target in node.targets:
+                    for name in self._reads(target):
+                        written[name] += 1
+            else:
+                read |= {name for name in self._reads(node) if not written[name]}
+                for one in ast.walk(node):
+                    if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
+                        read |= {one.id}
+                        written[one.id] += 1
+        return {name for name in read if written[name]}
