@@ -12,7 +12,7 @@ import pytest
 
 from tests.runtime.archives import archive, program
 from torch_compat.errors import Raised, Refused
-from torch_compat.runtime.language.unused import Callees, unused
+from torch_compat.runtime.language.unused import Callees, nodes_of, unused
 from torch_compat.runtime.load import load
 from torch_compat.runtime.tensor import Tensor
 
@@ -162,7 +162,7 @@ def test_names_that_go_round_in_a_circle_are_no_module() -> None:
     source = "def forward(self, a, b):\n  a = b\n  b = a\n  y = (a).layer.pure(a, )\n  return b\n"
     function = ast.parse(source).body[0]
     assert isinstance(function, ast.FunctionDef)
-    found = unused(function, list(ast.walk(function)), Callees(lambda _: None), "__torch__.m.Model")
+    found = unused(function, nodes_of(function), Callees(lambda _: None), "__torch__.m.Model")
     assert id(function.body[2]) not in found
 
 
@@ -178,6 +178,6 @@ SHORT = [
 def test_the_short_way_is_taken_where_nothing_is_unused(body: str, monkeypatch: pytest.MonkeyPatch) -> None:
     function = ast.parse(f"def forward(self, x, l):\n  {body}").body[0]
     assert isinstance(function, ast.FunctionDef)
-    nodes = list(ast.walk(function))
+    nodes = nodes_of(function)
     monkeypatch.setattr("torch_compat.runtime.language.unused._Function", None)
     assert unused(function, nodes, Callees(lambda _: None)) == frozenset()

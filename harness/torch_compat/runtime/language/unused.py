@@ -27,7 +27,7 @@ from torch_compat.torchscript.parser import NO_SOURCE, dotted, parse
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["Callees", "unused"]
+__all__ = ["Callees", "nodes_of", "unused"]
 
 PURE = frozenset({
     "annotate", "unchecked_cast", "uninitialized", "isinstance", "getattr", "int", "float", "bool", "str", "complex", "range",
@@ -66,7 +66,7 @@ def unused(function: ast.FunctionDef, nodes: list[ast.AST], callees: Callees, ow
     """The statements of a function that releases do not run, by :func:`id`; of a block that is not run, the block alone.
 
     Parameters:
-        nodes: all nodes of the function.
+        nodes: those of the function.
         owner: the qualified name of the class whose method it is.
     """
     read = {one.id for one in nodes if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)}
@@ -74,6 +74,28 @@ def unused(function: ast.FunctionDef, nodes: list[ast.AST], callees: Callees, ow
     if written is not None and written <= read:
         return frozenset()  # so it is in most functions, for which the look at their statements costs as much as compiling them
     return _Function(function, callees, owner, nodes).found()
+
+
+def nodes_of(root: ast.AST) -> list[ast.AST]:
+    """The nodes of a tree without contexts and keywords, in no order; in half the time of :func:`ast.walk`."""
+    found: list[ast.AST] = []
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        found.append(node)
+        if isinstance(node, ast.Call):
+            waiting.append(node.func)
+            waiting += node.args
+            for keyword in node.keywords:
+                waiting.append(keyword.value)
+        elif isinstance(node, ast.Attribute):
+            waiting.append(node.value)
+        elif isinstance(node, ast.Assign):
+            waiting += node.targets
+            waiting.append(node.value)
+        elif not isinstance(node, ast.Name | ast.Constant):
+            waiting += ast.iter_child_nodes(node)
+    return found
 
 
 def _set_once(body: list[ast.stmt]) -> set[str] | None:
@@ -135,7 +157,7 @@ class Callees:
             if isinstance(found, ast.ClassDef):
                 known = any(dotted(base) == "NamedTuple" for base in found.bases)
             elif isinstance(found, ast.FunctionDef):
-                known = _Function(found, self, name.rpartition(".")[0], list(ast.walk(found)), gives=False).idle()
+                known = _Function(found, self, name.rpartition(".")[0], nodes_of(found), gives=False).idle()
             else:
                 known = False
             self._idle[name] = known
@@ -241,10 +263,10 @@ class _Function:
         found = self._seen.get(id(node))
         if found is None:
             names, calls = set(), []
-            for one in ast.walk(node):
-                if one.__class__ is ast.Name:
+            for one in nodes_of(node):
+                if isinstance(one, ast.Name):
                     names.add(one.id)
-                elif one.__class__ is ast.Call:
+                elif isinstance(one, ast.Call):
                     calls.append(one)
             found = self._seen[id(node)] = frozenset(names), calls
         return found
