@@ -12,7 +12,7 @@ import pytest
 
 from tests.runtime.archives import archive, program
 from torch_compat.errors import Raised, Refused
-from torch_compat.runtime.language.unused import Callees, nodes_of, unused
+from torch_compat.runtime.language.unused import Callees, unused
 from torch_compat.runtime.load import load
 from torch_compat.runtime.tensor import Tensor
 
@@ -162,7 +162,7 @@ def test_names_that_go_round_in_a_circle_are_no_module() -> None:
     source = "def forward(self, a, b):\n  a = b\n  b = a\n  y = (a).layer.pure(a, )\n  return b\n"
     function = ast.parse(source).body[0]
     assert isinstance(function, ast.FunctionDef)
-    found = unused(function, nodes_of(function), Callees(lambda _: None), "__torch__.m.Model")
+    found = unused(function, source.split("\n"), Callees(lambda _: None), "__torch__.m.Model")
     assert id(function.body[2]) not in found
 
 
@@ -174,10 +174,34 @@ SHORT = [
 ]
 
 
+LONG = {
+    "a parameter is set and not read": "x = torch.add(x, 1)\n  return l",
+    "a variable is set and not read": "y = torch.add(x, 1)\n  return l",
+    "a variable is named in a text alone": 'y = torch.add(x, 1)\n  print("y", l)\n  return l',
+    "a variable is named as an attribute alone": "y = torch.add(x, 1)\n  return (l).y",
+    "a variable is named as a keyword alone": "y = torch.add(x, 1)\n  return torch.sum(x, y=l)",
+    "a variable is named in a comment alone": "y = torch.add(x, 1)\n  return l  # y",
+    "a variable is set on two paths and not read": "if bool(x):\n    y = 1\n  else:\n    y = 2\n  return l",
+    "a variable of a tuple is not read": "y, z, = torch.max(x, 0)\n  return z if l else z",
+    "a variable is set twice": "y = torch.add(x, 1)\n  y = torch.add(x, 2)\n  return y",
+    "a text has several lines": 'y = torch.add(x, 1)\n  print("""a"y""")\n  return l',
+}
+
+
+def _taken(body: str, monkeypatch: pytest.MonkeyPatch) -> frozenset[int]:
+    source = f"def forward(self, x, l):\n  {body}"
+    function = ast.parse(source).body[0]
+    assert isinstance(function, ast.FunctionDef)
+    monkeypatch.setattr("torch_compat.runtime.language.unused._Function", None)
+    return unused(function, source.split("\n"), Callees(lambda _: None))
+
+
 @pytest.mark.parametrize("body", SHORT)
 def test_the_short_way_is_taken_where_nothing_is_unused(body: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    function = ast.parse(f"def forward(self, x, l):\n  {body}").body[0]
-    assert isinstance(function, ast.FunctionDef)
-    nodes = nodes_of(function)
-    monkeypatch.setattr("torch_compat.runtime.language.unused._Function", None)
-    assert unused(function, nodes, Callees(lambda _: None)) == frozenset()
+    assert _taken(body, monkeypatch) == frozenset()
+
+
+@pytest.mark.parametrize("why", LONG)
+def test_the_short_way_is_not_taken(why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(TypeError, match="not callable"):
+        _taken(LONG[why], monkeypatch)

@@ -23,10 +23,10 @@ from torch_compat.runtime.language.inference import (
 )
 from torch_compat.runtime.language.listed import ListTypes
 from torch_compat.runtime.language.names import DEPTH
-from torch_compat.runtime.language.signs import OF_ELEMENTS
+from torch_compat.runtime.language.signs import IN_OF_ELEMENTS
 from torch_compat.runtime.language.texts import DEVICES_UNTIL, TextExpressions, passing
 from torch_compat.runtime.language.types import read_type
-from torch_compat.runtime.language.unused import nodes_of, unused
+from torch_compat.runtime.language.unused import unused
 from torch_compat.torchscript.parser import dotted
 
 if TYPE_CHECKING:
@@ -56,9 +56,9 @@ class BodyCompiler(ExpressionCompiler):
         """The function itself, with a step paid on entry and parameters checked where loops rely on their types."""
         args = node.args
         if self.outer is None:
-            nodes = nodes_of(node)
-            self.unused = unused(node, nodes, self.unit.host.callees, self.cls.qualified_name if self.cls is not None else "")
-            if any(isinstance(one, ast.Call) and dotted(one.func) in OF_ELEMENTS for one in nodes):
+            lines = self.unit.lines
+            self.unused = unused(node, lines, self.unit.host.callees, self.cls.qualified_name if self.cls is not None else "")
+            if any(IN_OF_ELEMENTS in line for line in lines[node.lineno - 1 : node.end_lineno]):
                 self.lists = ListTypes(node, self.cls.attributes if self.cls is not None else {})
         if self.outer is None and has_loop(node.body):
             self.types = Inference(node, self.cls.attributes if self.cls is not None else {})

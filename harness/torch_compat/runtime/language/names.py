@@ -194,6 +194,7 @@ class Names:
         host: the program.
         name: the qualified name of what the file holds: ``__torch__.submodules``.
         where: archive and record, for messages.
+        lines: of the source, while it is compiled.
         tests_floats: whether it calls ``isnan`` or ``isinf`` of the math module, and these give integers (up to 2.6), which no branch takes.
     """
 
@@ -202,6 +203,7 @@ class Names:
         self.host = host
         self.name = name
         self.where = where
+        self.lines: list[str] = []
         self._table: dict[str, Any] = {"__builtins__": {}}
         self._names: dict[Any, str] = {}  # what a name of the table stands for -> the name
         self._references: list[tuple[str, str, str]] = []  # name in the table, qualified name, what it is used for

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-__all__ = ["BINARY", "CALLS", "COMPARE", "IMPLICIT", "NO_VALUE", "OF_ELEMENTS", "OF_NUMBERS", "READING"]
+__all__ = ["BINARY", "CALLS", "COMPARE", "IMPLICIT", "IN_OF_ELEMENTS", "NO_VALUE", "OF_ELEMENTS", "OF_NUMBERS", "READING"]
 
 CALLS = {
     "int": "aten::Int", "float": "aten::Float", "bool": "aten::Bool", "complex": "aten::Complex", "str": "aten::str", "ord": "aten::ord",
@@ -29,6 +29,8 @@ READING = frozenset({
 })  # fmt: skip
 """Functions that take a list, and neither modify it nor pass it on."""
 OF_ELEMENTS = frozenset({"torch.tensor", "torch.as_tensor"})
+IN_OF_ELEMENTS = "tensor"
+"""A word in each of these names, with which source is searched before its tree is."""
 """Functions that use the type of a list even if it is empty."""
 NO_VALUE = frozenset({"torch.item", "torch._local_scalar_dense"})
 """Functions that return a number whose type is not in the source."""

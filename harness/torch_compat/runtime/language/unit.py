@@ -22,6 +22,7 @@ from __future__ import annotations
 import ast
 import builtins
 import operator
+import re
 import warnings
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Unit"]
 
+_LINE_END = re.compile(r"\r\n?|\n")
+"""Where Python's parser ends a line."""
 _USES = {"call": "called", "new": "made", "value": "a value", "alias": "a value"}
 _KINDS = {
     "Module": "module",
@@ -83,6 +86,7 @@ class Unit(Names):
             raise SourceError("contains more source than the limit for a program", where=self.where, code="too-large")
         # Each byte one character: texts are bytes to TorchScript (see torch_compat.runtime.values)
         text = str(source, "latin-1")
+        self.lines = _LINE_END.split(text) if "\r" in text else text.split("\n")
         try:
             return parse(text, f"{FILE_PREFIX}source>")
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -116,6 +120,7 @@ class Unit(Names):
                 vars(info.call)["read_as_any"] = info.read_as_any
         for cls in self.classes.values():
             self._make(cls)
+        self.lines = []
 
     def link(self) -> None:
         """Look up what the file refers to, in other files, too. Apart from compiling, since files refer to each other."""

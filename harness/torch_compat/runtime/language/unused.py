@@ -19,8 +19,9 @@ object is made and not read, its attributes (1.11 and newer). Neither is modeled
 from __future__ import annotations
 
 import ast
-from collections import defaultdict
-from typing import TYPE_CHECKING
+import re
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING, Any
 
 from torch_compat.torchscript.parser import NO_SOURCE, dotted, parse
 
@@ -62,60 +63,85 @@ DEEPEST = 40
 NAMESPACES = frozenset({"aten", "prim", "quantized"})
 
 
-def unused(function: ast.FunctionDef, nodes: list[ast.AST], callees: Callees, owner: str = "") -> frozenset[int]:
+_WORD_OR_TEXT = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|(?<![\w.])([A-Za-z_]\w*+)(?!=[^=])""")
+"""A text, or a word that is no attribute and no keyword of a call."""
+_UNCOUNTED = re.compile(r"\"\"\"|'''|#")
+"""Source in which words cannot be counted: texts over several lines, and comments."""
+
+
+def unused(function: ast.FunctionDef, lines: list[str], callees: Callees, owner: str = "") -> frozenset[int]:
     """The statements of a function that releases do not run, by :func:`id`; of a block that is not run, the block alone.
 
     Parameters:
-        nodes: those of the function.
+        lines: those of the file.
         owner: the qualified name of the class whose method it is.
     """
-    read = {one.id for one in nodes if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)}
-    written = _set_once(function.body)
-    if written is not None and written <= read:
+    if _all_read(function, lines):
         return frozenset()  # so it is in most functions, for which the look at their statements costs as much as compiling them
-    return _Function(function, callees, owner, nodes).found()
+    return _Function(function, callees, owner).found()
+
+
+def _all_read(function: ast.FunctionDef, lines: list[str]) -> bool:
+    """Whether every statement of a function stays, as far as counting the words of its source tells.
+
+    What is unused ends in a variable that nobody reads, in a variable that is set again, or in a statement that sets no variable. So all
+    is used if no parameter is set, each variable is set once on each path, and it occurs more often than it is set.
+    """
+    stores: list[str] = []
+    written = _set_once(function.body, stores)
+    if written is None or function.body[0].lineno == function.lineno or any(arg.arg in written for arg in function.args.args):
+        return False
+    text = "\n".join(lines[function.body[0].lineno - 1 : function.end_lineno])
+    if _UNCOUNTED.search(text):
+        return False
+    words = Counter(_WORD_OR_TEXT.findall(text))
+    words.subtract(stores)
+    return all(words[name] > 0 for name in stores)
 
 
 def nodes_of(root: ast.AST) -> list[ast.AST]:
     """The nodes of a tree without contexts and keywords, in no order; in half the time of :func:`ast.walk`."""
     found: list[ast.AST] = []
-    waiting = [root]
+    waiting: list[Any] = [root]
     while waiting:
         node = waiting.pop()
         found.append(node)
-        if isinstance(node, ast.Call):
+        kind = node.__class__
+        if kind is ast.Name or kind is ast.Constant:
+            continue
+        if kind is ast.Call:
             waiting.append(node.func)
             waiting += node.args
             for keyword in node.keywords:
                 waiting.append(keyword.value)
-        elif isinstance(node, ast.Attribute):
+        elif kind is ast.Attribute:
             waiting.append(node.value)
-        elif isinstance(node, ast.Assign):
+        elif kind is ast.Assign:
             waiting += node.targets
             waiting.append(node.value)
-        elif not isinstance(node, ast.Name | ast.Constant):
+        else:
             waiting += ast.iter_child_nodes(node)
     return found
 
 
-def _set_once(body: list[ast.stmt]) -> set[str] | None:
-    """The variables that a block sets; None where a path sets one twice, or where a statement may do nothing and set none.
+def _set_once(body: list[ast.stmt], stores: list[str]) -> set[str] | None:
+    """The variables that a block sets; None where a path sets a variable twice, or where a statement may do nothing and set none.
 
-    If each of them is read somewhere, every statement of the block stays: what is unused ends in a variable that nobody reads, in one that
-    is set again, or in a statement that sets none.
+    Parameters:
+        stores: gets the name of each variable, as often as it is set.
     """
     found: set[str] = set()
     for node in body:
         more: set[str] | None = set()
         if isinstance(node, ast.Assign | ast.AnnAssign):
-            more = _stored(*_targets(node))
+            more = _stored(stores, *_targets(node))
         elif isinstance(node, ast.If):
-            first, second = _set_once(node.body), _set_once(node.orelse)
+            first, second = _set_once(node.body, stores), _set_once(node.orelse, stores)
             idle = all(isinstance(one, ast.Pass) for one in (*node.body, *node.orelse))
             more = None if first is None or second is None or idle else first | second
         elif isinstance(node, ast.For | ast.While | ast.With):
-            inner = _set_once(node.body)
-            more = None if inner is None else inner | (_stored(node.target) if isinstance(node, ast.For) else set())
+            inner = _set_once(node.body, stores)
+            more = None if inner is None else inner | (_stored(stores, node.target) if isinstance(node, ast.For) else set())
         elif isinstance(node, ast.Expr):
             more = set() if isinstance(node.value, ast.Call) and dotted(node.value.func) in STAYING else None
         elif not isinstance(node, ast.Return | ast.Pass | ast.Break | ast.Continue):
@@ -126,10 +152,15 @@ def _set_once(body: list[ast.stmt]) -> set[str] | None:
     return found
 
 
-def _stored(*targets: ast.expr) -> set[str]:
-    return {
-        one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
-    }
+def _stored(stores: list[str], *targets: ast.expr) -> set[str]:
+    names = [
+        one.id
+        for target in targets
+        for one in ((target,) if isinstance(target, ast.Name) else ast.walk(target))
+        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
+    ]
+    stores += names
+    return set(names)
 
 
 class Callees:
@@ -157,7 +188,7 @@ class Callees:
             if isinstance(found, ast.ClassDef):
                 known = any(dotted(base) == "NamedTuple" for base in found.bases)
             elif isinstance(found, ast.FunctionDef):
-                known = _Function(found, self, name.rpartition(".")[0], nodes_of(found), gives=False).idle()
+                known = _Function(found, self, name.rpartition(".")[0], gives=False).idle()
             else:
                 known = False
             self._idle[name] = known
@@ -236,9 +267,8 @@ class _Function:
         gives: whether what it returns is read.
     """
 
-    def __init__(
-        self, function: ast.FunctionDef, callees: Callees, owner: str, nodes: list[ast.AST], *, gives: bool = True
-    ) -> None:
+    def __init__(self, function: ast.FunctionDef, callees: Callees, owner: str, *, gives: bool = True) -> None:
+        nodes = nodes_of(function)
         self._function = function
         self._callees = callees
         self._owner = owner
@@ -248,15 +278,26 @@ class _Function:
         self._shared: set[str] = set()  # what a statement that stays reads: what is written there is read, too
         self._stays: set[int] = set()
         self._seen: dict[int, tuple[frozenset[str], list[ast.Call]]] = {}
-        self._visits = VISITS * sum(isinstance(one, ast.stmt) for one in nodes)
-        self._variables = {one.id for one in nodes if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
-        self._variables |= {arg.arg for arg in function.args.args} | {CONSTANTS}
-        self._writes = any(isinstance(one, ast.Call) and _written(_operator(one)) for one in nodes)
+        self._variables = {arg.arg for arg in function.args.args} | {CONSTANTS}
+        assignments: list[ast.Assign | ast.AnnAssign] = []
+        calls: list[ast.Call] = []
+        statements = 0
         for node in nodes:
-            if isinstance(node, ast.Assign | ast.AnnAssign):
-                self._remember(node)
+            if isinstance(node, ast.Name):
+                if isinstance(node.ctx, ast.Store):
+                    self._variables.add(node.id)
+            elif isinstance(node, ast.Call):
+                calls.append(node)
+            elif isinstance(node, ast.stmt):
+                statements += 1
+                if isinstance(node, ast.Assign | ast.AnnAssign):
+                    assignments.append(node)
+        self._visits = VISITS * statements
+        self._writes = any(_written(_operator(call)) for call in calls)
+        for assignment in assignments:
+            self._remember(assignment)
         if self._writes:
-            self._share(nodes)
+            self._share(assignments, calls)
 
     def _within(self, node: ast.AST) -> tuple[frozenset[str], list[ast.Call]]:
         """The names and the calls in a node, which is walked through once."""
@@ -296,13 +337,12 @@ class _Function:
             for name in self._reads(target):
                 self._set[name] = None if name in self._set or not isinstance(target, ast.Name) else node.value
 
-    def _share(self, nodes: list[ast.AST]) -> None:
+    def _share(self, assignments: list[ast.Assign | ast.AnnAssign], calls: list[ast.Call]) -> None:
         self._join("", CONSTANTS, *(arg.arg for arg in self._function.args.args))
-        for node in nodes:
-            if isinstance(node, ast.Assign | ast.AnnAssign):
-                self._alias(node)
-            elif isinstance(node, ast.Call):
-                self._keep(node)
+        for assignment in assignments:
+            self._alias(assignment)
+        for call in calls:
+            self._keep(call)
 
     def _alias(self, node: ast.Assign | ast.AnnAssign) -> None:
         """What is assigned may share memory with all that its value mentions, but for a new tensor."""
