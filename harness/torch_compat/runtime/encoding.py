@@ -1,6 +1,6 @@
-"""Values of the runtime in the neutral form (:mod:`torch_compat.values.form`), and back; what a program does, as an observation says it.
+"""Convert values of the runtime to the neutral form (:mod:`torch_compat.values.form`) and back, and run a program for an observation.
 
-The worker inside real releases gives the same form, so that results compare.
+The worker inside real releases produces the same form, so results are comparable.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ if TYPE_CHECKING:
     from torch_compat.runtime.exported.program import ExportedModule
     from torch_compat.runtime.horizons import Horizon
 
-MOST_SHOWN = 1 << 28  # bytes of a tensor that is written down
+MOST_SHOWN = 1 << 28  # maximum size of an encoded tensor in bytes
 COMPLEX32, COMPLEX_HALVES = dtypes.DTYPES["complex32"], Release("1.12.0")  # the first release that shows storages of this dtype
-LITE_INTERPRETER = Release("1.6.0")  # the first release whose Python reaches it
+LITE_INTERPRETER = Release("1.6.0")  # the first release with a Python binding for it
 
 __all__ = ["Decoder", "Encoder", "death", "module_state", "perform"]
 
 
 class Encoder:
-    """Encodes values that belong together, so that storages shared between any of them are seen.
+    """Encodes related values and records which storages they share.
 
     Parameters:
-        enumerations: whether members of enumerations are shown. Releases refuse to give them to a Python that has not imported their class.
-        complex_halves: whether tensors of complex32 are shown. Up to 1.11 ``Tensor.storage()`` raises for them.
+        enumerations: whether enum members are encoded. Releases refuse to convert them if Python has not imported their class.
+        complex_halves: whether complex32 tensors are encoded. Up to 1.11 ``Tensor.storage()`` raises for them.
     """
 
     def __init__(
@@ -60,11 +60,11 @@ class Encoder:
         self._budget = Budget()
 
     def encode(self, value: Any, depth: int = 0) -> Any:
-        """A value in the neutral form.
+        """Convert a value to the neutral form.
 
         Raises:
-            Unsupported: it has none.
-            Raised: it is too large to be written down, or nested too deeply.
+            Unsupported: the value has no neutral form.
+            Raised: the value is too large or nested too deeply.
         """
         kind = value.__class__
         if value is None or kind is bool or kind is str or kind is int:
@@ -108,7 +108,7 @@ class Encoder:
         raise Unsupported(f"the reference reader cannot show a value of {kind.__name__}", code="value")
 
     def tensor(self, value: Tensor) -> dict[str, Any]:
-        """A tensor."""
+        """Convert a tensor to the neutral form."""
         return self._strided(value.array, value.dtype, requires_grad=value.requires_grad or grad.reaches(value))
 
     def _strided(self, array: np.ndarray[Any, Any], dtype: Dtype, *, requires_grad: bool) -> dict[str, Any]:
@@ -130,7 +130,7 @@ class Encoder:
         return {"tensor": body}
 
     def _opaque(self, value: OpaqueTensor) -> dict[str, Any]:
-        """A quantized tensor by its parts; one of a dtype that NumPy lacks by its bytes."""
+        """Convert a quantized tensor (by its parts), or a tensor with a dtype that NumPy lacks (by its bytes)."""
         parts = value.parts
         if value.dtype is COMPLEX32 and not self._complex_halves:
             return {"object": {"type": "torch.Tensor", "state": "<raises builtins.RuntimeError when looked at>"}}
@@ -153,10 +153,10 @@ NO_SUCH_DTYPE = "__main__.NoSuchDtype"
 
 
 class Decoder:
-    """The way back: values that were encoded together come back sharing the storages that they shared.
+    """Decodes values that were encoded together and restores the storages that they share.
 
     Parameters:
-        release: whose program they are for, if tensors of a dtype that it does not have are to be refused as its worker refuses them.
+        release: if given, tensors with a dtype that this release lacks are refused, as its worker refuses them.
     """
 
     def __init__(self, release: Release | None = None) -> None:
@@ -165,12 +165,12 @@ class Decoder:
         self.extents: dict[tuple[int, str], int] = {}
 
     def decode(self, value: Any) -> Any:
-        """A value of the runtime."""
+        """Convert a neutral form to a value of the runtime."""
         self._measure(value)
         return self._decode(value)
 
     def _measure(self, value: Any) -> None:
-        """How long each storage has to be: all its views are looked at before the first is made."""
+        """Determine the length of each storage from all its views, before the first view is created."""
         if isinstance(value, list):
             for item in value:
                 self._measure(item)
@@ -252,10 +252,10 @@ def _shape(body: dict[str, Any]) -> tuple[int, ...]:
 
 
 def _extent(body: dict[str, Any]) -> int:
-    """How many elements the storage of a tensor has at the least.
+    """The minimum number of elements in the storage of a tensor.
 
     Raises:
-        CorpusError: its numbers describe no tensor, or one that is too large.
+        CorpusError: the sizes and strides do not describe a tensor, or the tensor is too large.
     """
     shape, strides, offset = _shape(body), body["strides"], body.get("offset", 0)
     if strides.__class__ is not list or len(strides) != len(shape) or any(one.__class__ is not int for one in [*strides, offset]):
@@ -278,7 +278,7 @@ def _error(stage: str, error: HarnessError) -> dict[str, Any]:
 
 
 def death(stage: str, error: DiesLoading | DiesCalled) -> dict[str, Any]:
-    """What the release of the horizon would leave behind, in the form of a reader's reply."""
+    """The result that a crash of the horizon's release leaves, in the form of a reader's reply."""
     return {"crashed": {"stage": stage, "signal": error.slip.signal, "said": "", "predicted": error.message}}
 
 
@@ -293,10 +293,10 @@ LITE_METHODS = frozenset({"forward", "run_method", "find_method"})
 
 
 def _reached(family: str, method: str, args: tuple[Any, ...]) -> None:
-    """Refuse a call that does not come to the program in a release's Python.
+    """Refuse a call that does not reach the program through the Python binding of a release.
 
     Raises:
-        Raised: the method is not shown, is another one, or the types of the arguments cannot be inferred.
+        Raised: the binding does not expose the method, has a different method of this name, or cannot infer the types of the arguments.
     """
     if family == "mobile":
         if method not in LITE_METHODS:
@@ -306,10 +306,10 @@ def _reached(family: str, method: str, args: tuple[Any, ...]) -> None:
 
 
 def _inferred(value: Any) -> Any:
-    """The type of an argument as the lite interpreter infers it from the value alone.
+    """The type that the lite interpreter infers for an argument from its value alone.
 
     Raises:
-        Raised: nothing says what a container holds, or its items are of several types.
+        Raised: a container is empty, so its type is unknown, or its items have several types.
     """
     kind = value.__class__
     if kind is tuple:
@@ -333,14 +333,14 @@ def perform(
     horizon: str | Horizon,
     met: dict[str, Behavior] | None = None,
 ) -> dict[str, Any]:
-    """What a program does, in the form of goldens and observations: each call twice, with fresh inputs.
+    """Run a program for goldens and observations: each call twice, with fresh inputs.
 
     Parameters:
-        family: ``torchscript``, ``mobile`` or ``export``: which of a release's loaders is asked.
-        met: takes the slips of the release that the program came to, by id.
+        family: ``torchscript``, ``mobile`` or ``export``; selects the loader of the release.
+        met: receives the ids of the release's slips that the program met.
 
     Raises:
-        Unsupported: the reference reader lacks something; nothing is said about the rest then.
+        Unsupported: the reference reader does not support something; there are no partial results.
     """
     known = named_horizon(horizon) if isinstance(horizon, str) else horizon
     if family == "mobile" and known.release < LITE_INTERPRETER:
@@ -355,10 +355,10 @@ def perform(
     except (Refused, Raised) as error:
         return {"error": _error("load", error)}
     if met is not None:
-        met.update(module.program.slips.met)  # what its source came to while it was compiled
+        met.update(module.program.slips.met)  # slips that the source met during compilation
         module.program.slips.met = met
     names = "torch.jit" if module.program.horizon.release < Release("1.7.0") else "torch._jit_internal"
-    names_state = family != "mobile"  # the module that the lite interpreter gives Python has no names of parameters and buffers
+    names_state = family != "mobile"  # modules of the lite interpreter do not expose the names of parameters and buffers
     halves = known.release >= COMPLEX_HALVES
     state = module_state(Encoder(complex_halves=halves), module) if names_state else None
     result: dict[str, Any] = {"state": state, "calls": []}

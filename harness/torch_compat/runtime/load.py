@@ -1,4 +1,4 @@
-"""An archive to a module that people call: which kind of program it is, and whether the release of a horizon takes it."""
+"""Load an archive as a callable module: detect the kind of program, and refuse what the release of the horizon refuses."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ def load(
     """Load a TorchScript or mobile archive, or an exported program.
 
     Parameters:
-        path: the file, its bytes, or the archive, which is closed.
-        horizon: what the reader pretends to be; see :mod:`torch_compat.runtime.horizons`.
-        limits: what loading, and later each call, may cost.
-        table: the upgraders; those that the horizon's release states unless given.
+        path: the file, its bytes, or an open archive, which is closed afterwards.
+        horizon: the release or day whose behavior is reproduced; see :mod:`torch_compat.runtime.horizons`.
+        limits: limits on the cost of loading and of each later call.
+        table: the upgraders; by default those of the horizon's release.
 
     Raises:
-        ArchiveError: the file is no such archive, damaged, or of a kind that cannot be run.
-        Refused: a reader of this horizon refuses it; DiesLoading, which is one, where the release dies of it instead.
-        Unsupported: the reference reader lacks something.
+        ArchiveError: the file is not such an archive, is damaged, or is of a kind that cannot be run.
+        Refused: a reader of this horizon refuses the archive; its subclass DiesLoading if the release crashes instead.
+        Unsupported: the reference reader does not support something in the archive.
     """
     known = named_horizon(horizon) if isinstance(horizon, str) else horizon
     if isinstance(path, bytes):
@@ -56,7 +56,7 @@ def load(
         if not isinstance(archive, ZipArchive):
             said = f"is a {archive.container}: only zip archives with TorchScript source can be run"
             raise Unsupported(said, where=str(archive.path), code="no-source")
-        archive.verify()  # of each byte that a checksum covers; the reference does not compute with what is not as it was written
+        archive.verify()  # all bytes that a checksum covers: the reference reader never computes with damaged data
         if archive.damage:
             first = archive.damage[0]
             where = f"{archive.path}, record {first.record!r}" if first.record else str(archive.path)
@@ -75,13 +75,13 @@ def load(
 
 
 def _refuse(archive: Archive, horizon: Horizon) -> None:
-    """Refuse what a release refuses to load, by what is recorded of the releases.
+    """Refuse archives that the release of the horizon refuses to load, according to the recorded evidence.
 
     Raises:
-        Refused: no release up to the horizon, or not the horizon's own, takes the archive.
-        DiesLoading: it does not even refuse.
+        Refused: no release up to the horizon loads the archive, or the horizon's own release does not.
+        DiesLoading: the release crashes instead of refusing.
     """
-    # Only horizons ask this; the newest reader knows everything, and loads in the time that the rules alone take to be read.
+    # Only needed for horizons: the newest reader loads everything, and reading the rules takes as long as loading an archive.
     from torch_compat.formats.facts import read_facts  # noqa: PLC0415
     from torch_compat.loadability import of  # noqa: PLC0415
 

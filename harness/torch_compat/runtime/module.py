@@ -1,4 +1,4 @@
-"""A loaded program as people use it: methods called with tensors or arrays, hooks around them, parameters and buffers by name."""
+"""The public interface of a loaded program: its methods with their hooks, and its parameters and buffers by name."""
 
 from __future__ import annotations
 
@@ -27,17 +27,19 @@ if TYPE_CHECKING:
 
 __all__ = ["Module", "begin", "children", "own_state", "state_items", "submodules"]
 
-# From here on only what the source names is a buffer; before, every attribute that is declared as a tensor is, whatever the source names.
+# As of this release only attributes that the source lists are buffers; before, all attributes declared as tensors are.
 BUFFERS_SAID = Release("1.9.0")
 TAGGED = 3  # the first file format version whose pickled dicts carry their types
 
 
 class Module:
-    """A module of a program, as people use it. What the harness alone asks of it is a function of this file: every name here hides a method of a program.
+    """A module of a program.
+
+    Functions that only the harness needs are not methods: every name in this class hides a method of the program with the same name.
 
     Attributes:
-        program: what it is a part of.
-        object: the object inside.
+        program: the program that the module belongs to.
+        object: the wrapped object of the program.
     """
 
     def __init__(self, program: Program, object_: ScriptObject | None = None) -> None:
@@ -46,7 +48,7 @@ class Module:
 
     @property
     def methods(self) -> dict[str, FunctionInfo]:
-        """Its methods, by name."""
+        """The methods of the module, by name."""
         found: dict[str, FunctionInfo] = self.object.info.methods
         return found
 
@@ -54,13 +56,13 @@ class Module:
         """Call a method with values of the runtime (tensors are :class:`torch_compat.runtime.tensor.Tensor`).
 
         Parameters:
-            method: its name; ``__call__`` is ``forward`` with hooks.
-            hooks: whether to run the hooks around ``forward``, as calling the module itself does; calls inside of the program
-                say so themselves.
+            method: the name of the method; ``__call__`` is ``forward`` with hooks.
+            hooks: whether to run the hooks around ``forward``, as calling the module itself does. Calls inside of the program
+                are marked in its source.
 
         Raises:
-            Raised: the program raised, or the arguments do not fit.
-            Unsupported: the reference reader lacks something that the call needs.
+            Raised: the program raised, or the arguments do not match its schema.
+            Unsupported: the reference reader does not support something that the call needs.
         """
         if method == CALLED:
             method, hooks = "forward", True
@@ -75,7 +77,7 @@ class Module:
             program.slips.begin(method, self.object, given, info.types()[1:])
             if not program.mobile:
                 registry.grad.doubts = doubts_of(program.horizon.release, self.object, info, given, info.types()[1:])
-            with np.errstate(all="ignore"):  # torch knows no warnings of arithmetic
+            with np.errstate(all="ignore"):  # torch does not warn about arithmetic
                 result = _hooked(self.object, info, given) if hooks else info.call(self.object, *given)
             program.slips.end(method)
             self._hand_out(result, given)
@@ -89,11 +91,11 @@ class Module:
             raise (program.slips.broken() or translated(error)) from error
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
-        """Call the module as Python would, hooks included, with arrays of numpy in and out (:mod:`torch_compat.runtime.exchange`).
+        """Call the module with its hooks; takes and returns NumPy arrays (:mod:`torch_compat.runtime.exchange`).
 
         Raises:
-            Raised: the program raised, or the arguments do not fit.
-            Unsupported: the reference reader lacks something that the call needs.
+            Raised: the program raised, or the arguments do not match its schema.
+            Unsupported: the reference reader does not support something that the call needs.
         """
         return self._exchanged(CALLED, args, keywords)
 
@@ -101,7 +103,7 @@ class Module:
         return exchanged(partial(self.run, method), args, keywords)
 
     def __getattr__(self, name: str) -> Any:
-        """A method by its name; ``module.forward(x)`` takes and gives arrays of numpy, too."""
+        """The method of a name; ``module.forward(x)`` takes and returns NumPy arrays as well."""
         if name.startswith("__") or name in {"object", "program"} or name not in self.methods:
             raise AttributeError(f"the module has no method {name}")
 
@@ -111,7 +113,7 @@ class Module:
         return call
 
     def _hand_out(self, result: Any, given: list[Any]) -> None:
-        """Raise what a release raises where it cannot convert a result to Python."""
+        """Raise the error of a release that cannot convert a result to Python."""
         program = self.program
         if not (program.mobile and program.slips.has(DICTIONARY)):
             return
@@ -156,12 +158,12 @@ class Module:
                         yield prefix + name, kind, value
 
     def state(self) -> dict[str, Any]:
-        """Its parameters and buffers by name, as arrays of numpy over the memory that the program works on."""
+        """The parameters and buffers by name, as NumPy arrays that share the memory of the program."""
         return {name: Exchange().give(tensor) for name, _, tensor in self.named_tensors()}
 
     @property
     def notes(self) -> list[str]:
-        """What to know about how it is run."""
+        """Remarks on how the program is run."""
         return list(self.program.notes)
 
     def attribute(self, name: str) -> Any:
@@ -172,35 +174,35 @@ class Module:
 
 
 def begin(module: Module) -> None:
-    """Begin a call, with all that it may cost."""
+    """Begin a call with full budgets."""
     module.program.steps.begin()
     meter.begin(module.program.limits)
 
 
 def _own(module: Module, one: ScriptObject, kind: str) -> list[tuple[str, Tensor | OpaqueTensor]]:
-    """The tensors among the parameters, or among the buffers, of one module."""
+    """The parameters or the buffers of a module, without those of its submodules."""
     mobile = (
         module.program.mobile
-    )  # the lite interpreter reads no source: where the source says nothing, each tensor may be a buffer
+    )  # the lite interpreter reads no source: without a list of buffers in the source, each tensor may be a buffer
     said_only = (one.info.says_buffers if mobile else False) or (module.program.horizon.release >= BUFFERS_SAID and not mobile)
     found = ((name, getattr(one, "a_" + name, None)) for name in _names(one, kind, said_only))
     return [(name, value) for name, value in found if value.__class__ in {Tensor, OpaqueTensor}]
 
 
 def own_state(module: Module, one: ScriptObject) -> list[tuple[str, Tensor | OpaqueTensor]]:
-    """What ``state_dict`` has of one module alone: its parameters, then its buffers."""
+    """The entries of a module in ``state_dict``, without those of its submodules: parameters first, then buffers."""
     return _own(module, one, "parameter") + _own(module, one, "buffer")
 
 
 def state_items(module: Module) -> Iterator[tuple[str, Tensor | OpaqueTensor]]:
-    """The items of ``state_dict``, in its order: what several modules have is there several times."""
+    """The items of ``state_dict`` in its order; a tensor that several modules share occurs several times."""
     for path, one in submodules(module):
         for name, value in own_state(module, one):
             yield path + name, value
 
 
 def submodules(module: Module) -> Iterator[tuple[str, ScriptObject]]:
-    """``(path, module)`` of the module itself and of all below it, each as often as it is reached."""
+    """``(path, module)`` of the module itself and of all its descendants, once for each path that leads to a module."""
     stack: list[tuple[str, ScriptObject]] = [("", module.object)]
     while stack:
         path, one = stack.pop()
@@ -228,10 +230,10 @@ def children(one: ScriptObject) -> list[tuple[str, ScriptObject]]:
 
 
 def _in_tuple(value: Any, given: set[int]) -> bool:
-    """Whether a tuple somewhere in a result has an item that is a dict, other than those given.
+    """Whether a tuple anywhere in a result has a dict as an item, except for certain dicts.
 
     Parameters:
-        given: identities of the dicts whose types are not those of the lite interpreter: arguments, and attributes without a type.
+        given: identities of the excepted dicts, whose types do not come from the lite interpreter: arguments and untyped attributes.
     """
     if value.__class__ is dict:
         return any(_in_tuple(item, given) for item in value.values())

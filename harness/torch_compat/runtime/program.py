@@ -1,8 +1,8 @@
-"""A TorchScript program: its classes, functions and tensors, from an archive.
+"""A TorchScript program, loaded from an archive: its classes, functions and tensors.
 
-Two layouts (see :mod:`torch_compat.formats`): ``data.pkl`` with classes in ``code/`` (1.3 and newer, mobile archives too), and
+There are two layouts (see :mod:`torch_compat.formats`): ``data.pkl`` with classes in ``code/`` (1.3 and newer, also mobile archives), and
 ``model.json`` with a file of methods for each module (1.0 to 1.2). A mobile archive is run from the TorchScript source that it
-carries beside its bytecode, and says so in ``notes``.
+contains besides its bytecode; ``notes`` says so.
 """
 
 from __future__ import annotations
@@ -49,38 +49,38 @@ if TYPE_CHECKING:
 
 __all__ = ["Program"]
 
-# 1.1 and 1.2 write an integer from -128 to 127 as BININT1, and read it so. To pickle itself, and to 1.3 and newer, it is unsigned.
+# 1.1 and 1.2 write and read integers from -128 to 127 as BININT1, which is unsigned in pickle itself and in 1.3 and newer.
 SIGNED_BYTES_UNTIL = Release("1.3.0")
-OMITS = 6  # the first bytecode version that leaves out arguments which have their defaults
+OMITS = 6  # the first bytecode version that omits arguments equal to their defaults
 WRITES_INTO_COPIED, COPIES_AGAIN = Release("1.6.0"), Release("1.13.0")  # index_put of a list of tensors
 EQUAL_TO_ITSELF: dict[type, Release] = {
     list: Release("1.6.0"),
     float: Release("1.10.0"),
-}  # the first that knows x == x without a look
+}  # the first release that folds x == x without comparing
 MOBILE_UPGRADERS = Release("1.11.0")  # the first lite interpreter that has upgraders
 BUILDERS = frozenset({"build_intlist", "build_doublelist", "build_boollist", "build_tensorlist", "restore_type_tag"})
 
 
 class Program:
-    """A program: its units of source, constants, and the objects that it began with.
+    """A program: its source units, its constants, and its initial objects.
 
     Attributes:
-        horizon: what the reader pretends to be.
-        limits: what a call may cost.
-        upgraders: what stands in for calls of older archives.
-        version: the archive's file format version.
-        main: the object that is the module of the whole program.
-        notes: what to know about how it is run.
-        applied: upgraders that stand in for calls: ``(unit, line, operator, upgrader)``.
-        mobile: whether it is a mobile archive.
-        bytecode: the version of its bytecode; 0 where it has none, where that is not stated, and for the newest horizon.
-        once: whether equal calls in a tuple are one (a slip of 1.0).
-        listed: whether index_put writes into the tensor itself where its indices are a list of tensors (1.6 to 1.12).
-        callees: its functions, before they are compiled.
-        source: bytes of its source that were compiled.
-        missing: operators that it calls and the reference reader lacks.
-        slips: what the release of the horizon does against its own rules while the program runs, and what of it was met.
-        extra: the user's own files in it, by name.
+        horizon: the release or day whose behavior is reproduced.
+        limits: limits on the cost of a call.
+        upgraders: replacements for operator calls of older archives.
+        version: the file format version of the archive.
+        main: the object of the top-level module.
+        notes: remarks on how the program is run.
+        applied: the upgraders that replace calls: ``(unit, line, operator, upgrader)``.
+        mobile: whether the archive is a mobile archive.
+        bytecode: the version of the bytecode; 0 without bytecode, if the version is not stated, and for the newest horizon.
+        once: whether equal calls in a tuple are evaluated once (a slip of 1.0).
+        listed: whether index_put with a list of tensors as indices writes into the tensor itself (1.6 to 1.12).
+        callees: the functions of the program before compilation.
+        source: the memory that the parsed source is estimated to need, in bytes.
+        missing: operators that the program calls and the reference reader does not have.
+        slips: deviations of the horizon's release from its own rules, and those that the program has met.
+        extra: the extra files of the user in the archive, by name.
     """
 
     def __init__(
@@ -157,7 +157,7 @@ class Program:
     # ------------------------------------------------------------------------------------------------ what units ask for
 
     def operator(self, name: str, unit: Names, line: int) -> Callable[..., Any]:
-        """The operator of a name: its upgrader, where the archive is older than what this horizon knows of it."""
+        """The implementation of an operator, or its upgrader if the archive is older than the bump that the horizon knows."""
         upgrader = self.upgraders.find(name, self.version)
         if upgrader is not None and not (self.mobile and self.horizon.release < MOBILE_UPGRADERS):
             self.applied.append((unit.name, line, name, upgrader.name))
@@ -170,33 +170,35 @@ class Program:
             return registry.lacking(error)
 
     def quick(self, name: str, arguments: int) -> Callable[..., Any] | None:
-        """What stands for an operator in a loop; None where the release, or an upgrader, makes something else of it."""
+        """The fast form of an operator for loops; None if the release or an upgrader changes the operator."""
         found = QUICK.get(name)
         if found is None or found.arguments != arguments or self.upgraders.find(name, self.version) is not None:
             return None
         operator = registry.resolve(name, self.horizon.release)
-        around = self.slips.around(name, operator)  # what waits for its use is a tensor, for which the operator itself answers
+        around = self.slips.around(name, operator)  # deferred results are tensors, which the operator itself handles
         return found.made(around) if around is operator or self.slips.waits(name) else None
 
     @property
     def itself(self) -> frozenset[type]:
-        """The kinds of values that are equal to themselves, also with NaN: equal expressions are computed once, and a list has an
-        identity (1.6), a float is not looked at (1.10). What runs bytecode makes nothing of its own of it.
+        """The types whose values always equal themselves, even with NaN inside.
+
+        Equal expressions are computed once, and a list is compared by identity first (1.6); floats are not compared at all (1.10).
+        The bytecode interpreter does neither.
         """
         if self.mobile:
             return frozenset()
         return frozenset(kind for kind, since in EQUAL_TO_ITSELF.items() if self.horizon.release >= since)
 
     def of_itself(self, name: str, unit: Names, line: int) -> Callable[..., Any]:
-        """``eq`` or ``ne`` of a value with itself."""
+        """``eq`` or ``ne`` that compares a value with itself."""
         return called.of_itself(self.operator(name, unit, line), self.itself, equal=name == "aten::eq")
 
     def written(self, unit: Names, line: int) -> Callable[..., Any]:
-        """``index_put`` of a list of tensors."""
+        """``index_put`` with a list of tensors as indices."""
         return self.operator("aten::index_put_", unit, line)
 
     def unchanged(self, name: str, unit: Names, line: int) -> Callable[..., Any]:
-        """Arithmetic with an operand that changes nothing: a tensor is given back itself."""
+        """Arithmetic with a neutral operand: returns the tensor itself."""
         function = self.operator(name, unit, line)
 
         def call(self_: Any, *args: Any, **keywords: Any) -> Any:
@@ -208,11 +210,11 @@ class Program:
         return call
 
     def equal_calls(self) -> None:
-        """A tuple of its source holds equal calls, of which ``once`` makes one."""
+        """Note that a tuple in the source holds equal calls, which ``once`` evaluates once."""
         self.slips.meet(EQUAL_CALLS)
 
     def constant(self, index: int) -> Any:
-        """A tensor of ``CONSTANTS``."""
+        """The tensor at an index of ``CONSTANTS``."""
         if self._constants is None:
             if "constants.pkl" in self._names:
                 found = unpickle(
@@ -228,7 +230,7 @@ class Program:
         return self._constants[index]
 
     def number(self, index: int, operator: str) -> float | None:
-        """The number of a constant without dimensions. What runs bytecode takes the tensor, and so does what 1.6 puts in place of a changed operator."""
+        """The number in a 0-dim constant; None for bytecode and for the replacement of a changed operator in 1.6, which take the tensor."""
         value = self.constant(index)
         replaced = self.horizon.release < Release("1.7.0") and self.upgraders.find(operator, self.version) is not None
         if self.mobile or replaced or value.__class__ is not Tensor or value.ndim or value.array.dtype.kind == "c":
@@ -236,7 +238,7 @@ class Program:
         return value.item()  # type: ignore[no-any-return]
 
     def reference(self, name: str) -> Any:
-        """The class, function or enum member of a qualified name."""
+        """The class, function or enum member with a qualified name."""
         parts = name.split(".")
         for cut in range(len(parts) - 1, 0, -1):
             unit = self._unit(".".join(parts[:cut]))
@@ -259,12 +261,12 @@ class Program:
         raise Refused(f"Unknown type name or function '{name}'", where=self.path, code="source")
 
     def info(self, name: str) -> ClassInfo | None:
-        """What the source says of a class."""
+        """The declaration of a class in the source."""
         unit = self._unit(name.rpartition(".")[0])
         return None if unit is None else unit.classes.get(name.rpartition(".")[2])
 
     def classes(self, name: str) -> Any:
-        """The class of Python of a class of the program; None if there is none."""
+        """The Python class that represents a class of the program; None if there is none."""
         info = self.info(name)
         return None if info is None else info.python
 
@@ -276,7 +278,7 @@ class Program:
         if (record := self._record(name)) is None:
             return None
         text = bytes(self._open.view(record))
-        self.source += memory_needed(text)  # it is parsed apart from being compiled
+        self.source += memory_needed(text)  # parsed separately from compilation
         return text
 
     def _unit(self, name: str) -> Unit | None:
@@ -369,7 +371,7 @@ class Program:
         return found[0] if isinstance(found, tuple) and found and found[0].__class__ is int else 0
 
     def _value(self, value: Any, folder: str) -> Any:
-        """A value of a pickle as one of the program. What is shared in the pickle stays shared."""
+        """Convert a value of a pickle to a value of the program. Objects that are shared in the pickle stay shared."""
         kind = value.__class__
         if value is None or kind is bool or kind is float or kind is complex:
             return value
@@ -432,7 +434,7 @@ class Program:
             return CustomObject(target.path, self.path)
         info = self.info(target.path)
         if info is None:
-            self.reference(target.path)  # says why
+            self.reference(target.path)  # raises the error that says why
             raise Refused(f"names {target.path}, which the source does not define", where=self.path, code="source")
         if info.kind == "enum":
             wanted = self._value(self._argument(value), folder)
@@ -460,7 +462,7 @@ class Program:
         return made
 
     def _argument(self, value: Described) -> Any:
-        """The first argument of a call that must have one."""
+        """The first argument of a call that requires an argument."""
         if not value.args:
             raise Refused("calls a function without a required argument", where=self.path, code="pickle")
         return value.args[0]
@@ -568,7 +570,7 @@ class Program:
         info.python = type(name or "Module", (ScriptObject,), space)
         made: ScriptObject = info.python()
         state = described.get("getStateAttributeId")
-        if state is not None:  # what the class says of itself: it sets everything else
+        if state is not None:  # the class's own __setstate__ sets everything else
             if described.get("parameters") and self.horizon.release < Release("1.3.0"):
                 raise Refused("has both parameters and a state, which 1.2 writes but cannot read", where=self.path, code="state")
             for one in described.get("parameters", ()):

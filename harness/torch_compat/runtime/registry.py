@@ -1,7 +1,7 @@
-"""Operators by name, kind of first argument and release.
+"""The registry of operators, by name, kind of the first argument, and release.
 
-A function stands for all overloads of an operator that have the same kind of first argument. It takes the arguments as the
-schemas name them and in their order, with their defaults; what schemas have by keyword only is by keyword only::
+A function implements all overloads of an operator that have the same kind of first argument. Its parameters have the names, order and
+defaults of the schemas; keyword-only arguments of the schemas are keyword-only parameters::
 
     @operator("aten::add")                              # Tensor add.Tensor, add.Scalar, add.out
     def add(self: Tensor, other: Tensor | Scalar, alpha: Scalar = 1, *, out: Tensor | None = None) -> Tensor: ...
@@ -9,10 +9,10 @@ schemas name them and in their order, with their defaults; what schemas have by 
     @operator("aten::add", of="scalar")                 # int, float and bool of TorchScript
     def add_scalars(a: Scalar, b: Scalar) -> Scalar: ...
 
-    @operator("aten::gelu", since="1.12.0")             # from this release on it behaves so; an older one stands beside it
+    @operator("aten::gelu", since="1.12.0")             # behavior as of this release; an older version is registered separately
     def gelu_1_12(self: Tensor, *, approximate: str = "none") -> Tensor: ...
 
-Which function a program calls is decided once, when it is compiled.
+The function for a call is chosen once, when the program is compiled.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ __all__ = ["NEWEST", "OUTS", "Grad", "grad", "implementations", "known", "lackin
 
 NEWEST = Release("9999.0.0")
 FLOATING = 2
-LOOKED_AT = 1 << 16  # elements of a tensor that are worth being counted when an operator looks at them
+LOOKED_AT = 1 << 16  # a tensor with this many elements is charged to the budget when an operator reads it
 VARKEYWORDS = 0x08  # of a code object: takes **keywords
 
 KINDS: dict[type, str] = {Tensor: "tensor", OpaqueTensor: "opaque", int: "scalar", float: "scalar", bool: "scalar", complex: "scalar", list: "list", dict: "dict", str: "str", tuple: "tuple"}  # fmt: skip
@@ -56,7 +56,7 @@ _discovered = False
 
 
 def known() -> dict[str, dict[str, tuple[Release, ...]]]:
-    """Every operator that is here: kinds of its first argument, and the releases its versions start at."""
+    """All registered operators: kinds of the first argument, and the releases at which the versions start."""
     _discover()
     return {
         name: {kind: tuple(one.since for one in versions) for kind, versions in sorted(kinds.items())}
@@ -65,9 +65,9 @@ def known() -> dict[str, dict[str, tuple[Release, ...]]]:
 
 
 def implementations(name: str) -> list[dict[str, Any]]:
-    """The history of an operator in this reader, one row for each kind of its first argument; empty where nobody has written it.
+    """The history of an operator in this reader, one row per kind of first argument; empty if the operator is not implemented.
 
-    Each row has its versions, oldest first, and the calls that are not modelled. Rows of JSON.
+    Each row is JSON-serializable and has the versions, oldest first, and the calls that are not modeled.
     """
     from torch_compat.runtime.unmodelled import not_modelled  # noqa: PLC0415 - it reads what is recorded, which few programs need
 
@@ -85,7 +85,7 @@ def implementations(name: str) -> list[dict[str, Any]]:
 
 
 def _version(version: Version) -> dict[str, Any]:
-    """Since when, where it stands, and the first line of its docstring, or of the function that makes it; None without one."""
+    """The start release, the source location, and the first docstring line of a version or of the function that makes it (or None)."""
     function = inspect.unwrap(version.function)
     maker = getattr(sys.modules[function.__module__], function.__qualname__.partition(".")[0], None)
     documented = next((found for one in (function, maker) if (found := inspect.getdoc(one))), None)
@@ -98,10 +98,10 @@ def _version(version: Version) -> dict[str, Any]:
 
 
 def resolve(name: str, horizon: Release = NEWEST) -> Callable[..., Any]:
-    """What a program of this horizon calls for an operator.
+    """The function that a program calls for an operator at this horizon.
 
     Raises:
-        Unsupported: nobody has written it; the message names it.
+        Unsupported: the operator is not implemented; the message names it.
     """
     found = _resolved.get((name, horizon))
     if found is None:
@@ -111,7 +111,7 @@ def resolve(name: str, horizon: Release = NEWEST) -> Callable[..., Any]:
 
 
 def lacking(error: Unsupported) -> Callable[..., Any]:
-    """What a program calls for an operator that nobody has written: it says so when it is called, and not before."""
+    """A placeholder for an operator that is not implemented: raises the error when it is called, not before."""
 
     def call(*_: Any, **__: Any) -> Any:
         raise Unsupported(error.message, code=error.code)
@@ -132,7 +132,7 @@ def _discover() -> None:
 
 def _dispatcher(name: str, horizon: Release) -> Callable[..., Any]:
     calls: dict[str, Callable[..., Any]] = {}
-    names: dict[str, str] = {}  # of their first parameters
+    names: dict[str, str] = {}  # names of the first parameters
     for kind, versions in registration.registered.get(name, {}).items():
         usable = [one for one in versions if one.since <= horizon]
         if usable:
@@ -163,7 +163,7 @@ def _by_kind(name: str, calls: dict[str, Callable[..., Any]], names: dict[str, s
     tensor, scalar = calls.get("tensor"), calls.get("scalar")
 
     def found_by_keyword(keywords: dict[str, Any]) -> Callable[..., Any]:
-        """The function whose first parameter is given by its name, and is of its kind."""
+        """The function whose first parameter is given by keyword and has the right kind."""
         for kind, call in calls.items():
             if names[kind] in keywords and by_class.get(keywords[names[kind]].__class__, rest) is call:
                 return call
@@ -188,7 +188,7 @@ def _by_kind(name: str, calls: dict[str, Callable[..., Any]], names: dict[str, s
 
 
 def _outless(function: Callable[..., Any]) -> frozenset[str]:
-    """The names of such tensors that a function does not take itself; none where it takes ``out``."""
+    """The names of the out tensors that a function does not take itself; empty if it takes ``out``."""
     code = getattr(function, "__code__", None)
     if code is None or code.co_flags & VARKEYWORDS:
         return frozenset()
@@ -197,7 +197,7 @@ def _outless(function: Callable[..., Any]) -> frozenset[str]:
 
 
 def _given(function: Callable[..., Any], names: frozenset[str], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-    """Call a function that knows nothing of ``out``, and put its results there."""
+    """Call a function without ``out`` parameters and write its results into the given out tensors."""
     targets = [keywords.pop(name) for name in list(keywords) if name in names]
     result = function(*args, **keywords)
     if not targets:
@@ -224,12 +224,12 @@ FIRST_TRACKED = {
     ),
     "native_layer_norm": Release("1.10.0"),
 }  # fmt: skip
-"""Operators whose derivatives take the gradient of the first result alone, and since which release: statistics, buffers and weights beside
-it require none."""
+"""Operators of which only the first result requires gradients, and the release since which this holds: additional statistics, buffers and
+weights do not require gradients."""
 
 
 def _refuse_write(target: Tensor, horizon: Release) -> None:
-    """Refuse to write in place where gradients forbid it.
+    """Refuse an in-place write that autograd forbids.
 
     Raises:
         Raised: the target is a leaf, a view of one, or one of several views.
@@ -266,10 +266,10 @@ OTHER_ORDER = Release("1.10.0")
 
 
 def _refuse_overlap(target: Array, source: Array, horizon: Release) -> None:
-    """Refuse to write into memory of which a part is read, as torch does: only tensors without holes are looked at, and only where they begin and end.
+    """Refuse to write to memory that partially overlaps an argument. Like torch, compare only the bounds of tensors without holes.
 
     Raises:
-        Raised: the ends of both overlap.
+        Raised: the bounds of the two tensors overlap partially.
     """
     if not np.may_share_memory(target, source) or not (dense(target) and dense(source)):
         return
@@ -283,7 +283,7 @@ def _refuse_overlap(target: Array, source: Array, horizon: Release) -> None:
 
 
 def _relate(result: Any, source: Tensor, name: str) -> None:
-    """Views of a tensor that requires gradients know what they are views of."""
+    """Record the base of each view of a tensor that requires gradients."""
     if result.__class__ is Tensor:
         if result is not source and owner(result.array) is owner(source.array):
             result.of_leaf = source.is_leaf or source.of_leaf
@@ -301,7 +301,7 @@ LOOKS = frozenset({
 
 
 def _without_numbers(name: str, value: Any) -> Unsupported:
-    """The error of an operator of numbers that is given a tensor of which there is no array."""
+    """The error for an operator on values that gets a tensor without an array."""
     drawn = next((one.parts["drawn"] for one in (value,) if one.__class__ is OpaqueTensor and "drawn" in one.parts), None)
     if drawn is not None:
         return Unsupported(f"the reference reader does not support random numbers: {drawn}", code="operator")
@@ -311,12 +311,12 @@ def _without_numbers(name: str, value: Any) -> Unsupported:
 
 
 def _bordered(function: Callable[..., Any], kind: str, name: str, horizon: Release, *, tracks: bool) -> Callable[..., Any]:
-    """The function behind its border, which puts its results into ``out`` where there is one.
+    """Wrap a function: check its arguments, write its results into ``out`` if given, and track gradients.
 
     Parameters:
-        kind: of the first argument, ``tensor`` or ``scalar``.
-        name: of the operator, for messages.
-        tracks: whether floating point results require gradients where an argument does.
+        kind: the kind of the first argument, ``tensor`` or ``scalar``.
+        name: the name of the operator, for messages.
+        tracks: whether floating-point results require gradients if an argument does.
     """
     names = _outless(function)
     border = Border(function, kind, name)
@@ -374,7 +374,7 @@ def _bordered(function: Callable[..., Any], kind: str, name: str, horizon: Relea
             first = args[0] if args else None
             if first.__class__ is Tensor and first.requires_grad:
                 if result is first and not writes:
-                    return result  # as it is, also where it is a leaf
+                    return result  # unchanged, even if it is a leaf
                 _relate(result, first, part)
             _mark(result[0] if first_tracked else result)
             if args and result is args[0] and result.requires_grad and not result.is_detached:  # in place
@@ -387,14 +387,14 @@ def _bordered(function: Callable[..., Any], kind: str, name: str, horizon: Relea
 
 
 def _requires(value: Any) -> bool:
-    """Whether an argument by name is a tensor that requires gradients, or a list with one."""
+    """Whether a keyword argument is a tensor that requires gradients, or a list that contains such a tensor."""
     if value.__class__ is list:
         return any(one.__class__ is Tensor and one.requires_grad for one in value)
     return value.__class__ is Tensor and value.requires_grad
 
 
 def _taking_out(function: Callable[..., Any], name: str, horizon: Release) -> Callable[..., Any]:
-    """A function of values of Python, which look after themselves."""
+    """Wrap a function of Python values, which need no checks."""
     names = _outless(function)
     own = INTERNAL.intersection(inspect.signature(function).parameters)
     if not names and not own:
