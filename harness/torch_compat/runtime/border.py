@@ -1,12 +1,12 @@
-"""The border between programs and operators: which arguments an operator takes, and of which classes.
+"""The border between programs and operators: checks the classes of the arguments of each operator call.
 
-Operators are functions of Python, and numpy under them believes much of what it is given: a dictionary for a dtype describes records
-of Python references, a text for a number formats, a list of lists of lists is an array. A program may hand any of its values to
-any operator, by place or by name. So each operator has a border, made of the annotations of its function:
+Operators are Python functions on top of NumPy, which accepts too much: a dict as a dtype describes records of Python references, a
+string as a number is parsed, a nested list becomes an array. A program can pass any of its values to any operator, by position or by
+keyword. So each operator has a border, derived from the annotations of its function:
 
-* Parameters with a default whose names begin with ``_``, or stand in :data:`INTERNAL`, are our own. No program reaches them.
-* A parameter of tensors or numbers takes tensors and numbers; of texts also texts; of lists also lists of such items.
-* What has no annotation takes tensors, numbers, devices and flat lists of them, but no texts, no dictionaries and no objects.
+* Parameters with a default whose names begin with ``_`` or are in :data:`INTERNAL` are internal. No program reaches them.
+* A parameter for tensors or numbers takes tensors and numbers; for strings, also strings; for lists, also lists of such items.
+* A parameter without an annotation takes tensors, numbers, devices and flat lists of them, but no strings, dicts or objects.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ __all__ = ["INTERNAL", "Border", "Place"]
 INTERNAL = frozenset({
     "era", "since", "array_type", "both", "spatial", "inside", "promote", "promoted", "ints", "empty", "one", "form", "order", "whole", "kind",
 })  # fmt: skip
-"""Parameters that only our own code passes; ``tests/runtime/test_border.py`` checks all others against the schemas of the releases."""
-MOST = 64  # arguments of an operator that takes any number
+"""Parameters that only internal code passes; ``tests/runtime/test_border.py`` checks all others against the schemas of the releases."""
+MOST = 64  # maximum number of arguments of a variadic operator
 
 PLAIN = frozenset({type(None), bool, int, float, complex, Tensor, OpaqueTensor, Dtype, Device})
 LISTS: frozenset[type] = frozenset({list, tuple})
 
 
 class Place(NamedTuple):
-    """What one parameter takes.
+    """The classes that a parameter takes.
 
     Attributes:
-        classes: of the value.
-        items: of the items, where the value is a list or tuple; None for any, which the function looks at itself.
+        classes: the classes of the value.
+        items: the classes of the items if the value is a list or tuple; None for any class, which the function checks itself.
     """
 
     classes: frozenset[type]
@@ -52,19 +52,19 @@ class Place(NamedTuple):
 
 
 ANYTHING = Place(PLAIN | LISTS, PLAIN)
-ANY_SCALAR = Place(PLAIN | {list}, None)  # of operators of numbers: an integer times a list repeats the list
+ANY_SCALAR = Place(PLAIN | {list}, None)  # for operators on numbers: an integer times a list repeats the list
 ANY_OPTION = Place(PLAIN | LISTS | {str}, PLAIN)
-SAID = frozenset({"device", "layout", "ord", "p"})  # parameters without a type that take texts, too
+SAID = frozenset({"device", "layout", "ord", "p"})  # parameters without annotations that also take strings
 
 
 class Border:
-    """What an operator's function takes.
+    """The parameters of an operator's function.
 
     Attributes:
-        name: of the operator, for messages.
-        places: of the parameters, by position.
-        words: of the parameters, by name.
-        others: of further keywords; None where the function takes none.
+        name: the name of the operator, for messages.
+        places: the positional parameters.
+        words: the parameters by name.
+        others: the classes of additional keyword arguments; None if the function takes none.
     """
 
     __slots__ = ("name", "others", "places", "words")
@@ -98,7 +98,7 @@ class Border:
         self.places = tuple(places)
 
     def refuse(self, args: tuple[Any, ...]) -> Raised:
-        """The error of arguments that do not fit."""
+        """The error for positional arguments that do not match."""
         if len(args) > len(self.places):
             return Raised(f"{self.name}() takes at most {len(self.places)} arguments, found {len(args)}", code="RuntimeError")
         for number, (value, place) in enumerate(zip(args, self.places, strict=False), 1):
@@ -107,13 +107,13 @@ class Border:
         return Raised(f"{self.name}() does not take these arguments", code="RuntimeError")
 
     def check_words(self, keywords: dict[str, Any], more: frozenset[str]) -> None:
-        """Make sure that arguments by name fit.
+        """Check keyword arguments.
 
         Parameters:
-            more: names of tensors that results go into, which the function itself does not take.
+            more: names of out tensors, which the function itself does not take.
 
         Raises:
-            Raised: one does not.
+            Raised: a keyword argument does not match.
         """
         for word, value in keywords.items():
             place = self.words.get(word)
@@ -133,14 +133,14 @@ class Border:
 
 
 def fits(value: Any, place: Place) -> bool:
-    """Whether the items of a list are such as a parameter takes; of any other value True."""
+    """Whether the items of a list match a parameter; True for any other value."""
     if place.items is None or not isinstance(value, list | tuple):
         return True
     return place.items.issuperset({one.__class__ for one in value})
 
 
 class _Names(dict[str, Any]):
-    """The names of annotations: those of the function's module, and Any for what stands there for type checkers only."""
+    """The namespace for annotations: the names of the function's module, and Any for names imported only for type checkers."""
 
     def __init__(self, known: dict[str, Any]) -> None:
         super().__init__()

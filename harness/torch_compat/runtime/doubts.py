@@ -1,18 +1,17 @@
-"""What requires gradients in 1.6 although nothing that it is computed from does.
+"""Results that require gradients in 1.6 although none of their inputs do.
 
-The executor of 1.6 decides before it runs a method which values may require gradients, by their types: of a tensor of which it knows
-nothing, it assumes that it does. What it differentiates then requires gradients, whatever came. Measured with 1.6.0:
+Before it runs a method, the executor of 1.6 decides by type which values may require gradients, and assumes so for every tensor that it
+knows nothing about. The results of differentiated operators then require gradients, whatever the actual inputs are. Measured with 1.6.0:
 
-* Nothing happens unless an argument may require gradients: a list or dictionary of tensors, an optional tensor, or a module that has, anywhere below, a
-  parameter that does, a list or dictionary of tensors, or a tensor that the method sets.
-* In doubt are then the tensors of such a module, those of lists and dictionaries, what operators make of a list of tensors or give in one,
-  and what is computed of something in doubt.
-* Operators with a derivative that the executor knows make a group with those that they follow. Of a group of five nodes or more, all
-  results require gradients; of a smaller one, none does. Constants are nodes, and the sizes by which gradients are summed where
-  two tensors have been broadcast.
+* This happens only if an argument may require gradients: a list or dict of tensors, an optional tensor, or a module that contains, at any
+  depth, a parameter that requires gradients, a list or dict of tensors, or a tensor that the method sets.
+* The tensors in doubt are then those of such a module, those in lists and dicts, the results of operators that take or return a list of
+  tensors, and everything computed from tensors in doubt.
+* Consecutive operators whose derivatives the executor knows form a group. All results of a group with five or more nodes require
+  gradients; no result of a smaller group does. Constants are nodes, and so are the sizes for the sum of gradients after a broadcast.
 
-Not modelled: elements of lists that the method makes, what it reads again after it has set it, values that are None in another branch,
-and constants that two operators share. Methods that branch or loop are left alone, since a branch divides groups.
+Not modeled: elements of lists that the method creates, attributes read again after the method has set them, values that are None in another
+branch, and constants that two operators share. Methods with branches or loops are not analyzed, since a branch divides groups.
 """
 
 from __future__ import annotations
@@ -85,10 +84,10 @@ LISTS = frozenset({"cat", "stack", "index", "meshgrid", "einsum", "broadcast_ten
 
 
 class Differentiated:
-    """Operators that follow each other, and are differentiated together or not at all.
+    """Consecutive operators that are differentiated together or not at all.
 
     Attributes:
-        nodes: how many nodes they have.
+        nodes: the number of their nodes.
         made: their results.
     """
 
@@ -103,7 +102,7 @@ class Doubts:
     """The tensors of one call that may require gradients.
 
     Attributes:
-        known: them, by identity, and the group that made them, if one did.
+        known: the tensors by identity, each with the group that produced it, if any.
     """
 
     __slots__ = ("known",)
@@ -112,13 +111,13 @@ class Doubts:
         self.known: dict[int, tuple[Tensor, Differentiated | None]] = {}
 
     def suspect(self, value: Any) -> None:
-        """Take each tensor in a value for one that may require gradients."""
+        """Mark each tensor in a value as possibly requiring gradients."""
         for one in _tensors(value):
             if not one.requires_grad:
                 self.known.setdefault(id(one), (one, None))
 
     def after(self, name: str, given: list[Any], result: Any) -> None:
-        """An operator has been called: decide of its results."""
+        """Decide about the results of an operator that has been called."""
         tensors = [one for value in given for one in _tensors(value)]
         doubted = [found for one in tensors if (found := self.known.get(id(one))) is not None]
         if not (doubted or name in LISTS) or name == "detach":
@@ -147,7 +146,7 @@ class Doubts:
 
 
 def doubts_of(release: Release, object_: ScriptObject, info: FunctionInfo, args: list[Any], types: list[Type]) -> Doubts | None:
-    """The doubts with which a call of a method begins; None if there is no reason for any."""
+    """The initial doubts of a method call; None if there are none."""
     if not SINCE <= release < UNTIL or _branches(info.call.__code__):
         return None
     written = _written(object_, info)
@@ -165,7 +164,7 @@ def doubts_of(release: Release, object_: ScriptObject, info: FunctionInfo, args:
 
 
 def _look_at(object_: ScriptObject, written: frozenset[str], found: Doubts, seen: dict[int, bool]) -> bool:
-    """Whether an object of a module may require gradients; what it and the modules in it hold is then in doubt."""
+    """Whether a module object may require gradients; if so, put the tensors that it and its submodules hold in doubt."""
     if id(object_) in seen:
         return seen[id(object_)]
     seen[id(object_)] = False
@@ -204,7 +203,7 @@ def _tensors(value: Any) -> Iterator[Tensor]:
 
 
 def _written(object_: ScriptObject, info: FunctionInfo) -> frozenset[str]:
-    """The names of the attributes that a method sets, or one of those that it calls, on whatever object."""
+    """The names of the attributes that a method, or a method that it calls, sets on any object."""
     methods: dict[str, list[FunctionInfo]] = {}
     waiting, seen = [object_], set()
     while waiting:
@@ -230,12 +229,12 @@ def _written(object_: ScriptObject, info: FunctionInfo) -> frozenset[str]:
 
 
 def _branches(code: CodeType) -> bool:
-    """Whether a method branches, loops, or has anything checked as it runs: a branch divides groups, and which nodes are in each is not known."""
+    """Whether a method branches, loops, or has run-time checks: a branch divides groups, and the division of the nodes is not known."""
     return any("JUMP" in one.opname for one in dis.get_instructions(code))
 
 
 def _names_of(code: CodeType) -> Iterator[tuple[str, bool]]:
-    """The names of attributes that compiled source reads and sets; whether it sets them."""
+    """Yield ``(name, whether it is set)`` for each attribute that compiled source reads or sets."""
     for one in dis.get_instructions(code):
         if one.opname == "STORE_ATTR":
             yield str(one.argval), True

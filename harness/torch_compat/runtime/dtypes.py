@@ -1,4 +1,4 @@
-"""torch's dtypes on numpy: names, numbers, categories, and what two values of different dtypes become together."""
+"""torch's dtypes on NumPy: names, numbers, categories, and type promotion."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ __all__ = [
 
 
 class Dtype:
-    """One of torch's dtypes; there is one object for each, so ``is`` compares them.
+    """A torch dtype. There is one object per dtype, so dtypes are compared with ``is``.
 
     Attributes:
-        name: as ``float32``.
-        code: torch's number of it (``c10::ScalarType``), by which TorchScript names it; 6 is float32.
-        numpy: the dtype of the arrays that hold it; None where numpy has none (quantized ones, complex32).
-        category: 0 bool, 1 integer, 2 floating point, 3 complex: what promotion asks for first.
-        itemsize: bytes of an element.
-        default: whether a Python scalar of the category becomes this without further reason (never a property of float64).
+        name: the name, such as ``float32``.
+        code: torch's number for the dtype (``c10::ScalarType``), which TorchScript uses; 6 is float32.
+        numpy: the dtype of the arrays that hold the values; None if NumPy has none (quantized dtypes, complex32).
+        category: 0 bool, 1 integer, 2 floating point, 3 complex; decides type promotion first.
+        itemsize: the size of an element in bytes.
+        default: whether Python scalars of the category become this dtype by default (never true for float64).
     """
 
     __slots__ = ("category", "code", "itemsize", "name", "numpy")
@@ -66,20 +66,20 @@ class Dtype:
 
     @property
     def is_floating_point(self) -> bool:
-        """As ``torch.dtype.is_floating_point``: complex ones are not."""
+        """Same as ``torch.dtype.is_floating_point``: complex dtypes are not."""
         return self.category == 2
 
     @property
     def is_complex(self) -> bool:
-        """As ``torch.dtype.is_complex``."""
+        """Same as ``torch.dtype.is_complex``."""
         return self.category == 3
 
     @property
     def array(self) -> np.dtype[Any]:
-        """The dtype of numpy.
+        """The NumPy dtype.
 
         Raises:
-            Unsupported: numpy has none.
+            Unsupported: NumPy has no such dtype.
         """
         if self.numpy is None:
             raise Unsupported(f"the reference reader cannot compute with torch.{self.name}", code="dtype")
@@ -87,7 +87,7 @@ class Dtype:
 
     @property
     def memory(self) -> np.dtype[Any]:
-        """The dtype of NumPy by which a storage is read: the units whose bytes have an order, of ``complex32`` its two parts."""
+        """The NumPy dtype for reading a storage: the units to which byte order applies; for ``complex32``, its two parts."""
         row = table.DTYPES[self.name]
         if self.numpy is not None:
             return self.numpy
@@ -124,26 +124,26 @@ _default = FLOAT32
 
 
 def is_known(name: str, release: Release) -> bool:
-    """Whether the module ``torch`` of a release has the dtype of this name."""
+    """Whether the ``torch`` module of a release has a dtype with this name."""
     return release >= Release(table.SINCE.get(table.ALIASES.get(name, name), "1.0.0"))
 
 
 def default_dtype() -> Dtype:
-    """What a Python float becomes."""
+    """The dtype of tensors created from Python floats."""
     return _default
 
 
 def set_default_dtype(dtype: Dtype) -> None:
-    """As ``torch.set_default_dtype``; a program itself cannot."""
+    """Same as ``torch.set_default_dtype``; programs cannot call it."""
     global _default  # noqa: PLW0603 - torch keeps it for the whole process, too
     _default = dtype
 
 
 def of_numpy(dtype: np.dtype[Any]) -> Dtype:
-    """The dtype of an array of numpy.
+    """The dtype of a NumPy array.
 
     Raises:
-        Unsupported: torch has none such.
+        Unsupported: torch has no such dtype.
     """
     found = _BY_NUMPY.get(dtype)
     if found is None:
@@ -152,16 +152,16 @@ def of_numpy(dtype: np.dtype[Any]) -> Dtype:
 
 
 def named(name: str) -> Dtype | None:
-    """The dtype of a name (``float32``, ``torch.float``), or None."""
+    """The dtype with a name (``float32``, ``torch.float``), or None."""
     name = name.removeprefix("torch.")
     return DTYPES.get(_ALIASES.get(name, name))
 
 
 def numbered(code: int) -> Dtype:
-    """The dtype of torch's number.
+    """The dtype with one of torch's numbers.
 
     Raises:
-        Raised: there is none.
+        Raised: there is no such dtype.
     """
     found = _BY_CODE.get(code)
     if found is None:
@@ -170,14 +170,14 @@ def numbered(code: int) -> Dtype:
 
 
 def as_dtype(value: Any) -> Dtype | None:
-    """A dtype out of what a program says: a number, a dtype, or None."""
+    """Convert a program's dtype argument (a number, a dtype, or None) to a dtype."""
     if value is None or isinstance(value, Dtype):
         return value
     return numbered(int(value))
 
 
 def of_scalar(value: Any) -> Dtype:
-    """The dtype of a 0-dimensional tensor made of a Python scalar: bool, int64, the default dtype, or the complex of it."""
+    """The dtype of a 0-dim tensor created from a Python scalar: bool, int64, the default dtype, or its complex counterpart."""
     kind = value.__class__
     if kind is bool:
         return BOOL
@@ -188,8 +188,8 @@ def of_scalar(value: Any) -> Dtype:
     return COMPLEX128 if _default is FLOAT64 else COMPLEX64
 
 
-# c10::promoteTypes, for the dtypes that numbers are calculated in: of two of one category, the wider one; uint8 with a signed one:
-# the next wider signed one; float16 with bfloat16: float32.
+# c10::promoteTypes for numeric dtypes: within a category, the wider dtype; for uint8 and a signed dtype, the next wider signed dtype;
+# for float16 and bfloat16, float32.
 _ORDER = {"uint8": 0, "int8": 1, "int16": 2, "int32": 3, "int64": 4, "float16": 5, "bfloat16": 5, "float32": 6, "float64": 7}
 _COMPLEX_OF = {"float16": "complex64", "bfloat16": "complex64", "float32": "complex64", "float64": "complex128", "complex64": "complex64", "complex128": "complex128"}  # fmt: skip
 
@@ -215,7 +215,7 @@ def _promote(a: Dtype, b: Dtype) -> Dtype:
         if {a.name, b.name} == {"float16", "bfloat16"}:
             return FLOAT32
         return a if _ORDER[a.name] > _ORDER[b.name] else b
-    if a.name not in _ORDER or b.name not in _ORDER:  # uint16, uint32, uint64: shells without promotion
+    if a.name not in _ORDER or b.name not in _ORDER:  # uint16, uint32 and uint64 have limited support and no promotion
         raise Raised(f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {a.name} and {b.name}", code="RuntimeError")  # fmt: skip
     if {a.name, b.name} == {"uint8", "int8"}:
         return INT16
@@ -226,7 +226,7 @@ _promoted: dict[tuple[Dtype, Dtype], Dtype] = {}
 
 
 def promote(a: Dtype, b: Dtype) -> Dtype:
-    """As ``torch.promote_types``."""
+    """Same as ``torch.promote_types``."""
     if a is b:
         return a
     found = _promoted.get((a, b))
@@ -236,9 +236,9 @@ def promote(a: Dtype, b: Dtype) -> Dtype:
 
 
 def result_type(values: Iterable[Any]) -> Dtype:
-    """As ``torch.result_type`` of 1.5 and newer: tensors with dimensions, then 0-dimensional ones, then Python scalars.
+    """Same as ``torch.result_type`` of 1.5 and newer: tensors with dimensions take precedence over 0-dim tensors, and these over scalars.
 
-    A lower group counts only where its category is higher than that of the groups above it. A Python scalar counts with
+    A lower group counts only if its category is higher than that of the groups above it. A Python scalar counts as
     the default dtype of its category.
 
     Parameters:
@@ -268,8 +268,8 @@ def result_type(values: Iterable[Any]) -> Dtype:
 
 
 def _combine(higher: Dtype, lower: Dtype) -> Dtype:
-    if higher.category == FLOATING and lower.category == COMPLEX:  # the precision is that of the higher group
-        if higher.itemsize == 2:  # which numpy has not; bfloat16 has no complex numbers before 2.14
+    if higher.category == FLOATING and lower.category == COMPLEX:  # the higher group determines the precision
+        if higher.itemsize == 2:  # NumPy has no such dtype; bfloat16 has no complex counterpart before 2.14
             raise Unsupported(
                 f"the reference reader does not support complex numbers whose parts are {higher.name}", code="dtype"
             )

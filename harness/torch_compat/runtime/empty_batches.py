@@ -1,4 +1,4 @@
-"""Convolutions of a batch without elements, which many releases refuse: their kernels have to be given an element, or look at the weight anyway."""
+"""Convolutions of empty batches, which many releases refuse because their kernels require an element or inspect the weight."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ TRANSPOSED = 6
 WITH_ONEDNN, DILATED, GROUPED, IN_SPACE, TRANSPOSING, ANY_WEIGHT = (
     Release(since) for since in ("1.0.1", "1.2.0", "1.4.0", "1.3.0", "1.5.0", "2.0.0")
 )
-"""The first releases that take such a batch where oneDNN computes; where the kernel is dilated; in groups; by the kernels without oneDNN; in
-a transposed convolution; and with any weight. Before the last the weight is viewed as one dimension."""
+"""The first releases that accept an empty batch: with oneDNN; with dilation; with groups; without oneDNN; in a transposed convolution; and
+with any weight. Earlier releases than the last view the weight as 1-dimensional."""
 PICTURES = 4
 FLOAT32 = np.dtype(np.float32)
 
 
 def refusing_empty_batches(name: str, call: Callable[..., Any], horizon: Release) -> Callable[..., Any]:
-    """A convolution that refuses batches without elements where the release of the horizon does; any other operator as it is."""
+    """Wrap a convolution to refuse empty batches if the release of the horizon does; return any other operator unchanged."""
     if name not in CONVOLUTIONS or horizon >= ANY_WEIGHT:
         return call
     form = "any" if name.endswith("convolution") else "conv_transpose" if "transpose" in name else "conv"
     groups_at, dilation_at = PLACES[form]
 
     def guard(*args: Any, **keywords: Any) -> Any:
-        found = call(*args, **keywords)  # what is wrong besides is said first
+        found = call(*args, **keywords)  # other errors take precedence
         x, weight = (*args, *keywords.values())[:2]
         if x.__class__ is Tensor and weight.__class__ is Tensor and x.array.ndim and not x.array.shape[0]:
             transposed = args[TRANSPOSED] if form == "any" else form == "conv_transpose"
@@ -53,10 +53,10 @@ def refusing_empty_batches(name: str, call: Callable[..., Any], horizon: Release
 
 
 def _refuse(x: Tensor, weight: Tensor, transposed: bool, groups: int, *, dilated: bool, horizon: Release) -> None:
-    """Refuse a batch without elements.
+    """Refuse an empty batch.
 
     Raises:
-        Raised: the release cannot take it.
+        Raised: the release does not accept this batch.
     """
     if horizon >= TRANSPOSING:
         if not _flat(weight):
@@ -82,6 +82,6 @@ def _refuse(x: Tensor, weight: Tensor, transposed: bool, groups: int, *, dilated
 
 
 def _flat(tensor: Tensor) -> bool:
-    """Whether a tensor can be viewed as one dimension."""
+    """Whether a tensor can be viewed as 1-dimensional."""
     steps = [(size, step) for size, step in zip(tensor.shape, tensor.strides, strict=True) if size != 1]
     return not tensor.numel or all(step == inner_size * inner_step for (_, step), (inner_size, inner_step) in pairwise(steps))

@@ -1,11 +1,11 @@
-"""Arrays of the caller, in and out of one call of a program.
+"""Pass arrays of the caller into a call of a program, and results out of it.
 
-A program gets copies, never the memory of the caller: a tensor may reach all of its storage, and what an array is a view of is none of a
-program's business. What the call wrote into a copy is written back when it ends, also where it ends in an error, so that a program
-which works in place changes the caller's array, as torch does. A result that is an argument, or a view of one, is the caller's
-array, or a view of it; results that share a storage share memory. A read-only array keeps its values.
+A program gets copies, never the caller's memory: a tensor can reach its whole storage, and a program must not see the base of an array
+that is a view. After the call, even if it raises, changes to a copy are written back, so that in-place operators change the caller's
+array as in torch. A result that is an argument or a view of an argument is returned as the caller's array or a view of it; results that
+share a storage share memory. A read-only array keeps its values.
 
-Calls in this process and calls in a process of their own (:mod:`torch_compat.readers.isolated`) both go through here.
+Both calls in this process and calls in a separate process (:mod:`torch_compat.readers.isolated`) use this module.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 __all__ = ["Exchange", "exchanged", "same_bytes"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
-SMALL = 1 << 12  # bytes up to which copying is faster than comparing in place
+SMALL = 1 << 12  # up to this size in bytes, copying is faster than comparing in place
 
 
 class Exchange:
-    """The arrays that a caller gives to one call.
+    """The arrays that a caller passes to a call.
 
     Attributes:
-        given: arrays and scalars of numpy of the caller, each once.
-        copies: what the program gets of each, in the same order.
+        given: the caller's NumPy arrays and scalars, without duplicates.
+        copies: the copies for the program, in the same order.
 
     Parameters:
-        elsewhere: the program runs in another process, whose copies are made there: contiguous arrays stay as they are here.
+        elsewhere: whether the program runs in another process, which makes the copies; contiguous arrays are then not copied here.
     """
 
     __slots__ = ("_places", "copies", "elsewhere", "given")
@@ -49,11 +49,11 @@ class Exchange:
         self._places: dict[int, int] = {}
 
     def take(self, value: Any) -> Any:
-        """A value of the caller as one of the runtime.
+        """Convert a value of the caller to a value of the runtime.
 
         Raises:
-            Raised: torch has no tensors like one of the arrays.
-            Unsupported: the reference reader has no dtype for one of them.
+            Raised: torch cannot represent an array as a tensor.
+            Unsupported: the reference reader has no dtype for an array.
         """
         if isinstance(value, np.ndarray | np.generic):
             return Tensor(self.copies[self._place(value)])
@@ -66,7 +66,7 @@ class Exchange:
         return value
 
     def take_whole(self, arrays: Sequence[Array]) -> None:
-        """Take row-major arrays of dtypes that torch has, each another object, for a program that runs elsewhere."""
+        """Take distinct row-major arrays with dtypes that torch has, for a program in another process."""
         self.given = list(arrays)
         self.copies = list(arrays)
 
@@ -79,26 +79,26 @@ class Exchange:
         copy = array if self.elsewhere and flat else np.array(array)
         dtypes.of_numpy(Tensor(copy).array.dtype)
         self._places[id(value)] = len(self.given)
-        self.given.append(value)  # kept, so that no other object gets its id
+        self.given.append(value)  # keeps the object alive, so that its id is not reused
         self.copies.append(copy)
         return len(self.given) - 1
 
     def changed(self, place: int) -> bool:
-        """Whether a copy is no longer what the caller gave."""
+        """Whether a copy differs from the caller's array."""
         given = self.given[place]
         return isinstance(given, np.ndarray) and given.flags.writeable and not same_bytes(given, self.copies[place])
 
     def settle(self) -> None:
-        """Write back what a call in this process changed."""
+        """Write back the changes of a call in this process."""
         for place, copy in enumerate(self.copies):
             if self.changed(place):
                 self.write_back(place, copy)
 
     def write_back(self, place: int, now: Array) -> None:
-        """Give an array of the caller other values; a read-only one keeps its own.
+        """Overwrite an array of the caller; a read-only array keeps its values.
 
         Parameters:
-            now: of the same shape and dtype.
+            now: the new values, with the same shape and dtype.
         """
         given, copy = self.given[place], self.copies[place]
         if isinstance(given, np.ndarray) and given.flags.writeable:
@@ -107,7 +107,7 @@ class Exchange:
             copy[...] = now
 
     def give(self, value: Any) -> Any:
-        """A result of a call in this process as the caller gets it: arrays of numpy instead of tensors."""
+        """Convert a result of a call in this process for the caller: NumPy arrays instead of tensors."""
         kind = value.__class__
         if kind is Tensor:
             return self._array(value)
@@ -130,14 +130,14 @@ class Exchange:
         return array
 
     def alias(self, place: int, dtype: np.dtype[Any], shape: Sequence[int], strides: Sequence[int], offset: int) -> Array:
-        """A view of an argument as a view of the caller's array; where that one is not contiguous or no array, a copy.
+        """Convert a view of an argument to a view of the caller's array; a copy if that array is not contiguous or not an array.
 
         Parameters:
             strides: in elements.
             offset: in elements.
 
         Raises:
-            Corrupt: the view leaves the argument.
+            Corrupt: the view extends beyond the argument.
         """
         given, copy = self.given[place], self.copies[place]
         whole = tuple(step // (copy.itemsize or 1) for step in copy.strides)
@@ -149,7 +149,7 @@ class Exchange:
 
 
 def exchanged(run: Callable[[tuple[Any, ...], dict[str, Any]], Any], args: Sequence[Any], keywords: dict[str, Any]) -> Any:
-    """Call ``run`` in this process with arrays of numpy in and out."""
+    """Call ``run`` in this process; arguments and results are NumPy arrays."""
     exchange = Exchange()
     given = tuple(exchange.take(arg) for arg in args)
     named = {name: exchange.take(arg) for name, arg in keywords.items()}
@@ -161,7 +161,7 @@ def exchanged(run: Callable[[tuple[Any, ...], dict[str, Any]], Any], args: Seque
 
 
 def same_bytes(first: Array, second: Array) -> bool:
-    """Whether two arrays of one shape and dtype have the same bytes, NaNs and signs of zeros included."""
+    """Whether two arrays with the same shape and dtype have equal bytes, including NaN payloads and signs of zeros."""
     if first.nbytes <= SMALL or not first.flags.c_contiguous or not second.flags.c_contiguous:
         return first.tobytes() == second.tobytes()
     width = math.gcd(first.nbytes, 8)

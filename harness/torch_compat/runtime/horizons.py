@@ -1,7 +1,7 @@
-"""What the reference reader pretends to be: the newest of everything, a release, or a day.
+"""Horizons: the point in time whose behavior the reference reader reproduces.
 
-``reference``, ``reference@1.5.1``, ``reference@2020-06-24``. A day is the newest release that was out by then, in the order of
-versions; what policies date by day beyond that is added where it is looked up.
+``reference`` is the newest of everything, ``reference@1.5.1`` a release, ``reference@2020-06-24`` a day. A day stands for the highest
+version released by then; changes that policies date by day are added at lookup.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 class Horizon:
-    """What was known then.
+    """A point in time.
 
     Attributes:
-        name: as it was asked for, ``reference@1.5.1``.
-        release: :data:`NEWEST` where there is no bound.
-        day: ISO, where a day was asked for.
+        name: the name as given, such as ``reference@1.5.1``.
+        release: the release; :data:`NEWEST` if there is no bound.
+        day: the day in ISO format, if a day was given.
     """
 
     __slots__ = ("day", "name", "release")
@@ -38,7 +38,7 @@ class Horizon:
         self.day = day
 
     def reads(self, kind: str, version: int | str) -> bool:
-        """Whether a format of this kind and version was read then; the newest reads what any release reads."""
+        """Whether this version of a format was supported then; the newest horizon reads everything that any release reads."""
         first = _read_from().get((kind, version))
         if first is None:
             return False
@@ -70,10 +70,10 @@ def _calendar() -> Calendar[Listed]:
 
 @lru_cache(maxsize=64)
 def horizon(name: str = "reference") -> Horizon:
-    """The horizon of a name; ``1.5.1`` or ``torch-1.5.1`` alone will do.
+    """The horizon with a name; ``1.5.1`` and ``torch-1.5.1`` are accepted as well.
 
     Raises:
-        UsageError: it is none.
+        UsageError: the name is not a horizon.
     """
     asked = name.removeprefix("reference").removeprefix("@").removeprefix("torch-")
     if not asked:

@@ -1,9 +1,9 @@
-"""How results lie in memory: of elementwise operators as their operands do, of copies as what they copy, of others row by row.
+"""Memory layout of results: elementwise operators follow their operands, copies follow their source, all others are row-major.
 
-Torch's elementwise operators order the dimensions by the strides of their operands: of two dimensions, the first operand that has different
-strides in both decides, and the result lies densely in this order. NumPy lays a result out row by row as soon as one operand lies so.
+torch's elementwise operators order dimensions by the strides of their operands: for each pair of dimensions, the first operand with
+different strides decides, and the result is dense in this order. NumPy makes a result row-major as soon as one operand is row-major.
 
-Up to 1.6 most operators put their results into tensors that had no elements before, which lie row by row.
+Up to 1.6 most operators resize an empty tensor for their result, which is row-major.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["arranging", "order", "strides_of", "suggests_channels_last"]
 Shape = tuple[int, ...]
 Operand = tuple[Shape, Shape]
 """The shape and the strides of a tensor, in elements."""
-Arrange = Any  # a function of a result, the arguments of its operator, and those by name
+Arrange = Any  # a function of a result, the positional arguments and the keyword arguments of its operator
 
 FIRST_DECIDES = Release("1.7.0")
 """As of this release, equal strides do not determine an order, and dimensions of size one are considered."""
@@ -39,15 +39,15 @@ POWERS = Release("1.9.0")
 NUMBERS = frozenset({int, float, bool, complex})
 MASKS = (np.dtype(np.bool_), np.dtype(np.uint8))
 PICTURES = 4
-"""Dimensions of a batch of images."""
+"""The number of dimensions of a batch of images."""
 PICTURES_ORDER = (1, 3, 2, 0)
 """Their dimensions in the channels-last memory format, fastest first."""
 
 ITERATED, WRAPPED, SWAPPED, OUT, ROWS, LIKE, COPY, POWER, LAST, TWICE, PICTURE, PARTS, INDEXED = range(13)
-"""Like all operands; also numbers as operands, which are no tensors of one shape with the others; the second before the first; into a
-tensor without elements; row by row; like the first; like the first, if it has no holes; as powers are; like
-the second and a number; like all operands, and then once more like that; row by row, or with the channels last as the first has them; like
-two parts of the first that are alike; like what is indexed and its indices, over which are iterated."""
+"""Modes, in order: like all operands; the same where numbers are operands as well, which are not tensors of the same shape; the second
+operand before the first; into an empty tensor; row-major; like the first operand; like the first operand if it has no holes; as powers;
+like the second operand and a number; like all operands, applied twice; row-major, or channels-last if the first operand is; like two
+equal parts of the first operand; like the indexed tensor and the indices that are iterated over."""
 
 
 def _table() -> dict[str, tuple[tuple[Release, int], ...]]:
@@ -125,17 +125,17 @@ TABLE = _table()
 
 
 def arranging(name: str, horizon: Release) -> Arrange | None:
-    """What lays out the result of an operator as a release does; None where nothing has to be done.
+    """The function that lays out the result of an operator as a release does; None if nothing has to be done.
 
     Parameters:
-        name: of the operator, without ``aten::``.
+        name: the name of the operator without ``aten::``.
     """
     modes = [mode for since, mode in TABLE.get(name, ()) if since <= horizon]
     if not modes:
         return None
     mode = modes[-1]
     operands = 3 if name == "where" else 2
-    several = ROWS if mode in {OUT, ITERATED} else mode  # what is found along a dimension, and where
+    several = ROWS if mode in {OUT, ITERATED} else mode  # values and indices along a dimension
 
     def arrange(result: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
         if result.__class__ is tuple:
@@ -149,7 +149,7 @@ def arranging(name: str, horizon: Release) -> Arrange | None:
 
 
 def _lay_out(result: Tensor, args: tuple[Any, ...], keywords: dict[str, Any], mode: int, operands: int, horizon: Release) -> None:
-    """Lay out a result that shares no memory with what it was made of."""
+    """Lay out a result that does not share memory with its inputs."""
     array = result.array
     if array.ndim <= 1 or not array.size or "out" in keywords:
         return
@@ -208,7 +208,7 @@ def _wanted(mode: int, shape: Shape, tensors: list[Tensor], numbers: bool, horiz
 
 
 def _indexed(args: tuple[Any, ...], shape: Shape) -> Shape | None:
-    """The strides of what an index gives: dimensions that are indexed have no strides in what they are taken from, others none in the indices."""
+    """The strides of the result of indexing: indexed dimensions have no strides in the source, other dimensions none in the indices."""
     if len(args) < 2 or args[1].__class__ not in {list, tuple}:
         return None
     own, at, places, most = list(args[0].strides), 0, [], 0
@@ -238,7 +238,7 @@ def _operand(tensor: Tensor) -> Operand:
 
 
 def _promoted(tensors: list[Tensor], *, infers: bool) -> list[Operand]:
-    """The operands as they are iterated over: those with another type than all have together are copied to it first."""
+    """The operands of the iteration: operands whose dtype differs from the common dtype are copied first."""
     kinds = {one.array.dtype for one in tensors if one.array.dtype.kind != "b"}
     if len(kinds) <= 1:
         return [_operand(one) for one in tensors]
@@ -253,7 +253,7 @@ def _promoted(tensors: list[Tensor], *, infers: bool) -> list[Operand]:
 
 
 def _like(operand: Operand, *, infers: bool) -> Shape:
-    """The strides of what is made like a tensor."""
+    """The strides of a tensor created like another tensor."""
     shape, strides = operand
     if _dense(operand):
         return strides
@@ -265,7 +265,7 @@ def _like(operand: Operand, *, infers: bool) -> Shape:
 
 
 def suggests_channels_last(shape: Shape, strides: Shape) -> bool:
-    """Whether the channels of pictures or volumes stand last in memory, as ``suggest_memory_format`` decides it."""
+    """Whether images or volumes are channels-last in memory, by the rule of ``suggest_memory_format``."""
     if len(shape) not in {PICTURES, PICTURES + 1}:
         return False
     least = 0
@@ -278,12 +278,12 @@ def suggests_channels_last(shape: Shape, strides: Shape) -> bool:
 
 
 def order(shape: Shape, operands: Sequence[Shape], *, first: bool) -> list[int]:
-    """The dimensions of a shape, the fastest first.
+    """The dimensions of a shape, fastest first.
 
     Parameters:
-        shape: of the result.
+        shape: the shape of the result.
         operands: the strides of each operand along all dimensions, 0 where it is broadcast.
-        first: whether the first operand that tells two dimensions apart decides; else any for which they need not change places.
+        first: whether the first operand with different strides decides; otherwise any operand for which no swap is needed.
     """
     found = list(range(len(shape)))[::-1]
 
@@ -314,7 +314,7 @@ def order(shape: Shape, operands: Sequence[Shape], *, first: bool) -> list[int]:
 
 
 def packed(shape: Shape, dimensions: Sequence[int]) -> Shape:
-    """The strides of a dense tensor whose dimensions, the fastest first, are these."""
+    """The strides of a dense tensor with these dimensions, fastest first."""
     strides, step = [0] * len(shape), 1
     for at in dimensions:
         strides[at] = step
@@ -323,7 +323,7 @@ def packed(shape: Shape, dimensions: Sequence[int]) -> Shape:
 
 
 def _lies(operand: Operand, dimensions: Sequence[int]) -> bool:
-    """Whether a tensor is dense with its dimensions, the fastest first, in this order; those of one element may lie anywhere."""
+    """Whether a tensor is dense with its dimensions in this order, fastest first; dimensions of size one may be anywhere."""
     shape, strides = operand
     step = 1
     for at in dimensions:
@@ -343,9 +343,9 @@ def strides_of(shape: Shape, operands: Sequence[Operand], *, first: bool) -> Sha
     """The strides of the result of an elementwise operator.
 
     Parameters:
-        shape: of the result.
-        operands: the shape and strides of each.
-        first: as of :func:`order`.
+        shape: the shape of the result.
+        operands: the shape and strides of each operand.
+        first: see :func:`order`.
     """
     rows = range(len(shape))[::-1]
     if all(one == shape for one, _ in operands):

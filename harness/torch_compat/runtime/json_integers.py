@@ -1,4 +1,4 @@
-"""Integers of ``model.json``, in which protobuf writes those of 64 bits as texts."""
+"""Integers in ``model.json``, in which protobuf writes 64-bit integers as strings."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 __all__ = ["INT64", "json_integer"]
 
 INT64 = 1 << 63
-LONGEST_INTEGER = 20  # characters of an integer of 64 bits
+LONGEST_INTEGER = 20  # characters of a 64-bit integer
 
 
 def json_integer(value: Any) -> int:
-    """A number of model.json: protobuf writes 64-bit integers as texts.
+    """Parse an integer of ``model.json``: protobuf writes 64-bit integers as strings.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the value is not an integer.
     """
     if value.__class__ is int and abs(value) < INT64:
         return int(value)

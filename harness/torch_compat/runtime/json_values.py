@@ -1,7 +1,7 @@
-"""Values in JSON as people write and read them, and as readers take and give them (:mod:`torch_compat.values.form`).
+"""Convert values between JSON for people and the form of readers (:mod:`torch_compat.values.form`).
 
-People write tensors as ``{"dtype", "shape", "data"}``, flat and row-major. Readers take and give the little-endian bytes, with
-strides and what shares a storage: the sign of a zero and the payload of a NaN survive. Both forms are accepted.
+People write tensors as ``{"dtype", "shape", "data"}``, flat and row-major. Readers use little-endian bytes with strides and shared
+storages, which preserves signs of zeros and payloads of NaNs. Both forms are accepted.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ plain = escaped
 
 
 def read_arguments(given: str | Path) -> list[Any]:
-    """The positional arguments of a call, in the form that readers take.
+    """Read the positional arguments of a call, in the form of readers.
 
     Parameters:
-        given: a JSON list, ``-`` for standard input, or the path of a file. What begins with a bracket or a brace is JSON; a file of
-            such a name is ``./[name``.
+        given: a JSON list, ``-`` for standard input, or the path of a file. Text that begins with a bracket or a brace is JSON; write
+            ``./[name`` for a file with such a name.
 
     Raises:
-        UsageError: the file cannot be read, the text is no JSON, or a value in it is not as the contract says; says where.
+        UsageError: the file cannot be read, the text is not JSON, or a value violates the contract; the error says where.
     """
     name, text = _text_of(str(given))
     try:
@@ -71,7 +71,7 @@ def read_arguments(given: str | Path) -> list[Any]:
 
 
 def _text_of(given: str) -> tuple[str, str]:
-    """The name by which errors speak of arguments, and their text."""
+    """The name of the arguments in errors, and their text."""
     if given.lstrip()[:1] in {"[", "{"}:
         return "--args", given
     name = "standard input" if given == STANDARD_INPUT else plain(given)
@@ -221,7 +221,7 @@ class _Reading:
         return value
 
     def _elements(self, dtype: Dtype, data: list[Any], where: str) -> bytes:
-        """The bytes of elements, each looked at: numpy would take a fraction for an integer."""
+        """The bytes of the elements. Each element is checked, since NumPy would truncate a fraction to an integer."""
         kind = dtype.category
         for index, item in enumerate(data):
             at = f"{where}[{index}]"
@@ -237,7 +237,7 @@ class _Reading:
             values: list[Any] = [complex(float(real), float(imaginary)) for real, imaginary in data]
         else:
             values = [float(item) for item in data] if kind == 2 else data
-        with np.errstate(all="ignore"):  # what overflows becomes infinite, as everywhere
+        with np.errstate(all="ignore"):  # overflow gives infinity, as everywhere
             return (
                 np.array(values, np.complex128 if kind == 3 else np.float64 if kind == 2 else dtype.array)
                 .astype(dtype.array)
@@ -261,7 +261,7 @@ def _fits(value: int, dtype: Dtype) -> bool:
 
 
 def shown_value(value: Any) -> Any:
-    """A value as a reader gives it in the form that people read: tensors flat, with ``data``."""
+    """Convert a value of a reader to the form for people: flat tensors with ``data``."""
     if isinstance(value, list):
         return [shown_value(item) for item in value]
     if not isinstance(value, dict):
@@ -276,13 +276,13 @@ def shown_value(value: Any) -> Any:
 
 def _shown_tensor(body: dict[str, Any]) -> dict[str, Any]:
     dtype = DTYPES.get(body["dtype"])
-    if dtype is None or dtype.numpy is None or "bytes" not in body:  # no numbers for it: as the reader gave it
+    if dtype is None or dtype.numpy is None or "bytes" not in body:  # cannot be shown as numbers: unchanged
         return {key: body[key] for key in ("dtype", "shape", "bytes") if key in body}
     array = elements(base64.b64decode(body["bytes"]), dtype.numpy)
     if dtype.category == 3:
         data: list[Any] = [[number(one.real), number(one.imag)] for one in array.astype(np.complex128).tolist()]
     elif dtype.category == 2:
-        with np.errstate(all="ignore"):  # a signalling NaN is widened
+        with np.errstate(all="ignore"):  # widening a signaling NaN warns
             data = [number(one) for one in array.astype(np.float64).tolist()]
     else:
         data = array.tolist()
@@ -290,7 +290,7 @@ def _shown_tensor(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def value_text(value: Any, indent: str = "") -> str:
-    """A shown value as lines for people."""
+    """Format a value of :func:`shown_value` as lines of text."""
     if isinstance(value, list):
         return _listed("list", value, indent)
     if not isinstance(value, dict):

@@ -1,9 +1,9 @@
-"""How much time and memory programs of others may take.
+"""Limits on the time and memory that untrusted programs may use.
 
-The budgets are in :class:`Limits`. A program pays in three ways: a step for each call of a function and each round of a loop
-(:class:`torch_compat.runtime.values.Steps`), work for operators whose cost is not in proportion to their tensors (matrix products,
-convolutions), and a look at clock and memory whenever it has made enough tensors, lists and texts. So no program ends a process by
-its appetite, but one operator may go beyond a limit before it is noticed: :func:`bound_memory` is the hard limit of a process.
+:class:`Limits` has the budgets. A program pays in three ways: a step for each function call and each loop iteration
+(:class:`torch_compat.runtime.values.Steps`), work for operators whose cost is not proportional to their tensors (matrix products,
+convolutions), and a check of clock and memory whenever it has created enough tensors, lists and strings. So no program can exhaust the
+process, but a single operator may exceed a limit before the next check: :func:`bound_memory` is the hard limit of a process.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ if TYPE_CHECKING:
 __all__ = ["LIMITS", "ROOM", "Exhausted", "Limits", "bound_memory", "meter"]
 
 ROOM = 4 << 30
-LARGE = 1 << 22  # elements of an array before which memory is looked at
-ITEM = 8  # bytes of an item of a list; a character of a text has fewer
-LOOK = 1 << 26  # bytes that are made between two looks at clock and memory
+LARGE = 1 << 22  # memory is checked before an array with this many elements is created
+ITEM = 8  # bytes per list item; a character of a string has fewer
+LOOK = 1 << 26  # bytes allocated between two checks of clock and memory
 
 
 class Exhausted(Raised):
-    """A budget is spent. No program can keep this error for later, as a future keeps others: it ends the call."""
+    """A budget is exhausted. Unlike other errors, a future cannot store this error: it always ends the call."""
 
 
 class Limits(NamedTuple):
-    """What one call of a program, or loading it, may cost.
+    """The maximum cost of loading a program or of one call.
 
     Attributes:
-        steps: calls of functions and rounds of loops.
-        seconds: of the clock.
-        memory: bytes by which the process may grow.
-        elements: of one tensor.
-        repeated: elements of a view that has more of them than its storage, as an expanded tensor: operators make copies of it.
-        work: multiplications and the like of operators that do more than look at each element.
+        steps: function calls and loop iterations.
+        seconds: wall-clock time.
+        memory: growth of the process in bytes.
+        elements: elements of a tensor.
+        repeated: elements of a view with more elements than its storage, such as an expanded tensor: operators copy it.
+        work: multiplications and similar operations of operators that do more than visit each element.
     """
 
     steps: int = 1 << 28
@@ -56,10 +56,10 @@ LIMITS = Limits()
 
 
 class Meter(threading.local):
-    """What the program that runs in this thread has spent.
+    """The cost so far of the program that runs in this thread.
 
     Attributes:
-        limits: what it may spend.
+        limits: the maximum cost.
     """
 
     def __init__(self) -> None:
@@ -70,7 +70,7 @@ class Meter(threading.local):
         self._most = 0
 
     def begin(self, limits: Limits) -> None:
-        """A call begins: nothing is spent."""
+        """Begin a call with nothing spent."""
         self.limits = limits
         self._made = 0
         self._worked = 0
@@ -81,7 +81,7 @@ class Meter(threading.local):
         """Pay for a tensor.
 
         Raises:
-            Raised: it is too large, or one of the budgets is spent.
+            Raised: the tensor is too large, or a budget is exhausted.
         """
         if array.size > self.limits.elements:
             self.too_large(array.size)
@@ -90,10 +90,10 @@ class Meter(threading.local):
             self.look()
 
     def array(self, count: int) -> None:
-        """An operator is about to make an array of so many elements; few have more than 16 bytes while they are computed.
+        """Check before an operator creates an array with ``count`` elements; intermediate elements rarely exceed 16 bytes.
 
         Raises:
-            Raised: there is no room for it.
+            Raised: there is not enough memory.
         """
         if count > self.limits.elements:
             self.too_large(count)
@@ -101,7 +101,7 @@ class Meter(threading.local):
             self._look_at_memory(16 * count)
 
     def too_large(self, count: int) -> None:
-        """Refuse a tensor.
+        """Refuse a tensor that is too large.
 
         Raises:
             Raised: always.
@@ -110,20 +110,20 @@ class Meter(threading.local):
         raise Exhausted(said, code="too-large")
 
     def read(self, count: int) -> None:
-        """Pay for the elements of a tensor that an operator looks at.
+        """Pay for the elements of a tensor that an operator reads.
 
         Raises:
-            Raised: one of the budgets is spent.
+            Raised: a budget is exhausted.
         """
         self._made += count
         if self._made > LOOK:
             self.look()
 
     def items(self, count: int) -> None:
-        """A list or a text of so many items is about to be made.
+        """Pay for a list or string with ``count`` items before it is created.
 
         Raises:
-            Raised: one of the budgets is spent, or there is no room for it.
+            Raised: a budget is exhausted, or there is not enough memory.
         """
         self._made += ITEM * count
         if self._made > LOOK:
@@ -132,10 +132,10 @@ class Meter(threading.local):
             self._look_at_memory(ITEM * count)
 
     def work(self, count: int) -> None:
-        """Pay for what an operator is about to do, in multiplications or the like.
+        """Pay for the work of an operator in advance, in multiplications or similar operations.
 
         Raises:
-            Raised: it is more than a program may do.
+            Raised: the budget is exhausted.
         """
         self._worked += count
         if self._worked > self.limits.work:
@@ -144,7 +144,7 @@ class Meter(threading.local):
             )
 
     def look(self) -> None:
-        """Look at clock and memory.
+        """Check clock and memory.
 
         Raises:
             Raised: a limit is exceeded.
@@ -155,7 +155,7 @@ class Meter(threading.local):
         self._look_at_memory(0)
 
     def prepare(self) -> None:
-        """Open what tells how much memory there is, before the file system is shut off."""
+        """Open the file with the memory usage before access to the file system is removed."""
         self._look_at_memory(0)
 
     def _look_at_memory(self, more: int) -> None:
@@ -171,9 +171,9 @@ meter = Meter()
 
 
 def _statm() -> Callable[[], int]:
-    """How to find out how many bytes of memory this process holds; 0 where the system does not tell.
+    """A function that returns the memory of this process in bytes; 0 if the system does not provide it.
 
-    The file that tells is opened once and stays open: a process that is shut off from the file system cannot open it later.
+    The file is opened once and stays open, since a process without access to the file system cannot open it later.
     """
     if not sys.platform.startswith("linux"):
         return lambda: 0
@@ -182,7 +182,7 @@ def _statm() -> Callable[[], int]:
 
     def resident() -> int:
         process = os.getpid()
-        if process not in held:  # the file of the process that this one was forked from tells of that one
+        if process not in held:  # the file that was opened before a fork reports the parent process
             for stale in held.values():
                 os.close(stale)
             held.clear()
@@ -196,14 +196,13 @@ _resident = _statm()
 
 
 def bound_memory(room: int = ROOM) -> bool:
-    """Let this process hold that many bytes more than it does now, from here on; what needs more fails, and takes nothing.
+    """Limit the memory of this process to its current usage plus ``room`` bytes; larger allocations fail without allocating.
 
-    A program that asks for a tensor that is too large is then told that there is no memory for it, whatever operator asks, and
-    however much of the machine's memory could be promised to it. It counts for the whole process: call it in one that does
-    nothing else.
+    Any operator that allocates too large a tensor then raises an out-of-memory error, even if the system overcommits memory. The limit
+    applies to the whole process: call this only in a dedicated process.
 
     Returns:
-        Whether this system keeps to such a limit.
+        Whether this system enforces such a limit.
     """
     if not sys.platform.startswith("linux"):
         return False

@@ -45,7 +45,7 @@ __all__ = ["NEWEST", "OUTS", "Grad", "grad", "implementations", "known", "lackin
 
 NEWEST = Release("9999.0.0")
 FLOATING = 2
-LOOKED_AT = 1 << 16  # a tensor with this many elements is charged to the budget when an operator reads it
+LOOKED_AT = 1 << 16  # a tensor with more elements is charged to the budget when an operator reads it
 VARKEYWORDS = 0x08  # of a code object: takes **keywords
 
 KINDS: dict[type, str] = {Tensor: "tensor", OpaqueTensor: "opaque", int: "scalar", float: "scalar", bool: "scalar", complex: "scalar", list: "list", dict: "dict", str: "str", tuple: "tuple"}  # fmt: skip
