@@ -1,4 +1,4 @@
-"""Products of matrices that raise, and are computed where their results are used: see :mod:`torch_compat.runtime.slipping`."""
+"""Matrix products that raise, but are computed only where their results are used; see :mod:`torch_compat.runtime.slipping`."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ PRODUCT: Final = "failed-product"
 
 @lru_cache(maxsize=64)
 def functions(source: bytes) -> list[ast.FunctionDef]:
-    """Every function of a file, whole and within others."""
+    """All functions of a file, including nested functions."""
     tree = parse(str(source, "latin-1"))
     return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
 
 
 def use_of(source: bytes | memoryview, line: int) -> bool | None:
-    """Whether the value of a line's statement is used by a later one of the same block; None where it is returned.
+    """Whether a later statement of the same block uses the value of the statement on a line; None if the value is returned.
 
-    Statements of the block alone are looked at, not what is in blocks within it, nor what is behind it.
+    Only statements of the block itself are inspected: neither nested blocks nor statements after the block.
     """
     for function in functions(bytes(source)):
         if (function.lineno <= line <= (function.end_lineno or line)) and (found := _use_in(function.body, line)) is not _NOWHERE:
@@ -67,7 +67,7 @@ _BLOCKS = (ast.If, ast.For, ast.While, ast.With, ast.FunctionDef)
 
 
 def _copies(node: ast.stmt) -> bool:
-    """Whether a statement names what is to be given by its block, and computes nothing."""
+    """Whether a statement only assigns names for the outputs of its block, without computing anything."""
     return (
         isinstance(node, ast.Assign)
         and isinstance(node.value, ast.Name | ast.Tuple)
@@ -76,24 +76,24 @@ def _copies(node: ast.stmt) -> bool:
 
 
 def product_shape(name: str, args: tuple[Any, ...]) -> tuple[int, ...]:
-    """Of what a product would give, as far as the shapes of its arguments fit."""
+    """The shape of the result of a product, provided that the shapes of its arguments match."""
     first, second = args[1:3] if name == "aten::addmm" else args[:2]
     return (*first.array.shape[:-1], *(second.array.shape[:-1] if name == "aten::linear" else second.array.shape[1:]))
 
 
 def is_absent(value: Any) -> bool:
-    """Whether a value stands for the result of a product that has raised."""
+    """Whether a value is the placeholder for the result of a product that has raised."""
     return value.__class__ is Tensor and isinstance(value.array, _Absent)
 
 
 class MethodRun:
-    """One call of a method.
+    """A call of a method.
 
     Attributes:
-        later: whether an earlier one has given a value: then the release knows what it differentiates.
-        failed: the product that raised, and waits for its use.
-        stands: whether the product is computed where it stands in the source, after all.
-        sign: what the program has come to if the product is not computed there.
+        later: whether an earlier call returned a value, so that the release knows which operators it differentiates.
+        failed: the product that raised and is deferred to its use.
+        stands: whether the product is computed at its place in the source after all.
+        sign: the slip that the program meets if the product is not computed there.
     """
 
     __slots__ = ("args", "failed", "later", "method", "root", "sign", "stands")
@@ -108,7 +108,7 @@ class MethodRun:
         self.failed: FailedProduct | None = None
 
     def join(self, sign: str) -> None:
-        """An operator uses the product that is differentiated with it: it is computed there."""
+        """Compute the product at its use by an operator that is differentiated together with it."""
         assert self.failed is not None  # noqa: S101 - asked before
         self.stands = False
         self.sign = sign
@@ -116,14 +116,14 @@ class MethodRun:
 
 
 def differentiated(*given: Any) -> bool:
-    """Whether an operator of these values is differentiated."""
+    """Whether an operator with these arguments is differentiated."""
     return grad.enabled and any(
         one.requires_grad for part in given for one in (part if part.__class__ is list else (part,)) if one.__class__ is Tensor
     )
 
 
 class FailedProduct:
-    """A product that raised, and what there was then: that comes to light where its elements are asked for."""
+    """A product that raised, with a snapshot of the program's state; the error is raised when the elements of the result are read."""
 
     def __init__(self, error: Raised, roots: list[Any]) -> None:
         self.error = error
@@ -147,42 +147,42 @@ class FailedProduct:
                 left.extend(one.values())
 
     def stored(self) -> bool:
-        """Whether an attribute was set since."""
+        """Whether an attribute has been set since the snapshot."""
         return any(
             one.__dict__.keys() != before.keys() or any(one.__dict__[name] is not value for name, value in before.items())
             for one, before in self._attributes
         )
 
     def unwrite(self) -> None:
-        """Put back what was written in place since: such a write may be to what the product reads, so it waits until behind it."""
+        """Undo in-place writes since the snapshot: they may change inputs of the product, so the release keeps them after it."""
         for tensor, array, copy in self._tensors.values():
             array[...] = copy
             tensor.array = array
 
     def undo(self) -> None:
-        """Put back all that was done since: the release did not do it, as the product stands where it stood."""
+        """Undo all changes since the snapshot: the release computed the product in place, so it never made them."""
         for one, before in self._attributes:
             one.__dict__.clear()
             one.__dict__.update(before)
         self.unwrite()
 
     def absent(self, shape: tuple[int, ...] | None) -> Tensor:
-        """In place of the result.
+        """A placeholder for the result.
 
         Parameters:
-            shape: None where it has none, since its operands have no common one.
+            shape: the shape of the result; None if the shapes of the operands do not match.
         """
         tensor = Tensor(np.empty(0))
         tensor.array = _Absent(self) if shape is None else _Shaped(self, shape)  # type: ignore[assignment]
         return tensor
 
     def fail(self) -> Any:
-        """Raise what linear raised."""
+        """Raise the error of the product."""
         raise self.error
 
 
 class _Absent:
-    """In place of the elements of a tensor that there is not."""
+    """A placeholder for the array of a result that does not exist."""
 
     __slots__ = ("_failed",)
 
@@ -190,7 +190,7 @@ class _Absent:
         self._failed = failed
 
     def fail(self) -> Any:
-        """Raise what the operator raised."""
+        """Raise the error of the operator."""
         return self._failed.fail()
 
     def __getattr__(self, name: str) -> Any:
@@ -204,7 +204,7 @@ class _Absent:
 
 
 class _Shaped(_Absent):
-    """Likewise; its shape can be asked for."""
+    """A placeholder with a known shape."""
 
     __slots__ = ("ndim", "shape", "size")
 

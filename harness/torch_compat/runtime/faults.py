@@ -1,4 +1,4 @@
-"""Errors of Python while a program runs, as errors of the program."""
+"""Translate Python errors while a program runs to errors of the program."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ __all__ = ["CALLED", "translated"]
 
 CALLED = "__call__"
 """The method that represents a call of the module itself."""
-# What numpy says of a tensor that no memory could hold
+# Messages of NumPy for arrays that exceed any memory
 TOO_LARGE = ("array is too big", "Maximum allowed dimension exceeded", "Maximum allowed size exceeded")
 
 
 def translated(error: Exception) -> Exception:
-    """What Python raises while code of a program runs, as an error of the program; a fault of an operator is never the program's."""
+    """Translate a Python error from the code of a program to an error of the program. Bugs in operators are not translated."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -31,6 +31,6 @@ def translated(error: Exception) -> Exception:
         return Raised(str(error), code="IndexError", where=where)
     if isinstance(error, KeyError):
         return Raised(f"KeyError: {error}", code="RuntimeError", where=where)
-    if isinstance(error, NameError | ValueError):  # a variable without value; a list of another length to unpack
+    if isinstance(error, NameError | ValueError):  # an unset variable; unpacking a list of the wrong length
         return Raised(str(error), code="RuntimeError", where=where)
     return Unsupported(f"the reference reader cannot run this: {error}", code="language", where=where)

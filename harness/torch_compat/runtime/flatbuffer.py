@@ -1,6 +1,6 @@
-"""A mobile archive in a flatbuffer: its objects, tensors and constants, and the TorchScript source that it carries beside its bytecode.
+"""A mobile archive in a flatbuffer: its objects, tensors and constants, and the TorchScript source that it contains besides its bytecode.
 
-The layout is described in :mod:`torch_compat.formats.mobile_flatbuffer`. Numbers of fields beyond those: ``String`` 0 data; ``List`` 0
+:mod:`torch_compat.formats.mobile_flatbuffer` describes the layout. Additional field numbers: ``String`` 0 data; ``List`` 0
 items; ``Tuple`` 0 items; ``Dict`` 0 keys, 1 values; ``Object`` 0 type_index, 1 state, 2 attrs, 3 setstate_func; ``IntList``,
 ``DoubleList``, ``BoolList`` 0 items; ``Device`` 0 str; ``EnumValue`` 0 type_name, 1 value; ``ObjectType`` 0 type_name, 1 type,
 2 attr_names; ``TensorMetadata`` 5 requires_grad, 6 quantized_schema. ``Int``, ``Bool``, ``Double`` and ``ComplexDouble`` are structs.
@@ -30,11 +30,11 @@ WITH_SETSTATE = 3
 
 
 class Flatbuffer:
-    """A flatbuffer, as the parts of a program.
+    """The parts of a program in a flatbuffer.
 
     Attributes:
-        names: the records that it would have as a zip archive: its source only.
-        version: the file format version that its operators are of.
+        names: the records that an equivalent zip archive would have; source only.
+        version: the file format version of its operators.
         bytecode: the bytecode version.
     """
 
@@ -64,15 +64,15 @@ class Flatbuffer:
         return memoryview(self._sources[record])
 
     def state(self, make: Callable[[str, dict[str, Any] | None, Any, bool], Any]) -> Any:
-        """The module.
+        """Read the module.
 
         Parameters:
-            make: makes an object of the name of its class, its attributes, its state, and whether it is set by the state.
+            make: creates an object from the name of its class, its attributes, its state, and whether the state sets it.
         """
         return self._read(lambda: self._value(self._number(self._root, STATE, "<I"), make, 0))
 
     def constants(self, make: Callable[[str, dict[str, Any] | None, Any, bool], Any]) -> list[Any]:
-        """What the source calls ``CONSTANTS``."""
+        """The constants that the source refers to as ``CONSTANTS``."""
 
         def every() -> list[Any]:
             start, length = self._vector(self._root, CONSTANTS)
@@ -129,10 +129,10 @@ class Flatbuffer:
         return [self._follow(start + 4 * n) for n in range(length)]
 
     def _spend(self, count: int) -> None:
-        """Pay for bytes that are read: many tables may share one vector.
+        """Pay for bytes read, since many tables can share a vector.
 
         Raises:
-            Unsafe: all vectors together have more than the file.
+            Unsafe: the vectors read so far have more bytes in total than the file.
         """
         self._left -= count
         if self._left < 0:
@@ -220,7 +220,7 @@ class Flatbuffer:
             self._storages[place] = bytearray(self._data[start : start + length])
         shape, strides = self._numbers(held, 3, "i"), self._numbers(held, 4, "i")
         base = arrays.elements(self._storages[place], dtype.array)
-        known = self._values.setdefault(-1 - place, base)  # one array for each storage: its identity is the storage's
+        known = self._values.setdefault(-1 - place, base)  # one array per storage, whose identity stands for the storage
         base = known if known.dtype == base.dtype else base
         offset = self._number(held, 2, "<i")
         where = f"{self._where}, storage {place}"

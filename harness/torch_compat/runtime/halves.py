@@ -1,5 +1,5 @@
-"""Operators that refuse tensors of a dtype where the release of the horizon does: floats of 16 bits (:mod:`torch_compat.operators.halves`)
-and every other (:mod:`torch_compat.operators.dtypes`).
+"""Refuse dtypes that the release of the horizon refuses: 16-bit floating-point dtypes (:mod:`torch_compat.operators.halves`) and all
+other dtypes (:mod:`torch_compat.operators.dtypes`).
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ OTHERS = {DTYPES[name].array: name for name in CALLED if DTYPES[name].numpy is n
 
 
 def guarded(name: str, call: Callable[..., Any], horizon: Release, *, lists: bool = False) -> Callable[..., Any]:
-    """An operator that refuses the dtypes which the release of the horizon refuses; the same where it refuses none.
+    """Wrap an operator to refuse the dtypes that the release of the horizon refuses; return it unchanged if there are none.
 
     Parameters:
-        lists: whether the operator is one of lists as well, which moves tensors and does not compute with them.
+        lists: whether the operator also has overloads for lists, which move tensors and do not compute.
     """
     floats, others = refuses(name, horizon), taken(name, horizon)
     if not floats and others is None:
@@ -87,7 +87,7 @@ def guarded(name: str, call: Callable[..., Any], horizon: Release, *, lists: boo
             return call(*args, **keywords)
         first = args[0] if args else None
         plain = first.__class__ is Tensor and first.array.dtype not in refused and first.array.dtype.kind != "b"
-        if plain and by_first and "dtype" not in keywords:  # nearly every call
+        if plain and by_first and "dtype" not in keywords:  # almost all calls
             return call(*args, **keywords)
         if lists and (first.__class__ is list or (len(args) > 1 and args[1].__class__ is list)):
             return call(*args, **keywords)
@@ -97,17 +97,17 @@ def guarded(name: str, call: Callable[..., Any], horizon: Release, *, lists: boo
         if error is None:
             return call(*args, **keywords)
         if not writes and "out" not in keywords:
-            call(*args, **keywords)  # what is wrong besides is said first
+            call(*args, **keywords)  # other errors take precedence
         raise error
 
     return guard
 
 
 def _refusal_of_others(others: Taken, args: tuple[Any, ...], keywords: dict[str, Any], horizon: Release) -> Raised | None:
-    """The error of a call whose data are of dtypes each of which the release refuses."""
+    """The error of a call if the release refuses every dtype among its tensors."""
     computed = _computed(others.name, args, keywords)
     if computed is not None and others.name not in BY_PLACE and others.places and others.name not in CASTING:
-        return None  # it was not asked what becomes of a dtype that is named
+        return None  # calls with an explicit dtype were not recorded
     given = [
         *_tensors(args[place] for place in others.places if place < len(args)),
         *_tensors(value for word, value in keywords.items() if word not in OUTS),
@@ -119,17 +119,17 @@ def _refusal_of_others(others: Taken, args: tuple[Any, ...], keywords: dict[str,
     if _is_alone(others.name, given, horizon):
         return None
     if others.name == "aten::pow" and args[0].__class__ is not Tensor and args[0] == 1:
-        return None  # which is one, whatever the power
+        return None  # 1 for every exponent
     if not given and computed is None:
         return None
     if any(
         not given or one.array.dtype != given[0].array.dtype
         for one in _tensors(value for word, value in keywords.items() if word in OUTS)
     ):
-        return None  # releases were asked without out=; 1.6 divides integers into a tensor of floats, and refuses them otherwise
+        return None  # recorded without out=; 1.6 refuses to divide integers unless out is a floating-point tensor
     kinds = {one.array.dtype for one in given} if computed is None else {computed}
     if len(kinds) > 1:
-        kinds.add(result_type(given).array)  # which is refused as well where the call is refused for its dtypes
+        kinds.add(result_type(given).array)  # a call refused for its dtypes is refused for the promoted dtype as well
     empty = EMPTY if any(not one.array.size for one in given) else ""
     ranks = tuple(one.array.ndim for one in given)
     texts = {word: value for word, value in keywords.items() if value.__class__ is str}
@@ -149,7 +149,7 @@ def _refusal_of_others(others: Taken, args: tuple[Any, ...], keywords: dict[str,
 def _refusal(name: str, args: tuple[Any, ...], keywords: dict[str, Any], horizon: Release) -> Raised | None:
     computed = _computed(name, args, keywords)
     if name == "aten::nansum" and args and args[0].__class__ is Tensor and args[0].dtype.category < FLOAT16.category:
-        return None  # the sum of integers, in whichever type
+        return None  # the sum of integers, with any dtype
     if name in UNLESS and keywords.get(UNLESS[name]):
         return None
     if name in INTO_OUT and "out" in keywords:
@@ -161,7 +161,7 @@ def _refusal(name: str, args: tuple[Any, ...], keywords: dict[str, Any], horizon
         return None
     kinds = {computed or one.array.dtype for one in given}
     if len(kinds) != 1 or (dtype := NAMES.get(kinds.pop())) is None:
-        return None  # of several dtypes, releases compute in the one that they have together, or refuse them for that
+        return None  # for mixed dtypes, releases compute in the promoted dtype or refuse the mix
     empty = EMPTY if any(one.array.size == 0 for one in given) else ""
     ranks = tuple(one.array.ndim for one in given)
     if len(given) > 1 and name in BOUND_BY_TENSORS:
@@ -176,13 +176,13 @@ def _refusal(name: str, args: tuple[Any, ...], keywords: dict[str, Any], horizon
 
 
 def _is_alone(name: str, given: list[Tensor], horizon: Release) -> bool:
-    """Whether a call copies the only element of its tensor."""
+    """Whether a call only copies the single element of its tensor."""
     name = name.removesuffix("_")
     return name in ALONE and len(given) == 1 and not given[0].array.ndim and horizon in ALONE[name]
 
 
 def _computed(name: str, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-    """The type in which a call says that it computes; None where it does not."""
+    """The explicit dtype of a call; None if it has none."""
     told = keywords.get("dtype")
     if told is None and name in BY_PLACE and len(args) > BY_PLACE[name]:
         told = args[BY_PLACE[name]]

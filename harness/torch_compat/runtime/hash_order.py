@@ -1,8 +1,8 @@
-"""In which order dictionaries of 1.1 and 1.2 list what they hold, and sets of numbers up to 2.1: that of their hash tables.
+"""The iteration order of dicts in 1.1 and 1.2, and of sets of numbers up to 2.1: the order of their hash tables.
 
-1.1 kept them in ``std::unordered_map`` of GNU's library, 1.2 in ``ska::flat_hash_map``. From 1.2 to 1.5 what walks over one sorts it
-by key; 1.6 and newer keep the order of insertion. Only what is filled once and not changed is modelled: attributes of modules, and
-the sets in which ``_unique`` finds distinct elements.
+Dicts are ``std::unordered_map`` of the GNU library in 1.1 and ``ska::flat_hash_map`` in 1.2. From 1.2 to 1.5 iteration sorts by key; 1.6
+and newer keep the insertion order. Only tables that are filled once and not changed are modeled: attributes of modules, and the sets in
+which ``_unique`` finds distinct elements.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["MOST_IN_SET", "flat_hash_map", "number_hash", "text_hash", "unordered_map", "unordered_set"]
 
 WORD = (1 << 64) - 1
-# Numbers of buckets of the GNU library, as it grows from its first 11
+# Bucket counts of the GNU library as a table grows from its first 11 buckets
 PRIMES = (11, 23, 47, 97, 199, 409, 823, 1741, 3469, 6949, 14033, 28411, 57557, 116731, 236897, 480881, 976369, 1982627, 4026031)
 OF_SETS = (
     1, 2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 103, 109, 113, 127, 137, 139, 149, 157, 167,
@@ -30,7 +30,7 @@ FIBONACCI = 11400714819323198485  # 2**64 divided by the golden ratio
 
 
 def text_hash(text: str) -> int:
-    """``std::hash<std::string>`` of 64 bits of a text, whose characters stand for bytes."""
+    """The 64-bit ``std::hash<std::string>`` of a string whose characters stand for bytes."""
     return _bytes_hash(text.encode("latin-1"))
 
 
@@ -53,14 +53,14 @@ def _hash(key: Any, *, bits: int) -> int:
     if key.__class__ is str:
         return text_hash(key)
     if key.__class__ is float:
-        # std::hash<double>: both zeros are 0, the rest by the same mixing of its bytes
+        # std::hash<double>: 0 for both zeros; otherwise the same hash of the bytes
         return 0 if key == 0 else _bytes_hash(struct.pack("<d", key))
     half = 1 << (bits - 1)
     return ((int(key) + half) % (1 << bits) - half) & WORD
 
 
 def unordered_map(keys: list[Any]) -> list[Any]:
-    """The order in which 1.1 lists keys that were inserted in this order."""
+    """The iteration order of 1.1 for keys inserted in the given order."""
     if len(keys) > MOST_KEYS:
         raise Unsupported(
             f"the reference reader reproduces the dictionary order of 1.1 only for up to {MOST_KEYS} keys", code="value"
@@ -78,14 +78,14 @@ def unordered_map(keys: list[Any]) -> list[Any]:
 
 
 def _into_bucket(listed: list[tuple[int, Any]], hashed: int, key: Any, size: int) -> None:
-    """A new node stands in front of those of its bucket, and a new bucket in front of all."""
+    """Insert a node: before the nodes of its bucket, or at the front if the bucket is new."""
     bucket = hashed % size
     place = next((n for n, (other, _) in enumerate(listed) if other % size == bucket), 0)
     listed.insert(place, (hashed, key))
 
 
 def unordered_set(keys: Sequence[float], hashes: Sequence[int]) -> list[int]:
-    """The places of distinct keys, in the order in which a set that is made of all at once lists them; NaN differs from itself.
+    """The indices of the distinct keys in the iteration order of a set created from all keys at once; NaN differs from itself.
 
     Parameters:
         keys: at most :data:`MOST_IN_SET`.
@@ -101,22 +101,22 @@ def unordered_set(keys: Sequence[float], hashes: Sequence[int]) -> list[int]:
 
 
 def number_hash(number: float, form: str) -> int:
-    """``std::hash`` of a number: of integers itself, of floats as of the text that their bytes are.
+    """``std::hash`` of a number: an integer hashes to itself, a floating-point number is hashed by its bytes.
 
     Parameters:
-        form: of floats as :mod:`struct` writes it, ``<f`` or ``<d``.
+        form: the :mod:`struct` format of floating-point numbers, ``<f`` or ``<d``.
     """
     if number.__class__ is not float:
         return int(number) & WORD
     return _bytes_hash(struct.pack(form, number)) if number else 0
 
 
-MOST_SLOTS = 1 << 10  # for each key
-MOST_KEYS = 1 << 14  # of a dictionary whose order is found in quadratic time
+MOST_SLOTS = 1 << 10  # slots per key
+MOST_KEYS = 1 << 14  # keys of a dict, since finding the order takes quadratic time
 
 
 class _Flat:
-    """Robin Hood hashing with linear probing, as ``ska::flat_hash_map`` does it: 2**n slots and some behind them."""
+    """Robin Hood hashing with linear probing, as in ``ska::flat_hash_map``: 2**n slots and a few more at the end."""
 
     def __init__(self, slots: int) -> None:
         self.slots = slots
@@ -125,7 +125,7 @@ class _Flat:
         self.count = 0
 
     def insert(self, key: Any) -> bool:
-        """False if the table has to grow first."""
+        """Insert a key; returns False if the table has to grow first."""
         if self.slots == 0 or (self.count + 1) * 2 > self.slots:
             return False
         at = (FIBONACCI * _hash(key, bits=64) & WORD) >> (64 - (self.slots.bit_length() - 1))
@@ -151,7 +151,7 @@ class _Flat:
 
 
 def flat_hash_map(keys: list[Any]) -> list[Any]:
-    """The order in which 1.2 lists keys that were inserted in this order."""
+    """The iteration order of 1.2 for keys inserted in the given order."""
     table = _Flat(0)
     for key in keys:
         while not table.insert(key):
@@ -161,7 +161,7 @@ def flat_hash_map(keys: list[Any]) -> list[Any]:
 
 def _grown(table: _Flat) -> _Flat:
     slots = max(4, 2 * table.slots)
-    while slots < MOST_SLOTS * (table.count + 1):  # chosen keys let the table of 1.2 grow until memory ends
+    while slots < MOST_SLOTS * (table.count + 1):  # with adversarial keys, the table of 1.2 grows until memory is exhausted
         made = _Flat(slots)
         if all(made.insert(key) for key in table.keys()):  # noqa: SIM118 - not a dictionary
             return made

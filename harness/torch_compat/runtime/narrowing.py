@@ -1,12 +1,12 @@
-"""Methods that 1.6 to 1.9 refuse to run, because a value that is passed as ``Any`` is narrowed to a type that it cannot have.
+"""Methods that 1.6 to 1.9 refuse to run because they narrow a value passed as ``Any`` to a type that it cannot have.
 
-These releases put functions in place of their calls. A parameter that is declared as ``Any`` then has the type of what is passed. Where the
-function narrows it by ``isinstance``, aliases are analysed as if it had both types. The analysis asserts that
-either both types can be written into (tensors, lists, dictionaries, objects) or neither (numbers, texts, None); tuples and
-optional values are exempt, but for an optional tensor that 1.6 is given for an argument of the method. The method raises each time, also if it never gets to the branch.
+These releases inline function calls. A parameter declared as ``Any`` then has the type of its argument. If the function narrows the
+parameter with ``isinstance``, alias analysis treats it as having both types, and asserts that either both types are mutable (tensors,
+lists, dicts, objects) or neither is (numbers, strings, None). Tuples and optional values are exempt, except in 1.6 an optional tensor
+that is an argument of the method. The method raises on every call, even if it never reaches the branch.
 
-Types are those that the source states: of parameters, attributes, literals and results of functions. What an operator of PyTorch gives is not
-known here, and nothing is said about it.
+The types come from the source: of parameters, attributes, literals and results of functions. The result types of PyTorch operators are
+unknown here, so nothing is predicted for them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ OPTIONAL: Final = Type("Optional", (TENSOR,))
 WRITABLE: Final = frozenset({"Tensor", "List", "Dict", "AnyList", "class"})
 FIXED: Final = frozenset({"int", "float", "bool", "str", "complex", "None", "number", "Device"})
 VALUES: Final = frozenset({"NamedTuple", "Enum", "Interface"})
-"""Base classes about which nothing is known here."""
+"""Base classes that are not modeled here."""
 
 
 def refuses_narrowing(release: Release) -> bool:
@@ -41,15 +41,15 @@ def refuses_narrowing(release: Release) -> bool:
 
 
 def present_tensors(release: Release, args: Iterable[Any]) -> tuple[bool, ...]:
-    """Which arguments a release knows to be tensors, whatever they are declared as."""
+    """Which arguments a release knows to be tensors, regardless of their declared types."""
     return tuple(one.__class__ is Tensor for one in args) if release < SPECIALIZED else ()
 
 
 class Narrowing:
-    """The functions and classes of a program's source.
+    """The functions and classes in the source of a program.
 
     Parameters:
-        sources: source by the qualified name of what it holds.
+        sources: source text by the qualified name of its contents.
     """
 
     def __init__(self, sources: Mapping[str, bytes]) -> None:
@@ -66,10 +66,10 @@ class Narrowing:
                     self._classes[f"{name}.{node.name}"] = node
 
     def refused(self, class_name: str, method: str, present: tuple[bool, ...] = ()) -> str | None:
-        """The two types of which the assertion tells when a method is called; None if it holds.
+        """The two types in the message of the failed assertion when a method is called; None if the assertion holds.
 
         Parameters:
-            present: which arguments are tensors that the release knows to be there, though they are declared as optional.
+            present: which arguments the release knows to be tensors although they are declared as optional.
         """
         key = class_name, method, present
         if key not in self._answers:
@@ -90,7 +90,7 @@ class Narrowing:
         return next((node for node in body if isinstance(node, ast.FunctionDef) and node.name == method), None)
 
     def callee(self, call: ast.Call, receiver: Type | None) -> tuple[ast.FunctionDef | None, str, bool]:
-        """What a call calls: its source, the class that it is a method of, and whether its first argument is not written."""
+        """The callee of a call: its source, the class of a method, and whether its first argument is implicit."""
         name = dotted(call.func)
         if name in self._functions:
             return self._functions[name], "", False
@@ -107,7 +107,7 @@ class Narrowing:
         return None
 
     def known(self, type_: Type) -> Type | None:
-        """The type, unless it is a class whose values may be of either kind."""
+        """The type, or None for a class whose values may be mutable or immutable."""
         if type_.kind != "class":
             return type_
         cls = self._classes.get(type_.name)
@@ -116,7 +116,7 @@ class Narrowing:
 
 
 class _Walk:
-    """What is passed as ``Any``, followed through the calls that a method may make.
+    """Follows the values passed as ``Any`` through the calls that a method may make.
 
     Attributes:
         found: the types of the first narrowing that fails; None if there is none.
@@ -128,7 +128,7 @@ class _Walk:
         self._seen: set[tuple[int, str]] = set()
 
     def function(self, node: ast.FunctionDef, class_name: str, given: list[Type | None]) -> None:
-        """Follow what a function is given; of the method itself that is nothing but the tensors among its arguments."""
+        """Follow the arguments of a function; for the method itself, only its tensor arguments are known."""
         types: dict[str, Type | None] = {}
         for position, arg in enumerate(node.args.args):
             if class_name and not position:
@@ -165,7 +165,7 @@ class _Walk:
                 self._block(getattr(node, inner, ()), types)
 
     def _type(self, node: ast.expr, types: dict[str, Type | None]) -> Type | None:
-        """The type of an expression, as far as it is stated; calls in it are followed."""
+        """The type of an expression if the source states it; follows the calls in it."""
         if isinstance(node, ast.Call):
             return self._call(node, types)
         if isinstance(node, ast.Name):

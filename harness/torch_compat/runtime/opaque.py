@@ -1,10 +1,10 @@
-"""Tensors of a program that NumPy has no array for: quantized ones, and those of dtypes such as ``complex32`` and ``uint3``.
+"""Tensors that NumPy cannot represent: quantized tensors, and dtypes such as ``complex32`` and ``uint3``.
 
-Programs carry them about and hand them out, as their numbers stand in the archive. ``parts`` of such an :class:`OpaqueTensor` are:
+Programs can pass such tensors around and return them with their contents from the archive. The ``parts`` of an :class:`OpaqueTensor` are:
 
-* of a quantized tensor ``elements`` (int8, uint8 or int32, in its shape; of ``quint4x2`` and ``quint2x4`` the packed bytes, one axis)
-  and ``scheme``, then ``scale`` and ``zero_point``, or ``scales``, ``zero_points`` (a tensor each) and ``axis``;
-* of a strided tensor of another dtype ``bytes``: an array of its shape and strides whose elements are the bytes of each element.
+* for a quantized tensor, ``elements`` (int8, uint8 or int32 in the shape of the tensor; for ``quint4x2`` and ``quint2x4`` the packed bytes
+  in one dimension) and ``scheme``, then ``scale`` and ``zero_point``, or ``scales``, ``zero_points`` (tensors) and ``axis``;
+* for a strided tensor of another dtype, ``bytes``: an array with its shape and strides whose items are the bytes of each element.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ ELEMENTS = {row.name: arrays.sized_dtype("=", row.numpy) for row in DTYPES.value
 
 
 def sizes_of(value: Tensor | OpaqueTensor) -> tuple[int, ...]:
-    """The sizes of any tensor that has them.
+    """The sizes of a tensor.
 
     Raises:
-        Unsupported: it is a nested tensor, whose sizes are not those of its parts.
+        Unsupported: the tensor is nested; its components have sizes of their own.
     """
     if value.__class__ is OpaqueTensor and value.layout == NESTED:
         raise Unsupported("the reference reader does not support the sizes of a nested tensor", code="value")
@@ -46,20 +46,20 @@ def sizes_of(value: Tensor | OpaqueTensor) -> tuple[int, ...]:
 
 
 def without_numbers(value: PickledTensor, dtype: Dtype) -> OpaqueTensor:
-    """A tensor that is carried about but not shown: a sparse or nested one, or a conjugate view."""
+    """A tensor that is passed around without its contents: sparse, nested, or a conjugate view."""
     return OpaqueTensor(f"torch.{value.layout}", dtype, tuple(value.shape), dict(value.parts or {}))
 
 
 def pickled(value: PickledTensor, dtype: Dtype, base: Array, part: Callable[[Any], Any], where: str) -> OpaqueTensor:
-    """A strided tensor of a dtype that NumPy lacks.
+    """Create a strided tensor with a dtype that NumPy lacks.
 
     Parameters:
-        base: the bytes of its storage, in the byte order of this machine.
-        part: makes the tensors of its scales and zero points.
+        base: the bytes of the storage, in the byte order of this machine.
+        part: creates the tensors of scales and zero points.
 
     Raises:
-        Corrupt: it reaches beyond its storage, or its quantizer is none.
-        Unsupported: its elements are smaller than a byte, and it is only a part of its storage.
+        Corrupt: the tensor extends beyond its storage, or its quantizer is invalid.
+        Unsupported: its elements are smaller than a byte, and it does not cover its whole storage.
     """
     bits = PACKED.get(dtype.name)
     if bits is None:
@@ -80,14 +80,14 @@ def pickled(value: PickledTensor, dtype: Dtype, base: Array, part: Callable[[Any
 
 
 def _quantizer(quantizer: tuple[Any, ...], part: Callable[[Any], Any], where: str) -> dict[str, Any]:
-    """The scheme, and by which numbers elements stand for others."""
+    """The quantization scheme with its scales and zero points."""
     scheme = str(quantizer[0])
     if len(quantizer) == 3 and {type(quantizer[1]), type(quantizer[2])} <= {int, float}:
         return {"scheme": scheme, "scale": quantizer[1], "zero_point": quantizer[2]}
     if len(quantizer) == 4 and quantizer[3].__class__ is int:
         scales, zero_points = (_channels(item, part) for item in quantizer[1:3])
         if scales is not None and zero_points is not None:
-            if zero_points.array.dtype.kind == "f":  # torch tells the schemes apart by it alone
+            if zero_points.array.dtype.kind == "f":  # the only difference between the schemes in torch
                 scheme = "per_channel_affine_float_qparams"
             return {"scheme": scheme, "scales": scales, "zero_points": zero_points, "axis": quantizer[3]}
     said = "has a quantized tensor whose scales and zero points are neither numbers nor plain tensors"
@@ -95,7 +95,7 @@ def _quantizer(quantizer: tuple[Any, ...], part: Callable[[Any], Any], where: st
 
 
 def _channels(item: Any, part: Callable[[Any], Any]) -> Tensor | None:
-    """The number of each channel: a tensor; in 1.3 and 1.4 a list."""
+    """The numbers per channel: a tensor, or a list in 1.3 and 1.4."""
     if item.__class__ is list:
         kinds = {type(number) for number in item}
         if kinds == {float}:

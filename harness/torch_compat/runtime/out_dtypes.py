@@ -1,6 +1,4 @@
-"""Tensors that are given as ``out=``: operators refuse the dtypes that the release of the horizon refuses there
-(:mod:`torch_compat.operators.outs`).
-"""
+"""Refuse tensors given as ``out=`` whose dtypes the release of the horizon refuses (:mod:`torch_compat.operators.outs`)."""
 
 from __future__ import annotations
 
@@ -30,19 +28,19 @@ FLOATING, STEPS = 2, 2
 
 
 def refuse_outs(name: str, horizon: Release, call: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
-    """Refuse a call for the dtype of a tensor that it writes into.
+    """Refuse a call because of the dtype of an out tensor.
 
     Parameters:
-        name: of the operator, without ``aten::``.
-        call: the operator, which gives the result without ``out=``.
+        name: the name of the operator without ``aten::``.
+        call: the operator, called without ``out=`` for its result.
 
     Raises:
-        Raised: the release of the horizon refuses it.
+        Raised: the release of the horizon refuses the call.
     """
     code = getattr(getattr(call, "__wrapped__", call), "__code__", None)
     own = (
         code.co_varnames[: code.co_argcount] if code is not None else ()
-    )  # as the indices of an embedding, which may be given by name
+    )  # such as the indices of an embedding, which can be keyword arguments
     targets = {word: value for word, value in keywords.items() if word in OUTS and word not in own and value.__class__ is Tensor}
     if not targets:
         return
@@ -60,7 +58,7 @@ def refuse_outs(name: str, horizon: Release, call: Callable[..., Any], args: tup
         )
     plain = {word: value for word, value in keywords.items() if word not in targets}
     if keywords.get("dtype") is not None:
-        return  # it was not asked what becomes of a dtype that is named
+        return  # calls with an explicit dtype were not recorded
     if keywords.get("out_int32"):
         copied = horizon < COMPARED_SINCE and any(one.__class__ in NUMBERS for one in args[:2])
         if targets["out"].dtype.name != "int32" and not copied:
@@ -70,32 +68,32 @@ def refuse_outs(name: str, horizon: Release, call: Callable[..., Any], args: tup
     elif is_generated(f"aten::{name}", horizon) and any(_tensors(args)):
         _refuse_another(targets, call(*args, **plain))
     elif (known := written(f"aten::{name}", horizon)) is not None and not _is_alone(name, args):
-        if _has_one_element(name, args):  # of which each dtype of numbers that are not whole is accepted
+        if _has_one_element(name, args):  # every floating-point and complex dtype is accepted
             targets = {word: one for word, one in targets.items() if one.dtype.category < FLOATING}
         _refuse_unaccepted(known, targets, args, plain)
 
 
 def _refuse_another(targets: dict[str, Tensor], result: Any) -> None:
-    """Refuse tensors of another dtype than that of the result."""
+    """Refuse out tensors whose dtype is not that of the result."""
     for target, part in zip(targets.values(), result if result.__class__ is tuple else (result,), strict=False):
         if part.__class__ is Tensor and part.dtype is not target.dtype:
             raise _unexpected(part.dtype.name, target)
 
 
 def _has_one_element(name: str, args: tuple[Any, ...]) -> bool:
-    """Whether a call makes one element or none out of numbers, which kernels are not asked for."""
+    """Whether a call creates at most one element from numbers, which needs no kernel."""
     if name in {"linspace", "logspace"}:
         return len(args) > STEPS and args[STEPS].__class__ is int and args[STEPS] <= 1
     return bool(name.endswith("_window") and args[0] <= 1)
 
 
 def _is_alone(name: str, args: tuple[Any, ...]) -> bool:
-    """Whether an operator copies the only element of its tensor, of whichever dtype."""
+    """Whether an operator copies the single element of its tensor with any dtype."""
     return name == "msort" and args[0].__class__ is Tensor and not args[0].array.ndim
 
 
 def _refuse_unaccepted(known: AcceptedOuts, targets: dict[str, Tensor], args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
-    """Refuse tensors of a dtype that the release does not accept for any dtype of the arguments, nor for the one that they have together."""
+    """Refuse out tensors whose dtype the release accepts neither for any dtype of the arguments nor for the promoted dtype."""
     data = [
         *_tensors(args[place] for place in sorted(known.places) if place < len(args)),
         *_tensors(keywords.values()),
@@ -103,7 +101,9 @@ def _refuse_unaccepted(known: AcceptedOuts, targets: dict[str, Tensor], args: tu
     numbers = [value for value in (*args, *keywords.values()) if value.__class__ is float or value.__class__ is complex]
     kinds = {one.dtype for one in data}
     if kinds and (len(kinds) > 1 or numbers):
-        kinds.add(dtypes.result_type([*data, *numbers]))  # which is refused as well where the call is refused for its dtypes
+        kinds.add(
+            dtypes.result_type([*data, *numbers])
+        )  # a call refused for its dtypes is refused for the promoted dtype as well
     ranks = tuple(one.array.ndim for one in data)
     empty = any(not one.array.size for one in data)
     words = frozenset(word for word, value in keywords.items() if value.__class__ is str)

@@ -1,8 +1,8 @@
-"""Methods that a loaded program has in Python beside those of its source: what ``torch.nn.Module`` and ``torch.jit`` give it.
+"""Methods that a loaded program has in Python in addition to those of its source, from ``torch.nn.Module`` and ``torch.jit``.
 
-Python looks into the class of a module before it looks into the program. So a method of the program with one of these names is never called.
-``torch.jit`` refuses most of them (``requires_grad_ is not supported on ScriptModules``), and the others act on the parameters,
-buffers and submodules that the release shows (:class:`torch_compat.runtime.module.Module`).
+Python looks up the class of a module before the program, so a method of the program with one of these names is never called.
+``torch.jit`` refuses most of these methods (``requires_grad_ is not supported on ScriptModules``); the others act on the parameters,
+buffers and submodules that the release exposes (:class:`torch_compat.runtime.module.Module`).
 """
 
 from __future__ import annotations
@@ -28,26 +28,28 @@ __all__ = ["PythonMethod", "call_python", "state_shown"]
 
 RECURSIVE = Release("1.4.0")
 """As of this release, a loaded program is a RecursiveScriptModule, and its messages say so."""
-OWN_KEYS = Release("1.2.0")  # from here on ``load_state_dict`` gives a class of its own, whose name begins with a line
+OWN_KEYS = Release(
+    "1.2.0"
+)  # as of this release, ``load_state_dict`` returns a class of its own, whose repr begins with an underscore
 NAMED = Release("1.3.0")
 """As of this release, a loaded program shows the name of its own class."""
-BOOLEAN_MODE = Release("1.9.0")  # from here on ``train`` takes nothing but a bool
-PLAIN_DESTINATION = Release("1.12.0")  # from here on ``state_dict`` writes into a dict without metadata
-TESTED_VALUES = Release("1.9.0")  # from here on ``load_state_dict`` lists values that are no tensors among its errors
+BOOLEAN_MODE = Release("1.9.0")  # as of this release, ``train`` only takes a bool
+PLAIN_DESTINATION = Release("1.12.0")  # as of this release, ``state_dict`` accepts a destination without metadata
+TESTED_VALUES = Release("1.9.0")  # as of this release, ``load_state_dict`` lists values that are not tensors among its errors
 ONE_NUMBER = Release(
     "2.10.0"
-)  # from here on ``load_state_dict`` takes a tensor of one dimension for one without only if it has one element
-WHOLE_NAMES = Release("2.4.0")  # from here on ``load_state_dict`` expects no tensor by the name of a submodule
-COMPLEX_MODULES = Release("1.7.0")  # from here on ``to`` takes complex dtypes
+)  # as of this release, ``load_state_dict`` accepts a 1-dim tensor for a 0-dim tensor only if it has one element
+WHOLE_NAMES = Release("2.4.0")  # as of this release, ``load_state_dict`` does not expect a tensor with the name of a submodule
+COMPLEX_MODULES = Release("1.7.0")  # as of this release, ``to`` accepts complex dtypes
 
 
 class PythonMethod:
     """A method of the class of a loaded module.
 
     Attributes:
-        act: calls it: the module, the arguments, and what gives a value its neutral form.
-        least, most: how many arguments it takes, besides the module.
-        more: how many it takes from a release on.
+        act: implements the method; takes the module, the arguments, and the function that encodes a value.
+        least, most: the minimum and maximum number of arguments besides the module.
+        more: the maximum number of arguments as of a release.
     """
 
     def __init__(
@@ -59,10 +61,10 @@ class PythonMethod:
         self._more = [(Release(since), count) for since, count in more]
 
     def check(self, name: str, args: Arguments, release: Release) -> None:
-        """Make sure that the number of arguments fits.
+        """Check the number of arguments.
 
         Raises:
-            Raised: it does not.
+            Raised: the number does not match.
         """
         most = max([self._most, *(count for since, count in self._more if release >= since)])
         if not self.least <= len(args) <= most:
@@ -71,11 +73,11 @@ class PythonMethod:
 
 
 def call_python(module: Module, name: str, args: Arguments, encode: Encode) -> Any:
-    """Call a method by its name, as Python does, and give the result in the neutral form.
+    """Call a method by name as Python does; return the result in the neutral form.
 
     Raises:
         Raised: there is no such method, it is not supported for scripted modules, or it raised.
-        Unsupported: the reference reader lacks something.
+        Unsupported: the reference reader does not support something.
     """
     release = module.program.horizon.release
     known = METHODS.get(name)
@@ -115,7 +117,7 @@ def _given(args: Arguments, position: int, default: Any) -> Any:
 
 
 def _itself(module: Module, encode: Encode) -> dict[str, Any]:
-    """The module that a method gives back, by its own name and its state."""
+    """Encode the module that a method returns, by its class name and its state."""
     name = "torch.jit.ScriptModule" if module.program.horizon.release < NAMED else _original_name(module.object)
     return {"object": {"type": name, "state": state_shown(module.named_tensors(), encode)}}
 
@@ -143,7 +145,7 @@ def _eval(module: Module, args: Arguments, encode: Encode) -> Any:
 
 
 def _generator(module: Module, args: Arguments, encode: Encode) -> Any:
-    """A generator, of which nothing is seen until somebody asks for its items."""
+    """Encode a generator, whose items are not evaluated."""
     del module, args, encode
     return {"object": {"type": "builtins.generator", "state": "<opaque>"}}
 
@@ -196,7 +198,7 @@ def _load_state_dict(module: Module, args: Arguments, encode: Encode) -> Any:
 
 
 def _unexpected(module: Module, path: str, own: set[str], children: set[str], state: dict[str, Any]) -> list[str]:
-    """The keys below the path of one module that name nothing of it."""
+    """The keys below the path of a module that it does not have."""
     found = []
     for key in state:
         if not key.startswith(path):
@@ -212,7 +214,7 @@ def _unexpected(module: Module, path: str, own: set[str], children: set[str], st
 
 
 def _load(module: Module, name: str, into: Tensor | OpaqueTensor, value: Any, errors: list[str]) -> None:
-    """Copy a value of a state dict into a tensor, whatever its dtype is; a shape that does not fit is one more error."""
+    """Copy a value of a state dict into a tensor of any dtype; record an error if the shapes do not match."""
     if into.__class__ is not Tensor:
         raise Unsupported("the reference reader does not support copying into these tensors", code="value")
     release = module.program.horizon.release
@@ -224,7 +226,7 @@ def _load(module: Module, name: str, into: Tensor | OpaqueTensor, value: Any, er
     array = value.array
     if (
         not into.shape and array.ndim == 1 and (array.size == 1 or release < ONE_NUMBER)
-    ):  # of releases that kept numbers as tensors of one dimension
+    ):  # from releases that stored numbers as 1-dim tensors
         if not array.size:
             raise Raised("index 0 is out of bounds for dimension 0 with size 0", code="IndexError")
         array = array[0:1].reshape(())
@@ -238,10 +240,10 @@ def _load(module: Module, name: str, into: Tensor | OpaqueTensor, value: Any, er
 
 
 def _converted(module: Module, dtype: Dtype | None, *, numbers: bool = False) -> None:
-    """Give parameters other memory, and put other tensors where buffers are: all those whose dtype changes.
+    """Replace the memory of parameters and the tensors of buffers whose dtype changes.
 
     Parameters:
-        numbers: whether tensors of integers and bools are converted, too.
+        numbers: whether integer and bool tensors are converted as well.
     """
     if dtype is None:
         return
@@ -272,7 +274,7 @@ def _converting(name: str) -> Callable[[Module, Arguments, Encode], Any]:
 
 
 def _floating(module: Module, dtype: Dtype | None) -> None:
-    """Convert what floats; complex tensors stay as they are, unless a complex dtype is asked for, which takes all of both."""
+    """Convert floating-point tensors; a complex dtype converts floating-point and complex tensors."""
     if dtype is not None and dtype.is_complex:
         raise Unsupported("the reference reader does not convert modules to complex dtypes", code="dtype")
     _converted(module, dtype)

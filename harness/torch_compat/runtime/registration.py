@@ -1,4 +1,4 @@
-"""Registering functions as operators; :mod:`torch_compat.runtime.registry` finds what is registered here, and says how functions look."""
+"""Register functions as operators. :mod:`torch_compat.runtime.registry` looks them up and documents their form."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["OUTS", "Function", "Grad", "Version", "grad", "operator", "registered"]
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
-# How schemas call the tensors that results go into.
+# Names of out tensors in schemas.
 OUTS = frozenset(
     {"out", "out0", "out1", "out2", "out3", "output", "total_weight", "save_mean", "save_invstd", "sign", "logabsdet", "eigenvalues",
      "eigenvectors", "eigvals", "eigvecs", "values", "indices", "min", "max", "min_indices", "max_values", "U", "S", "V", "Vh", "Q", "R", "X", "M",
@@ -25,14 +25,14 @@ OUTS = frozenset(
 
 
 class Grad:
-    """Whether what is computed from tensors that require gradients requires them, and into which tensors it was written.
+    """The gradient mode, and the tensors into which values that require gradients were written.
 
-    What is written into one view of a tensor is seen through its other views, and so are its gradients.
+    A write to a view of a tensor is visible through its other views, and so are its gradients.
 
     Attributes:
-        enabled: whether it does.
-        written: the roots of views, by identity, of the call that runs or ran last.
-        doubts: what may require gradients in the call that runs, though nothing says so; None but in 1.6.
+        enabled: whether results computed from tensors that require gradients require gradients.
+        written: the roots of written views, by identity, in the current or latest call.
+        doubts: the tensors of the current call that 1.6 assumes to require gradients; None in other releases.
     """
 
     __slots__ = ("doubts", "enabled", "written")
@@ -43,19 +43,19 @@ class Grad:
         self.written: dict[int, Any] = {}
 
     def begin(self) -> None:
-        """A call begins."""
+        """Begin a call."""
         self.enabled = True
         self.doubts = None
         self.written.clear()
 
     def reaches(self, tensor: Any) -> bool:
-        """Whether a tensor requires gradients because of what was written through another view of its storage."""
+        """Whether a tensor requires gradients because of a write through another view of its storage."""
         if not self.written or tensor.__class__ is not Tensor or tensor.is_detached:
             return False
         return id(tensor.storage if tensor.root is None else tensor.root) in self.written
 
     def write(self, tensor: Tensor) -> None:
-        """A tensor that requires gradients was written in place."""
+        """Record an in-place write to a tensor that requires gradients."""
         root = tensor.storage if tensor.root is None else tensor.root
         self.written[id(root)] = root
 
@@ -64,7 +64,7 @@ grad = Grad()
 
 
 class Version:
-    """What an operator does from one release on."""
+    """The implementation of an operator as of a release."""
 
     __slots__ = ("call", "function", "gradient", "since")
 
@@ -83,10 +83,10 @@ def operator(*names: str, since: str = "1.0.0", of: str = "tensor", gradient: bo
 
     Parameters:
         names: qualified names without overload.
-        since: the first release that behaves so.
-        of: the kind of the first argument: ``tensor``, ``opaque``, ``scalar``, ``list``, ``dict``, ``str``, ``tuple``, or ``any`` for the rest,
-            which ``tensor`` is, too, where there is no ``any``.
-        gradient: whether results require gradients where arguments do; counts only ``of="tensor"``, and for floating results.
+        since: the first release with this behavior.
+        of: the kind of the first argument: ``tensor``, ``opaque``, ``scalar``, ``list``, ``dict``, ``str``, ``tuple``, or ``any`` for all
+            others, for which ``tensor`` is used if there is no ``any``.
+        gradient: whether results require gradients if arguments do; applies only to ``of="tensor"`` and floating-point results.
     """
     first = Release(since)
 

@@ -1,4 +1,4 @@
-"""Pickles of releases before 1.3, in which an integer of one byte has a sign."""
+"""Pickles of releases before 1.3, in which a one-byte integer is signed."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _ARGUMENTS = {
     b"K": 1,
     b"M": 2,
     b"G": 8,
-}  # opcodes and how long their arguments are
+}  # opcodes and the lengths of their arguments
 
 
 def signed_bytes(data: bytes) -> bytes:
-    """The pickle with each BININT1 as a LONG1 of one byte, which has a sign."""
+    """The pickle with each BININT1 replaced by a one-byte LONG1, which is signed."""
     made, at = bytearray(), 0
     while at < len(data):
         opcode = data[at : at + 1]
@@ -29,7 +29,7 @@ def signed_bytes(data: bytes) -> bytes:
         if opcode == b"c":
             end = data.find(b"\n", data.find(b"\n", at) + 1) + 1
             if end == 0:
-                return data  # cut off: whoever reads it says so
+                return data  # truncated: unpickling reports it
         elif opcode == b"X":
             end = at + 5 + int.from_bytes(data[at + 1 : at + 5], "little")
         elif opcode == b"\x8a":
