@@ -28,9 +28,7 @@ __all__ = ["PythonMethod", "call_python", "state_shown"]
 
 RECURSIVE = Release("1.4.0")
 """As of this release, a loaded program is a RecursiveScriptModule, and its messages say so."""
-OWN_KEYS = Release(
-    "1.2.0"
-)  # as of this release, ``load_state_dict`` returns a class of its own, whose repr begins with an underscore
+OWN_KEYS = Release("1.2.0")  # as of this release, the class that ``load_state_dict`` returns is named ``_IncompatibleKeys``
 NAMED = Release("1.3.0")
 """As of this release, a loaded program shows the name of its own class."""
 BOOLEAN_MODE = Release("1.9.0")  # as of this release, ``train`` only takes a bool

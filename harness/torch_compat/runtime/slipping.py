@@ -1,23 +1,23 @@
-"""What slips do while a program runs. Which releases do so, and why, is in ``policies/torch/behaviors.toml``.
+"""Slips at run time. ``policies/torch/behaviors.toml`` says which releases have them, and why.
 
-    integer-division-by-zero    a tensor of integers is divided by zero, also for a remainder
-    scalar-division-trap        an integer that is no tensor is divided for its remainder by zero, or the least of all by -1
-    attribute-store             a method of ``model.json`` that sets an attribute is called, or one that calls it
-    list-slice-without-bound    a list is sliced with None for an end
-    failed-product              a product of matrices raises in a later run of a method, and what it gives is used again
-    joined-product              a product of matrices raises, and what it gives is used by an operator that is differentiated with it
-    joined-batch-norm           likewise, and the operator is batch_norm
-    upgrader-without-arguments  bytecode leaves out arguments which an upgrader takes
-    equal-calls-in-tuple        a tuple holds the result of one call twice
-    forgotten-gradient          a product of tensors requires no gradient, though a factor does (``registry.py`` decides it)
-    dictionary-in-tuple         a method of a mobile module returns a tuple that holds a dictionary which it was not given
+    integer-division-by-zero    an integer tensor is divided by zero, also for a remainder
+    scalar-division-trap        the remainder of an integer scalar by zero, or of the minimum integer by -1
+    attribute-store             a call of a method of ``model.json`` that sets an attribute, or of a method that calls it
+    list-slice-without-bound    a list is sliced with None as a bound
+    failed-product              a matrix product raises in a later run of a method, and its result is used again
+    joined-product              a matrix product raises, and an operator differentiated together with it uses its result
+    joined-batch-norm           the same, and the operator is batch_norm
+    upgrader-without-arguments  bytecode omits arguments that an upgrader takes
+    equal-calls-in-tuple        a tuple contains equal calls
+    forgotten-gradient          a product of tensors does not require gradients although a factor does (decided in ``registry.py``)
+    dictionary-in-tuple         a method of a mobile module returns a tuple with a dict that is not an argument
     bfloat16-convolution        a convolution of bfloat16
     list-slice-backwards        a list is sliced with a step below one
-    neutral-operand             nothing is added to a tensor, or it is multiplied by one, in so many words
-    boolean-list-argument       a list of bools that a method is given becomes a tensor
-    folded-list                 a list of constant tensors, which does not say that some may be missing, is the index of a tensor
+    neutral-operand             the literal 0 is added to a tensor, or a tensor is multiplied by the literal 1
+    boolean-list-argument       a list of bools that is an argument of a method becomes a tensor
+    folded-list                 a tensor is indexed with a list of constant tensors whose type is not optional
 
-A release that has none of them runs programs without any of this.
+Programs of a release without slips run without this module.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ SIGNS = frozenset({
     BACKWARDS, BOOLS, CONVOLUTION, DICTIONARY, DIVISION, EQUAL_CALLS, FOLDED, FORGOTTEN, JOINED, JOINED_NORM, NEUTRAL, PRODUCT, SLICE, STORE, TRAP,
     UPGRADER,
 })  # fmt: skip
-"""The behaviors that a program can run into."""
+"""The slips that a program can meet."""
 INDEXED = frozenset(f"aten::{name[6:]}" for name in INDEXED_BY)
 DIVISIONS = frozenset({
     "aten::div", "aten::div_", "aten::remainder", "aten::remainder_", "aten::fmod", "aten::fmod_", "aten::floor_divide",
@@ -97,8 +97,8 @@ MOVED = PRODUCTS | {
     "aten::add", "aten::addcmul", "aten::bmm", "aten::cat", "aten::div", "aten::layer_norm", "aten::max", "aten::mul", "aten::pow", "aten::sub",
     "aten::where",
 }  # fmt: skip
-"""Operators that releases from 1.11 on differentiate together with others, and compute where the last of these stands; not atan2, index, view,
-expand, transpose or losses."""
+"""Operators that 1.11 and newer differentiate together with others and compute at the last of these; not atan2, index, view, expand,
+transpose or losses."""
 KEEPS = frozenset({"aten::_set_item", "aten::append", "aten::extend", "aten::insert"})
 """Operators that keep their arguments."""
 THROUGH = frozenset({"aten::batch_norm", "aten::layer_norm", "aten::relu", "aten::sigmoid", "aten::tanh", "aten::dropout"})
@@ -117,18 +117,18 @@ FUSED = ARITHMETIC | {
     "aten::abs", "aten::addmm", "aten::clamp", "aten::exp", "aten::log", "aten::neg", "aten::relu", "aten::sigmoid", "aten::sin", "aten::tanh",
     "aten::where",
 }  # fmt: skip
-"""Operators that 1.0 fuses with arithmetic on what they give, as far as it was asked; not mm, matmul, views, reductions, softmax, sqrt or pow.
-Of addmm it fuses the addition."""
-PROMOTES = Release("1.3.0")  # from here on a float divisor makes floats of integers
-TRAPS = (np.int32, np.int64)  # of smaller integers, the processor divides wider ones, and the least by -1 is no trap
+"""Operators that 1.0 fuses with arithmetic on their results, as far as tested; not mm, matmul, views, reductions, softmax, sqrt or pow.
+For addmm it fuses the addition."""
+PROMOTES = Release("1.3.0")  # as of this release, dividing integers by a float gives floats
+TRAPS = (np.int32, np.int64)  # smaller integers are widened before the division, so the minimum by -1 does not trap
 
 
 class Slipping:
-    """The slips of one program's horizon, while it runs.
+    """The run-time slips of the horizon of a program.
 
     Attributes:
-        family: ``torchscript`` or ``mobile``: which of the release's interpreters runs the program.
-        met: those that the program came to, by id.
+        family: ``torchscript`` or ``mobile``, the interpreter of the release that runs the program.
+        met: the slips that the program met, by id.
     """
 
     __slots__ = (
@@ -154,28 +154,28 @@ class Slipping:
         self.family = "torchscript"
         self.met: dict[str, Behavior] = {}
         self._completed: set[str] = set()
-        self._sources: dict[str, bytes | memoryview] = {}  # by the name that frames of the compiled program give
-        self._texts: dict[str, bytes] = {}  # source by what it holds, where releases refuse to narrow values of any type
+        self._sources: dict[str, bytes | memoryview] = {}  # by the file name in frames of the compiled program
+        self._texts: dict[str, bytes] = {}  # source by the name of its contents, for releases that refuse narrowing
         self._narrowing: Narrowing | None = None
-        self._moves: bool | None = None  # whether products wait for their use; asked at the first call
-        self._joins = False  # whether they do so where the use is differentiated, too, and nowhere else
+        self._moves: bool | None = None  # whether products are deferred to their use; determined at the first call
+        self._joins = False  # whether this happens only if the use is differentiated as well
         self._run: MethodRun | None = None
-        # what this call has made by operators that are fused: kept, so that nothing else has its id
+        # results of fused operators in this call, kept alive so that their ids are not reused
         self._fused: dict[int, Tensor] = {}
-        self._whole: dict[int, Tensor] = {}  # and of that, what is taken for integers
-        self._bools: dict[int, list[Any]] = {}  # the lists of bools that it was given
+        self._whole: dict[int, Tensor] = {}  # those of them that are taken for integers
+        self._bools: dict[int, list[Any]] = {}  # lists of bools among the arguments
 
     def has(self, sign: str) -> bool:
-        """Whether the release does so."""
+        """Whether the release has a slip."""
         return sign in self._slips
 
     def _holds(self, sign: str) -> bool:
-        """Whether the release does so in the interpreter that runs the program."""
+        """Whether the release has a slip in the interpreter that runs the program."""
         slip = self._slips.get(sign)
         return slip is not None and slip.when.holds((f"family:{self.family}", RUNS + sign))
 
     def meet(self, sign: str) -> Behavior:
-        """The program came to this."""
+        """Record that the program met a slip, and return it."""
         slip = self._slips[sign]
         self.met[slip.id] = slip
         return slip
@@ -183,10 +183,10 @@ class Slipping:
     # ------------------------------------------------------------------------------------------------ calls of methods
 
     def begin(self, method: str, root: ScriptObject, args: list[Any], types: list[Type]) -> None:
-        """A method of the module is called, whose parameters have these types.
+        """Begin a call of a method whose parameters have these types.
 
         Raises:
-            Raised: the release analyses what the method does, and an assertion fails.
+            Raised: an assertion of the release fails when it analyzes the method.
         """
         self._fused.clear()
         self._whole.clear()
@@ -209,10 +209,10 @@ class Slipping:
             raise raised("RuntimeError", f"expected_kind INTERNAL ASSERT FAILED, please report a bug to PyTorch. {types}")
 
     def end(self, method: str) -> None:
-        """It gave a value, as far as that is known.
+        """End a call that apparently returned a value.
 
         Raises:
-            Raised: what a product raised, which waited until its result was returned.
+            Raised: the error of a product that was deferred until its result was returned.
         """
         run = self._run
         if run is not None and run.failed is not None:
@@ -222,13 +222,13 @@ class Slipping:
             self._completed.add(method)
 
     def broken(self) -> Raised | None:
-        """It raised; what a product had raised before, if one had: that comes first."""
+        """End a call that raised; returns the earlier error of a deferred product, if any, which takes precedence."""
         run, self._run = self._run, None
         if run is None or run.failed is None:
             return None
         failed = run.failed
         if run.stands:
-            failed.undo()  # nothing moves over what prints
+            failed.undo()  # nothing is moved past a print
         else:
             failed.unwrite()
             if failed.stored():
@@ -236,10 +236,10 @@ class Slipping:
         return failed.error
 
     def compiled(self, name: str, source: bytes | memoryview, holds: str) -> None:
-        """A file of source was compiled; frames call it so.
+        """Register a compiled source file under the file name of its frames.
 
         Parameters:
-            holds: the qualified name of what it holds.
+            holds: the qualified name of its contents.
         """
         if refuses_narrowing(self._horizon.release):
             self._texts[holds] = bytes(source)
@@ -248,14 +248,14 @@ class Slipping:
             self._sources[name] = source
 
     def stores(self, *_: Any, **__: Any) -> Any:
-        """In place of a method that sets an attribute, or calls one that does."""
+        """Replacement for a method that sets an attribute, or calls a method that does."""
         self.meet(STORE)
         raise raised("RuntimeError", "temporary: the only valid use of a module is looking up an attribute.")
 
     # ------------------------------------------------------------------------------------------------ operators
 
     def around(self, name: str, function: Function) -> Function:
-        """The operator, as the release has it."""
+        """The operator with the slips of the release."""
         slips = self._slips
         if not slips:
             return function
@@ -294,7 +294,7 @@ class Slipping:
         return function
 
     def waits(self, name: str) -> bool:
-        """Whether nothing but tensors that wait for their use makes something else of an operator."""
+        """Whether an operator differs only for tensors that are deferred to their use."""
         return PRODUCT in self._slips and JOINED not in self._slips and name in (MOVED - PRODUCTS) | KEEPS
 
     def _indexing(self, function: Function) -> Function:
@@ -321,7 +321,7 @@ class Slipping:
         return divide
 
     def _trap(self, function: Function, *, by_zero: bool) -> Function:
-        """A division that the processor does; by zero it is refused before, where a remainder is not asked for."""
+        """Wrap a division that the processor traps; division by zero is refused earlier, except for remainders."""
 
         def divide(a: Any, b: Any, *args: Any, **keywords: Any) -> Any:
             if b.__class__ is int and a.__class__ is int and ((b == 0 and by_zero) or (b == -1 and a == LEAST)):
@@ -344,7 +344,7 @@ class Slipping:
 
     def _convolution(self, function: Function) -> Function:
         def convolve(input_: Any, *args: Any, **keywords: Any) -> Any:
-            made = function(input_, *args, **keywords)  # what is wrong besides is said first
+            made = function(input_, *args, **keywords)  # other errors take precedence
             if input_.array.dtype == BFLOAT16.array and input_.array.size:
                 self.meet(CONVOLUTION)
                 raise raised("RuntimeError", "could not create a primitive descriptor")
@@ -371,7 +371,7 @@ class Slipping:
         return slice_
 
     def _forgetting(self, name: str, function: Function) -> Function:
-        """Of arithmetic, the release takes the type of the first tensor for that of the result, and integers require no gradient."""
+        """Wrap arithmetic whose result is assumed to have the dtype of the first tensor, so that it requires no gradient for integers."""
         arithmetic = name in ARITHMETIC
 
         def compute(*args: Any, **keywords: Any) -> Any:
@@ -391,7 +391,7 @@ class Slipping:
         return compute
 
     def short_of_arguments(self, error: Raised) -> Raised:
-        """An upgrader finds fewer arguments than it takes."""
+        """The error of an upgrader that gets fewer arguments than it takes."""
         if UPGRADER in self._slips:
             self.meet(UPGRADER)
         return error
@@ -422,7 +422,7 @@ class Slipping:
         return product
 
     def _joined(self, sign: str, function: Function) -> Function:
-        """An operator of a release that computes a product where an operator uses it that it differentiates, and else where it stands."""
+        """Wrap an operator of a release that computes a product at its use by a differentiated operator, and in place otherwise."""
 
         def joined(*args: Any, **keywords: Any) -> Any:
             run = self._run
@@ -460,8 +460,9 @@ class Slipping:
         return prints
 
     def _used_again(self) -> bool:
-        """Whether what the operator that is being called would give is used, or returned, in the block of statements in which it is
-        called: the profile that the release takes of a value where it is used is what a product is moved to.
+        """Whether the block of statements that calls the current operator uses or returns its result.
+
+        The release profiles a value at its use, and moves a product to the profiling node.
         """
         frame: FrameType | None = sys._getframe(2)  # noqa: SLF001 - of the operator's caller on
         while frame is not None:
@@ -475,7 +476,7 @@ class Slipping:
 
 
 def _whole(array: Any, other: Any, promotes: bool) -> Any:
-    """The divisor as an integer of the release; None where what is computed is no integer."""
+    """The divisor as an integer of the release; None if the result is not an integer."""
     if other.__class__ is Tensor:
         return other.array if other.array.dtype.kind in "iub" else None
     if other.__class__ is float:
@@ -488,11 +489,11 @@ def _whole(array: Any, other: Any, promotes: bool) -> Any:
 
 
 def _traps(array: Any, divisor: Any) -> bool:
-    """Whether the processor has no answer for an element."""
+    """Whether the processor traps on an element."""
     try:
         array, divisor = np.broadcast_arrays(array, divisor)
     except ValueError:
-        return False  # the operator says so
+        return False  # the operator raises
     if np.any(divisor == 0):
         return True
     if array.dtype.type not in TRAPS or divisor.dtype.kind != "i":
@@ -501,7 +502,7 @@ def _traps(array: Any, divisor: Any) -> bool:
 
 
 def storing_methods(source: bytes) -> set[str]:
-    """The methods of one file of ``model.json`` that set an attribute, and those of the file that call them."""
+    """The methods in a file of ``model.json`` that set an attribute, and the methods in this file that call them."""
     stores: set[str] = set()
     calls: dict[str, set[str]] = {}
     for method in functions(source):

@@ -1,8 +1,8 @@
-"""Slips: behaviors against a release's own rules, which show while it loads an archive or runs a program.
+"""Slips: behaviors of a release that violate its own rules while it loads an archive or runs a program.
 
-A release that dies where it means to refuse, or of a program that it takes; one whose optimizer changes what a call that raises
-leaves behind. ``policies/torch/behaviors.toml`` states them, like all that releases do (:mod:`torch_compat.releases.behavior`). Of what
-is being loaded, the first slip of the file that holds is what the release does.
+For example, a release crashes instead of refusing an archive, or on a program that it accepts, or its optimizer changes the state that a
+raising call leaves. ``policies/torch/behaviors.toml`` states slips like all behaviors of releases (:mod:`torch_compat.releases.behavior`).
+For an archive that is being loaded, the first slip of the file that holds is the behavior of the release.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ __all__ = [
 
 RUNS = "runs:"
 UNPARSED = frozenset({"attribute", "declares", "ill-formed-octal"})
-"""The kinds of archive signs (:mod:`torch_compat.loadability.archive_features`) for which a file of source is refused as a whole, before anything in it
-is compiled."""
-DEEPEST = 200  # classes that are attributes of one another
+"""Kinds of archive signs (:mod:`torch_compat.loadability.archive_features`) for which a source file is refused before any of it is
+compiled."""
+DEEPEST = 200  # nesting of classes as attributes
 
 
 def explanation(slip: Behavior, who: str) -> str:
-    """What a person is told who asked a reader of this horizon."""
+    """The explanation of a slip for users of a reader at this horizon."""
     if slip.outcome == "unstable":
         return (
             f"the release that {who} represents has no reproducible outcome here, and may crash ({slip.signal}): {slip.because}"
@@ -53,7 +53,7 @@ def explanation(slip: Behavior, who: str) -> str:
 
 
 class DiesLoading(Refused):
-    """The release of a horizon dies while it loads an archive."""
+    """The release of a horizon crashes while it loads an archive."""
 
     def __init__(self, slip: Behavior, who: str, where: str) -> None:
         super().__init__(explanation(slip, who), where=where, code=slip.signal)
@@ -61,7 +61,7 @@ class DiesLoading(Refused):
 
 
 class DiesCalled(Raised):
-    """The release of a horizon dies of a call."""
+    """The release of a horizon crashes in a call."""
 
     def __init__(self, slip: Behavior, who: str) -> None:
         super().__init__(explanation(slip, who), code=slip.signal)
@@ -76,18 +76,18 @@ def every() -> tuple[Behavior, ...]:
 
 @cache
 def slips_of(horizon: Release) -> tuple[Behavior, ...]:
-    """The slips of a release, in the order of the file; those of the newest that there is, for the newest horizon."""
+    """The slips of a release in the order of the file; for the newest horizon, those of the newest release."""
     return tuple(slip for slip in every() if slip.readers is not None and horizon in slip.readers)
 
 
 @cache
 def running(horizon: Release) -> Mapping[str, Behavior]:
-    """Those that show while a program runs, by what it comes to."""
+    """The run-time slips by their sign."""
     return {sign[len(RUNS) :]: slip for slip in slips_of(horizon) for sign in slip.when.all if sign.startswith(RUNS)}
 
 
 def in_place_of_refusing(facts: Facts, horizon: Release) -> Behavior | None:
-    """What the release of a horizon does in place of refusing an archive; None where it does refuse it."""
+    """The behavior of a horizon's release instead of refusing an archive; None if it refuses the archive."""
     if not any(slip.stage == "load" for slip in slips_of(horizon)):
         return None
     judge = _judge()
@@ -104,11 +104,11 @@ def _judge() -> Judge:
 
 
 def while_loading(facts: Facts, unmet: Iterable[Item], needs: Iterable[Behavior], horizon: Release) -> Behavior | None:
-    """What the release of a horizon does in place of refusing an archive; None where it refuses, or takes it.
+    """The behavior of a horizon's release instead of refusing an archive; None if it refuses or loads the archive.
 
     Parameters:
-        unmet: what the archive needs and the release lacks.
-        needs: every need that there is.
+        unmet: the needs of the archive that the release does not meet.
+        needs: all known needs.
     """
     slips = [slip for slip in slips_of(horizon) if slip.stage == "load"]
     unmet = tuple(unmet)
@@ -138,9 +138,10 @@ def while_loading(facts: Facts, unmet: Iterable[Item], needs: Iterable[Behavior]
 
 
 class _Loader:
-    """Goes through the classes of a program as the loaders of 1.4 to 1.8 do: of a class first its whole file is parsed, then come
-    the types of its attributes, with their own classes, then what is set without a type, which they take for a constant whose type they
-    ask for.
+    """Visits the classes of a program like the loaders of 1.4 to 1.8.
+
+    For each class they parse its whole file, then resolve the types of its attributes including their classes, then handle assignments
+    without a type, which they take for constants and ask for their types.
     """
 
     def __init__(
@@ -154,7 +155,7 @@ class _Loader:
         self._depth = 0
 
     def met(self, facts: Facts) -> str | None:
-        """The first untyped name that matters; None where something is refused before, or there is none."""
+        """The first untyped name that is reached; None if there is none, or if something is refused before."""
         found = facts.pickles.get("data.pkl")
         value = found.value if found is not None else None
         if value.__class__ is not Described or value.target.__class__ is not Global:
@@ -162,7 +163,7 @@ class _Loader:
         return self._of_class(value.target.path) or None
 
     def _of_class(self, name: str) -> str | None:
-        """The untyped name that loading this class comes to; "" where it comes to what is refused; None where to neither."""
+        """The untyped name that loading a class reaches; "" if it reaches something that is refused; None if it reaches neither."""
         if name in self._seen or self._depth > DEEPEST:
             return None
         self._seen.add(name)

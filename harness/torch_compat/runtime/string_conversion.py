@@ -1,4 +1,4 @@
-"""Values of programs as torch writes them into texts."""
+"""Convert values of programs to strings like torch."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ __all__ = ["joined", "shown"]
 
 
 def shown(value: Any, *, by_magnitude: bool = True, budget: Budget | None = None) -> str:
-    """A value as torch writes it into texts (``c10::IValue``'s own form): a whole float as ``1.``, a complex number as ``1.-2.j``,
-    a text without quotes wherever it is.
+    """Convert a value to a string in the form of ``c10::IValue``.
+
+    An integral float is ``1.``, a complex number ``1.-2.j``; strings have no quotes, also inside of containers.
 
     Parameters:
-        by_magnitude: how tensors are written: see :func:`~torch_compat.runtime.tensor_text.text_of`.
+        by_magnitude: the form of tensors; see :func:`~torch_compat.runtime.tensor_text.text_of`.
 
     Raises:
-        Raised: it is too large.
-        Unsupported: no text of it is known.
+        Raised: the value is too large.
+        Unsupported: the string form of the value is not known.
     """
     kind = value.__class__
     if value is None:
@@ -32,7 +33,7 @@ def shown(value: Any, *, by_magnitude: bool = True, budget: Budget | None = None
     if kind is float:
         if math.isfinite(value) and value.is_integer() and abs(value) < 2.0**63:
             return f"{int(value)}."
-        if math.isnan(value):  # which has a sign, too, in C++
+        if math.isnan(value):  # C++ prints the sign of a NaN
             return "-nan" if math.copysign(1, value) < 0 else "nan"
         return f"{value:.17g}"
     if kind is str:
@@ -57,7 +58,7 @@ def shown(value: Any, *, by_magnitude: bool = True, budget: Budget | None = None
         return text_of(value, by_magnitude=by_magnitude)
     if kind is OpaqueTensor:
         raise Unsupported("the reference reader cannot convert this tensor to a string", code="operator")
-    if isinstance(value, ScriptObject):  # torch shows its address, too; an address of this process is nobody's business
+    if isinstance(value, ScriptObject):  # torch also shows the address; an address of this process must not leak
         return f"<{value.qualified_name} object>"
     if kind is Future:
         return "Future"
@@ -65,10 +66,10 @@ def shown(value: Any, *, by_magnitude: bool = True, budget: Budget | None = None
 
 
 def joined(parts: list[str], between: str = "") -> str:
-    """The parts as one text, which must not become too long.
+    """Join strings.
 
     Raises:
-        Raised: it would.
+        Raised: the result would be too long.
     """
     bounded(sum(map(len, parts)) + len(between) * len(parts))
     return between.join(parts)

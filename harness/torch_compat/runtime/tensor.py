@@ -1,7 +1,7 @@
-"""Tensors of the reference reader: an array of numpy, and the few things torch knows beyond it.
+"""Tensors of the reference reader: a NumPy array with the additional properties of a torch tensor.
 
-Views share memory through numpy: a write in place goes through. A storage is the array that owns the memory; two tensors share
-a storage where they have the same owner.
+Views share memory through NumPy, so in-place writes are visible through them. A storage is the array that owns the memory; two tensors
+share a storage if their arrays have the same owner.
 """
 
 from __future__ import annotations
@@ -22,12 +22,10 @@ if TYPE_CHECKING:
 __all__ = ["OpaqueTensor", "Tensor", "offset_of", "owner", "strided", "strides_of"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
-NO_NUMBERS = frozenset("OUSmMV")  # kinds of numpy's dtypes that torch has no dtype for; references to Python objects among them
-VOID = np.dtype(
-    "V1"
-).num  # of records and bytes without a meaning; dtypes of ml_dtypes are of kind V, too, with numbers of their own
-SHOWN = 100  # elements, up to which they are all shown
-SMALL = 1 << 16  # elements of a tensor that is not worth being counted
+NO_NUMBERS = frozenset("OUSmMV")  # kinds of NumPy dtypes that torch has no dtype for, including references to Python objects
+VOID = np.dtype("V1").num  # the number of structured and void dtypes; dtypes of ml_dtypes have kind V as well, but other numbers
+SHOWN = 100  # the repr shows all elements up to this number
+SMALL = 1 << 16  # tensors with fewer elements are not charged
 
 
 def owner(array: Array) -> Array:
@@ -39,7 +37,7 @@ def owner(array: Array) -> Array:
 
 
 def strides_of(array: Array) -> tuple[int, ...]:
-    """Strides in elements. An array without elements has strides of 0 in NumPy since 2.4; torch states those of a contiguous tensor."""
+    """Strides in elements. Empty arrays have strides of 0 in NumPy 2.4 and newer; torch has those of a contiguous tensor."""
     if not array.size and not any(array.strides):
         return arrays.contiguous_strides(array.shape)
     size = array.itemsize
@@ -47,7 +45,7 @@ def strides_of(array: Array) -> tuple[int, ...]:
 
 
 def offset_of(array: Array) -> int:
-    """Where an array starts in the memory that it is a view of, in elements."""
+    """The offset of an array in the memory of its owner, in elements."""
     base = owner(array)
     if base is array:
         return 0
@@ -55,7 +53,7 @@ def offset_of(array: Array) -> int:
 
 
 def dense(array: Array) -> bool:
-    """Whether the elements lie in memory without holes, in any order of the dimensions, and none of them twice."""
+    """Whether the elements are in memory without holes and without overlap, in any order of the dimensions."""
     if array.flags.c_contiguous or array.flags.f_contiguous:
         return True
     step = array.itemsize
@@ -67,17 +65,17 @@ def dense(array: Array) -> bool:
 
 
 def strided(array: Array, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Array:
-    """A view of the storage of an array; strides and offset, which counts from the start of the storage, in elements.
+    """A view of the storage of an array; strides and offset (from the start of the storage) in elements.
 
     Raises:
-        Raised: it would leave the storage.
+        Raised: the view would extend beyond the storage.
     """
     base = owner(array)
     count = math.prod(shape)
     if count > meter.limits.repeated and count * array.itemsize > base.nbytes:
         meter.too_large(count)
     if not base.flags.c_contiguous:
-        base = base.ravel(order="K")  # the same memory in its own order, as nothing owns memory with holes
+        base = base.ravel(order="K")  # the same memory in memory order, since an owner has no holes
     try:
         return arrays.view(base, array.dtype, shape, strides, offset)
     except Corrupt as error:
@@ -85,19 +83,19 @@ def strided(array: Array, shape: tuple[int, ...], strides: tuple[int, ...], offs
 
 
 class Tensor:
-    """A tensor with strides.
+    """A strided tensor.
 
     Attributes:
-        array: its elements; always an array, also where it has no dimensions. What writes in place writes into this array
-            (``tensor.array[...] = x``); what gives the tensor other memory (``resize_``, ``set_``) puts another array here.
-        requires_grad: as torch's. What an operator makes of tensors that require gradients requires them, too: the registry
-            does that for every operator that does not say ``gradient=False``.
-        is_parameter: whether it stands among the parameters of a module.
-        is_leaf: whether it was given; what is computed from tensors that require gradients is no leaf.
-        of_leaf: whether it is a view of a tensor that was given and requires gradients.
-        of_several: the operator that made it as one view of several, of a tensor that requires gradients; else nothing.
-        is_detached: whether it shares memory with other tensors, and no gradients: it came of ``detach`` or ``data``.
-        root: what it is a view of where gradients are concerned, by identity. Tensors of an archive that share a storage are no views of one another, so
+        array: the elements; always an array, even with zero dimensions. In-place operators write into this array
+            (``tensor.array[...] = x``); operators that change the memory (``resize_``, ``set_``) replace it.
+        requires_grad: as in torch. Results of operators on tensors that require gradients require gradients as well: the registry
+            sets this for every operator without ``gradient=False``.
+        is_parameter: whether it is a parameter of a module.
+        is_leaf: whether it was not computed; results computed from tensors that require gradients are not leaves.
+        of_leaf: whether it is a view of a leaf that requires gradients.
+        of_several: the operator that returned it as one of several views of a tensor that requires gradients; otherwise empty.
+        is_detached: whether it shares memory but not gradients with other tensors, as a result of ``detach`` or ``data``.
+        root: the base of the view for autograd, by identity. Tensors of an archive that share a storage are not views of each other, so
             each of them is a root; None stands for the storage.
     """
 
@@ -113,7 +111,7 @@ class Tensor:
         if size > SMALL:
             meter.tensor(array)
         elif not size and math.prod(one or 1 for one in array.shape) > meter.limits.elements:
-            meter.too_large(0)  # nothing, by the billion: loops over its other dimensions would not end
+            meter.too_large(0)  # empty, but with billions of rows: loops over the other dimensions would not end
         self.requires_grad = requires_grad
         self.is_parameter = is_parameter
         self.is_leaf = True
@@ -124,45 +122,45 @@ class Tensor:
 
     @property
     def dtype(self) -> Dtype:
-        """Its dtype."""
+        """The dtype."""
         return dtypes.of_numpy(self.array.dtype)
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Its shape."""
+        """The shape."""
         found: tuple[int, ...] = self.array.shape
         return found
 
     @property
     def ndim(self) -> int:
-        """The number of its dimensions."""
+        """The number of dimensions."""
         return self.array.ndim
 
     @property
     def numel(self) -> int:
-        """The number of its elements."""
+        """The number of elements."""
         return self.array.size
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """Its strides, in elements."""
+        """The strides in elements."""
         return strides_of(self.array)
 
     @property
     def storage(self) -> Array:
-        """The array that owns its memory: its identity is that of torch's storage."""
+        """The array that owns the memory; its identity stands for that of torch's storage."""
         return owner(self.array)
 
     @property
     def storage_offset(self) -> int:
-        """Where it starts in its storage, in elements."""
+        """The offset in the storage, in elements."""
         return offset_of(self.array)
 
     def as_strided(self, shape: tuple[int, ...], strides: tuple[int, ...], offset: int | None = None) -> Tensor:
         """Another view of the same storage; strides and offset in elements.
 
         Raises:
-            Raised: it would leave the storage.
+            Raised: the view would extend beyond the storage.
         """
         at = self.storage_offset if offset is None else offset
         made = Tensor(strided(self.array, shape, strides, at), requires_grad=self.requires_grad)
@@ -170,9 +168,9 @@ class Tensor:
         return made
 
     def item(self) -> Any:
-        """The only element as a Python scalar."""
+        """The single element as a Python scalar."""
         value = self.array.item()
-        return value if value.__class__ in {bool, int, float, complex} else float(value)  # those of ml_dtypes are their own
+        return value if value.__class__ in {bool, int, float, complex} else float(value)  # ml_dtypes has scalar types of its own
 
     def __repr__(self) -> str:
         if self.array.size > SHOWN:
@@ -181,14 +179,14 @@ class Tensor:
 
 
 class OpaqueTensor:
-    """A sparse, nested or quantized tensor, or one of a dtype that NumPy lacks: carried about, not computed with.
+    """A sparse, nested or quantized tensor, or a tensor with a dtype that NumPy lacks; it is passed around without computation.
 
     Attributes:
-        layout: as ``torch.sparse_coo``; ``torch.strided`` for quantized ones.
-        dtype: its dtype.
-        shape: its shape.
-        parts: what it consists of; of strided ones see :mod:`torch_compat.runtime.opaque`.
-        requires_grad: as torch's.
+        layout: the layout, such as ``torch.sparse_coo``; ``torch.strided`` for quantized tensors.
+        dtype: the dtype.
+        shape: the shape.
+        parts: the components; for strided tensors, see :mod:`torch_compat.runtime.opaque`.
+        requires_grad: as in torch.
     """
 
     __slots__ = ("dtype", "layout", "parts", "requires_grad", "shape")

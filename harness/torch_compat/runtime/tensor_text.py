@@ -1,7 +1,8 @@
-"""Tensors as releases write them into texts: a line for each row, then the type and the sizes.
+"""Convert tensors to strings like releases: a line per row, then the type and the sizes.
 
-The rules are those of 1.4 to 2.15, measured on drawn tensors: one width, one number of digits and one scale for all numbers of a matrix, by the
-least and the greatest of them. The greatest is looked for among positive numbers and the first one up to 2.7, by magnitude from 2.8 on.
+The rules are those of 1.4 to 2.15, measured on random tensors. All numbers of a matrix have the same width, number of digits and scale,
+which depend on the smallest and the largest number. Up to 2.7 the largest is searched among the positive numbers and the first number;
+2.8 and newer compare by magnitude.
 """
 
 from __future__ import annotations
@@ -39,12 +40,12 @@ WORDS = {row.name: row.word for row in DTYPES.values() if row.kind != "quantized
 
 
 class NumberForm(NamedTuple):
-    """How all numbers of a matrix are written.
+    """The format of all numbers of a matrix.
 
     Attributes:
-        style: the letter of ``printf``.
-        width: of each number.
-        scale: by which each is divided.
+        style: the ``printf`` conversion letter.
+        width: the width of each number.
+        scale: the divisor of each number.
     """
 
     style: str
@@ -53,14 +54,14 @@ class NumberForm(NamedTuple):
 
 
 def text_of(tensor: Tensor, *, by_magnitude: bool) -> str:
-    """The text of a tensor.
+    """Convert a tensor to a string.
 
     Parameters:
-        by_magnitude: from 2.8 on: the greatest number is that of the greatest magnitude; numbers that stand alone have all their digits.
+        by_magnitude: the rules of 2.8 and newer: the largest number is the largest magnitude, and single numbers have all their digits.
 
     Raises:
-        Unsupported: it is of a dtype of which no text is known.
-        Raised: the text is too long.
+        Unsupported: the string form of the dtype is not known.
+        Raised: the string is too long.
     """
     name = WORDS.get(tensor.dtype.name)
     if name is None:
@@ -84,11 +85,11 @@ def text_of(tensor: Tensor, *, by_magnitude: bool) -> str:
 
 
 class _Written:
-    """What is written of one tensor.
+    """The writer of a tensor.
 
     Attributes:
         by_magnitude: see :func:`text_of`.
-        digits: of a number without a fixed number of places; up to 2.7 a matrix with places leaves theirs behind.
+        digits: the precision of numbers without fixed decimal places; up to 2.7 a matrix with decimal places changes it for later output.
     """
 
     __slots__ = ("by_magnitude", "digits")
@@ -98,7 +99,7 @@ class _Written:
         self.digits = DIGITS
 
     def alone(self, number: float) -> str:
-        """A number that has no others beside it: a tensor without dimensions, or a scale."""
+        """A single number: a 0-dim tensor or a scale."""
         if not self.by_magnitude or not math.isfinite(number):
             return _number(number, f".{self.digits}g")
         found = repr(number).removesuffix(".0")
@@ -108,7 +109,7 @@ class _Written:
         return found
 
     def form(self, numbers: list[float]) -> NumberForm:
-        """How the numbers of a matrix are written."""
+        """The format of the numbers of a matrix."""
         finite = [one for one in numbers if math.isfinite(one)]
         whole = all(one == math.ceil(one) for one in finite)
         least = greatest = 1.0
@@ -129,16 +130,16 @@ class _Written:
         return NumberForm(f".{PLACES}f", high + 6 if high else 7, 1.0)
 
     def scaled(self, form: NumberForm) -> str:
-        """The line that says the scale."""
+        """The line with the scale."""
         return "" if form.scale == 1 else self.alone(form.scale) + " *\n"
 
     def column(self, numbers: list[float]) -> str:
-        """A tensor of one dimension."""
+        """A 1-dim tensor."""
         form = self.form(numbers)
         return self.scaled(form) + "".join(_padded(one, form) + "\n" for one in numbers)
 
     def matrix(self, rows: list[list[float]], indent: int) -> str:
-        """A matrix, in as many blocks of columns as lines are short. Since 2.8 the first line is not indented."""
+        """A matrix, split into blocks of columns to keep lines short. As of 2.8 the first line is not indented."""
         form = self.form([one for row in rows for one in row])
         space = " " * indent
         columns = len(rows[0])
@@ -155,7 +156,7 @@ class _Written:
         return "".join(made)
 
     def matrices(self, numbers: Any) -> str:
-        """A tensor of more dimensions: its matrices, of which the first index changes first."""
+        """A tensor with more dimensions, as its matrices; the first index varies fastest."""
         outer = numbers.shape[:-MATRIX]
         made = []
         for reversed_place in itertools.product(*(range(one) for one in reversed(outer))):
@@ -169,7 +170,7 @@ def _padded(number: float, form: NumberForm) -> str:
 
 
 def _number(number: float, style: str) -> str:
-    """A number as C++ writes it, where a NaN has a sign."""
+    """A number as C++ prints it, including the sign of a NaN."""
     if math.isnan(number):
         return "-nan" if math.copysign(1, number) < 0 else "nan"
     return format(number, style)

@@ -1,4 +1,4 @@
-"""What an entry about calls that are not modelled is, and what the conditions of such entries ask of a call."""
+"""Entries for calls that are not modeled, and helpers for the conditions of such entries."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ Calls = tuple[Any, ...]
 
 
 class UnmodelledCalls(NamedTuple):
-    """Calls that are not modelled.
+    """Calls that are not modeled.
 
     Attributes:
-        operators: a pattern of their names without ``aten::``, which matches the whole name.
-        releases: those of which the calls are not modelled.
-        applies: whether a call, its arguments by position and by name, is one of them.
-        reason: why it is not modelled.
+        operators: a regular expression that matches whole operator names without ``aten::``.
+        releases: the releases for which the calls are not modeled.
+        applies: takes the positional and keyword arguments of a call and tells whether the call is not modeled.
+        reason: why the call is not modeled.
     """
 
     operators: str
@@ -32,21 +32,21 @@ class UnmodelledCalls(NamedTuple):
 
 
 def first(args: Calls) -> Any:
-    """The array of the first argument, if it is a tensor."""
+    """The array of the first argument if it is a tensor."""
     return args[0].array if args and args[0].__class__ is Tensor else None
 
 
 def empty(args: Calls, _keywords: dict[str, Any]) -> bool:
-    """Whether the first argument is a tensor without elements."""
+    """Whether the first argument is an empty tensor."""
     array = first(args)
     return array is not None and not array.size
 
 
 def argument(args: Calls, keywords: dict[str, Any], name: str, at: int, otherwise: Any) -> Any:
-    """An argument, by its name or its position."""
+    """The argument with a name or a position."""
     return keywords.get(name, args[at] if len(args) > at else otherwise)
 
 
 def entry(operators: str, releases: str, applies: Any, reason: str) -> UnmodelledCalls:
-    """An entry, with its releases as text."""
+    """Create an entry; ``releases`` is text."""
     return UnmodelledCalls(operators, ReleaseSet.parse(releases), applies, reason)

@@ -1,13 +1,13 @@
-"""Upgraders: what stands in for a call of an operator in an archive that is older than the operator's change.
+"""Upgraders: replacements for operator calls in archives that are older than the change of the operator.
 
-An archive states a file format version. Where an operator changed with a version, calls in archives of lower versions become
-calls of a small TorchScript program that computes what the operator computed before, with the operators of the release that reads
-(``torch/csrc/jit/operator_upgraders/upgraders_entry.cpp``). Releases before a change know nothing of its upgrader.
+An archive states a file format version. If an operator changed with a version, calls in archives with lower versions are replaced by
+calls of a small TorchScript program that computes the old semantics with the operators of the reading release
+(``torch/csrc/jit/operator_upgraders/upgraders_entry.cpp``). Releases before a change do not have its upgrader.
 
-Bodies, ranges of versions and old schemas are those that each release states (``fixtures/operators``): a horizon runs what its own
-release runs. The overload is chosen by the old schema, as the importer does; from 1.6 to 1.10, which expose no table, by the
-signature of the body, and the range by its name. A :class:`UpgraderTable` of other upgraders can be given to a program: a proof runs one that
-no release has.
+Bodies, version ranges and old schemas come from each release (``fixtures/operators``), so a horizon runs the upgraders of its own
+release. The overload is chosen by the old schema, as in the importer. For 1.6 to 1.10, which do not expose a table, the signature of the
+body determines the overload, and its name the range. A program can be given an :class:`UpgraderTable` with other upgraders: a proof runs
+an upgrader that no release has.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ RANGE: Final = re.compile(r"(.+)_(\d+)_(\d+)")
 
 
 class UpgraderBody(NamedTuple):
-    """One upgrader: what it replaces, and with what."""
+    """An upgrader: the calls that it replaces, and the replacement."""
 
     name: str
     """``div_Tensor_0_3``."""
@@ -69,7 +69,7 @@ class UpgraderBody(NamedTuple):
 
     @property
     def arguments(self) -> tuple[SignatureParameter, ...]:
-        """What a call is matched against: of the old schema, or of the function itself."""
+        """The parameters that a call is matched against, from the old schema or from the function itself."""
         return signature_of(self.schema).arguments if self.schema else _signature(self.text)
 
 
@@ -87,7 +87,7 @@ def _function(text: str) -> ast.FunctionDef:
 
 
 def _parameters(node: ast.FunctionDef) -> list[tuple[ast.arg, ast.expr | None, bool]]:
-    """``(parameter, default, keyword-only)`` in their order."""
+    """``(parameter, default, keyword-only)`` in order."""
     plain, given = node.args.args, node.args.defaults
     padded = [None] * (len(plain) - len(given)) + list(given)
     found = [(arg, default, False) for arg, default in zip(plain, padded, strict=True)]
@@ -103,13 +103,13 @@ def _signature(text: str) -> tuple[SignatureParameter, ...]:
 
 
 def _schema_type(node: ast.expr) -> str:
-    """The type of an annotation as a schema writes it: ``Optional[int]`` is ``int?``."""
+    """The type of an annotation in schema notation: ``Optional[int]`` is ``int?``."""
     optional = isinstance(node, ast.Subscript) and dotted(node.value) == "Optional"
     return f"{ast.unparse(node.slice)}?" if isinstance(node, ast.Subscript) and optional else ast.unparse(node)
 
 
 class _Saved(ast.NodeTransformer):
-    """Methods and arithmetic of tensors as the operators that a saved program names."""
+    """Replaces tensor methods and arithmetic by the operators that a saved program names."""
 
     def __init__(self, names: frozenset[str]) -> None:
         self.names = names
@@ -131,10 +131,10 @@ class _Saved(ast.NodeTransformer):
 
 
 def saved(text: str) -> str:
-    """The source of an upgrader as a saved program has it: operators by name, and every parameter by position.
+    """The source of an upgrader in the form of a saved program: named operators, and positional parameters only.
 
     Raises:
-        Refused: it is not one function of TorchScript.
+        Refused: the source is not a single TorchScript function.
     """
     node = _function(text)
     parameters = _parameters(node)
@@ -145,17 +145,17 @@ def saved(text: str) -> str:
 
 
 class _Asked(NamedTuple):
-    """The release whose operators upgraders call."""
+    """The horizon whose operators upgraders call."""
 
     release: Release
 
 
 class _Host:
-    """What the source of upgraders asks for: operators, as they are."""
+    """The host for the source of upgraders: provides operators without changes."""
 
     def __init__(self, horizon: Release) -> None:
         self.horizon = _Asked(horizon)
-        self.steps = Steps(1 << 62)  # they loop nowhere
+        self.steps = Steps(1 << 62)  # upgraders have no loops
         self.once = self.neutral = False
         self.itself: frozenset[type] = frozenset()
         self.listed = False
@@ -167,7 +167,7 @@ class _Host:
         return registry.resolve(name, self.horizon.release)
 
     def quick(self, name: str, arguments: int) -> Callable[..., Any] | None:
-        """Never asked for: upgraders loop nowhere."""
+        """Never called: upgraders have no loops."""
         del name, arguments
         return None
 
@@ -178,23 +178,23 @@ class _Host:
         raise Refused(f"an upgrader refers to the constant {index}", code="source")
 
     def number(self, index: int, operator: str) -> float | None:
-        """Never asked for: upgraders have no constants."""
+        """Never called: upgraders have no constants."""
         del index, operator
         return None
 
     def equal_calls(self) -> None:
-        """Never asked for: ``once`` does not hold here."""
+        """Never called: ``once`` is false here."""
 
     def of_itself(self, name: str, unit: Names, line: int) -> Callable[..., Any]:
-        """Never asked for: ``itself`` does not hold here."""
+        """Never called: ``itself`` is empty here."""
         return self.operator(name, unit, line)
 
     def unchanged(self, name: str, unit: Names, line: int) -> Callable[..., Any]:
-        """Never asked for: ``neutral`` does not hold here."""
+        """Never called: ``neutral`` is false here."""
         return self.operator(name, unit, line)
 
     def written(self, unit: Names, line: int) -> Callable[..., Any]:
-        """Never asked for: ``listed`` does not hold here."""
+        """Never called: ``listed`` is false here."""
         return self.operator("aten::index_put", unit, line)
 
 
@@ -210,7 +210,7 @@ def _compiled(text: str, horizon: Release) -> Callable[..., Any]:
 
 
 class _Fit:
-    """One body, and which calls are its: by the number, names and kinds of arguments."""
+    """A body with its matching rule: the number, names and kinds of arguments."""
 
     __slots__ = ("arguments", "call", "defaults", "places", "required", "words")
 
@@ -227,7 +227,7 @@ class _Fit:
         self.call: Callable[[dict[str, Any]], Any] = lambda given: function(*[given[name] for name in names])
 
     def bound(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> dict[str, Any] | None:
-        """The arguments by name, or None where the call is another overload's."""
+        """The arguments by name, or None if the call belongs to another overload."""
         if len(args) > len(self.places):
             return None
         given = dict(self.defaults)
@@ -249,7 +249,7 @@ def _is(kind: str, value: Any) -> bool:
     classes = CLASSES.get(kind)
     if classes is not None:
         return value.__class__ in classes
-    return value is not None and value.__class__ is not Tensor  # lists and devices, which no overloads are told by
+    return value is not None and value.__class__ is not Tensor  # lists and devices, which do not distinguish overloads
 
 
 def _default(text: str | None) -> Any:
@@ -264,8 +264,8 @@ class OperatorUpgraders:
 
     Attributes:
         operator: the operator.
-        bodies: one for each overload that has one.
-        name: what its overloads have in common: ``div_0_3``.
+        bodies: the upgraders of the overloads.
+        name: the common part of their names, such as ``div_0_3``.
     """
 
     __slots__ = ("bodies", "name", "operator")
@@ -276,11 +276,11 @@ class OperatorUpgraders:
         self.name = f"{operator.rpartition('::')[2]}_{bodies[0].first}_{bodies[0].bump - 1}"
 
     def call(self, horizon: Release, *, short: Callable[[Raised], Raised] | None = None) -> Callable[..., Any]:
-        """What stands where the operator stood: it picks the overload by the arguments; what is no old schema's stays.
+        """The replacement for the operator: chooses the overload by the arguments; calls that match no old schema are unchanged.
 
         Parameters:
-            short: is told, and gives what is raised, where bytecode is modelled that leaves out arguments which have their
-                defaults: the lite interpreter hands an upgrader only those that the archive states, and it runs out of them.
+            short: for bytecode that omits arguments equal to their defaults: takes the error of a call with too few arguments and
+                returns the error to raise. The lite interpreter passes an upgrader only the arguments that the archive states.
         """
         fits = [_Fit(body, horizon) for body in self.bodies]
 
@@ -297,10 +297,10 @@ class OperatorUpgraders:
 
 
 class UpgraderTable:
-    """The upgraders that a program is read with.
+    """The upgraders that are applied to a program.
 
     Attributes:
-        bodies: all of them.
+        bodies: all upgraders.
     """
 
     def __init__(self, bodies: Iterable[UpgraderBody]) -> None:
@@ -308,7 +308,7 @@ class UpgraderTable:
         self._found: dict[tuple[str, int], OperatorUpgraders | None] = {}
 
     def find(self, name: str, version: int) -> OperatorUpgraders | None:
-        """The upgrader of an operator for archives of a file format version, if there is one."""
+        """The upgraders of an operator for archives with a file format version, or None."""
         key = name, version
         if key not in self._found:
             bodies = tuple(one for one in self.bodies if one.operator == name and one.first <= version < one.bump)
@@ -321,12 +321,12 @@ class UpgraderTable:
 
 @cache
 def recorded(horizon: Release) -> UpgraderTable:
-    """The upgraders of the newest recorded release up to a horizon; none of a horizon before all of them."""
+    """The upgraders of the newest recorded release up to a horizon; an empty table if there is no such release."""
     return UpgraderTable(bodies_of(packaged("fixtures", "operators"), horizon))
 
 
 def bodies_of(folder: Path, horizon: Release) -> list[UpgraderBody]:
-    """The upgraders that a folder of recorded facts has for a horizon (``upgraders.txt``, ``operator_versions.txt``)."""
+    """The upgraders for a horizon in a folder of recorded facts (``upgraders.txt``, ``operator_versions.txt``)."""
     bodies, versions = FactHistory(folder / "upgraders.txt"), FactHistory(folder / "operator_versions.txt")
     before = [release for release, parsed in zip(bodies.releases, bodies.known.parsed, strict=True) if parsed <= horizon]
     if not before or before[-1] not in versions.releases:
@@ -360,7 +360,7 @@ def bodies_of(folder: Path, horizon: Release) -> list[UpgraderBody]:
 
 
 def _by_name(name: str, texts: list[str]) -> list[UpgraderBody]:
-    """Of a release that exposes no table: a name says operator, first and last version (1.6 to 1.10)."""
+    """The upgraders of a release that does not expose a table (1.6 to 1.10); their names state operator, first and last version."""
     found = RANGE.fullmatch(name)
     if found is None:
         raise UsageError(f"the name of the upgrader {name} contains no versions", code="upgrader")

@@ -1,10 +1,10 @@
-"""What a TorchScript program has at run time beside Python's own plain values and tensors.
+"""Run-time values of a TorchScript program other than plain Python values and tensors.
 
-A program reaches attributes and methods only under names with a prefix, ``a_`` and ``m_``, which nothing of Python's own has:
-that is what keeps a program away from Python, whatever its source says.
+A program accesses attributes and methods only under names with the prefixes ``a_`` and ``m_``, which no Python attribute has. This keeps
+a program away from Python, whatever its source says.
 
-Texts of a program are bytes to TorchScript: their length, indices and order are those of UTF-8. Here each byte is one character
-of a ``str``; :func:`text_in` and :func:`text_out` translate at the border.
+Strings are bytes in TorchScript: their length, indices and order are those of UTF-8. Here each byte is a character of a ``str``;
+:func:`text_in` and :func:`text_out` convert at the border.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ __all__ = [
     "text_in", "text_out",
 ]  # fmt: skip
 
-LONGEST = 1 << 26  # items of a list, bytes of a text, that a program may make of others
-LONGEST_INDEX = 9  # digits of the index of a device
-LOOK_EVERY = 1 << 12  # steps between two looks at the clock
-LARGEST = 1 << 22  # items of a value, with those inside of items, that a program may compare, write into texts or give
+LONGEST = 1 << 26  # maximum items of a list or bytes of a string that a program can create
+LONGEST_INDEX = 9  # digits of a device index
+LOOK_EVERY = 1 << 12  # steps between two checks of the clock
+LARGEST = 1 << 22  # items of a value, including nested items, that a program can compare, convert to a string or return
 
 
 def raised(kind: str, message: str) -> Raised:
-    """What an operator raises: ``kind`` as ``RuntimeError``, ``IndexError``, ``ValueError``."""
+    """The error of an operator; ``kind`` is ``RuntimeError``, ``IndexError``, ``ValueError`` or the like."""
     return Raised(message, code=kind)
 
 
 def bounded(count: int) -> None:
-    """Refuse to make a list or text that is too long.
+    """Check the length of a new list or string.
 
     Raises:
-        Raised: it is.
+        Raised: it is too long.
     """
     if count > LONGEST:
         raise raised("RuntimeError", f"a program cannot create lists or strings of more than {LONGEST} items")
@@ -46,7 +46,7 @@ def bounded(count: int) -> None:
 
 
 class Budget:
-    """How many items of a value may still be looked at: lists that hold the same lists again grow with every level."""
+    """The number of items that may still be visited: a value that contains the same list repeatedly grows exponentially with depth."""
 
     __slots__ = ("left",)
 
@@ -54,10 +54,10 @@ class Budget:
         self.left = LARGEST
 
     def take(self, count: int) -> None:
-        """Pay for that many items.
+        """Pay for ``count`` items.
 
         Raises:
-            Raised: there are too many.
+            Raised: the budget is exhausted.
         """
         self.left -= count
         if self.left < 0:
@@ -65,20 +65,20 @@ class Budget:
 
 
 def text_in(text: str) -> str:
-    """A text as a program sees it: one character for each byte."""
+    """Convert a string to the form of programs: one character per byte."""
     if text.isascii():
         return text
     try:
         return text.encode("utf-8", "surrogateescape").decode("latin-1")
-    except UnicodeEncodeError:  # surrogates that stand for no byte: as a pickle spells them
+    except UnicodeEncodeError:  # surrogates that do not stand for bytes: encoded as in a pickle
         return text.encode("utf-8", "surrogatepass").decode("latin-1")
 
 
 def text_out(text: str) -> str:
-    """A text of a program as the world sees it.
+    """Convert a string of a program to a Python string.
 
     Raises:
-        Raised: its bytes are no UTF-8, which torch cannot hand to Python either.
+        Raised: its bytes are not UTF-8, which torch cannot convert to Python either.
     """
     if text.isascii():
         return text
@@ -112,21 +112,21 @@ class Device:
 
 
 class ScriptObject:
-    """An object of a class of the program, modules included; each class of the program is a subclass of this.
+    """An object of a class of the program, including modules; each class of the program is a subclass.
 
     Attributes:
-        qualified_name: as ``__torch__.submodules.Leaf``.
-        info: what the source says of the class (see :mod:`torch_compat.runtime.language.unit`).
+        qualified_name: the qualified name, such as ``__torch__.submodules.Leaf``.
+        info: the declaration of the class (see :mod:`torch_compat.runtime.language.unit`).
     """
 
     qualified_name: ClassVar[str] = ""
     info: ClassVar[Any] = None
 
     def __getitem__(self, key: int | str) -> Any:
-        """``layers[i]`` of a ModuleList and ``layers[name]`` of a ModuleDict: the attribute of that name, so that no place counts from the end.
+        """``layers[i]`` of a ModuleList and ``layers[name]`` of a ModuleDict: the attribute with that name, so negative indices do not work.
 
         Raises:
-            Raised: there is none.
+            Raised: there is no such attribute.
         """
         try:
             return getattr(self, f"a_{key}")
@@ -135,10 +135,10 @@ class ScriptObject:
 
 
 class CustomObject:
-    """An object of a class of torch.classes, as a program has it that does not look into it: the reference reader has no such class.
+    """An object of a ``torch.classes`` class. Programs can hold it but not access it, since the reference reader has no such classes.
 
     Attributes:
-        name: of the class.
+        name: the name of the class.
         where: the archive.
     """
 
@@ -149,7 +149,7 @@ class CustomObject:
         self.where = where
 
     def __getattr__(self, attribute: str) -> Any:
-        """Nothing of it is known.
+        """Refuse to access an attribute.
 
         Raises:
             Unsupported: always.
@@ -158,13 +158,13 @@ class CustomObject:
 
 
 class NamedTupleValue(tuple[Any, ...]):
-    """A value of a NamedTuple of the program; each is a subclass of this.
+    """A value of a NamedTuple of the program; each NamedTuple class is a subclass.
 
     Attributes:
-        qualified_name: as ``__torch__.named_tuple.Point``.
-        fields: names of its fields, in order.
-        info: what the source says of it.
-        module: where its class comes from in PyTorch; empty where PyTorch makes it of the program's source.
+        qualified_name: the qualified name, such as ``__torch__.named_tuple.Point``.
+        fields: the names of its fields in order.
+        info: its declaration in the source.
+        module: the module of its class in PyTorch; empty if PyTorch creates the class from the program's source.
     """
 
     __slots__ = ()
@@ -174,12 +174,12 @@ class NamedTupleValue(tuple[Any, ...]):
     info: ClassVar[Any] = None
 
     def __new__(cls, *items: Any) -> NamedTupleValue:  # noqa: PYI034 - a program never makes subclasses of it
-        """A value with these fields."""
+        """Create a value with these fields."""
         return tuple.__new__(cls, items)
 
 
 class EnumMember:
-    """A member of an enumeration of the program. Each mention of it in the source is an object of its own, equal to the others."""
+    """A member of an enum of the program. Each mention in the source is a separate object, equal to the others."""
 
     __slots__ = ("a_name", "a_value", "qualified_name")
 
@@ -195,12 +195,12 @@ class EnumMember:
         return hash((self.qualified_name, self.a_name))
 
     def mentioned(self) -> EnumMember:
-        """The object of one more mention."""
+        """The object for another mention."""
         return EnumMember(self.qualified_name, self.a_name, self.a_value)
 
 
 class Future:
-    """What ``fork`` gives. The call runs at once: no program can tell that from later."""
+    """The result of ``fork``. The call runs immediately, which a program cannot distinguish from a later run."""
 
     __slots__ = ("error", "value")
 
@@ -215,10 +215,10 @@ class Future:
             self.error = error
 
     def wait(self) -> Any:
-        """Its value.
+        """The value.
 
         Raises:
-            Raised: what the call raised.
+            Raised: the error of the call.
         """
         if self.error is not None:
             raise self.error
@@ -226,7 +226,7 @@ class Future:
 
 
 class Steps:
-    """How many steps (calls of functions, rounds of loops) a program may still take. Every so many of them the clock is looked at."""
+    """The number of steps (function calls, loop iterations) that a program may still take. The clock is checked at intervals."""
 
     __slots__ = ("_look_at", "left", "limit")
 
@@ -235,25 +235,25 @@ class Steps:
         self.begin()
 
     def begin(self) -> None:
-        """A call begins: no step is taken."""
+        """Begin a call with no steps taken."""
         self.left = self.limit
         self._look_at = max(0, self.left - LOOK_EVERY)
 
     def tick(self) -> None:
-        """One step.
+        """Take a step.
 
         Raises:
-            Raised: the limit is reached, or another budget of the program is spent.
+            Raised: the limit is reached, or another budget of the program is exhausted.
         """
         self.left -= 1
         if self.left < self._look_at:
             self._look()
 
     def pay(self, count: int) -> None:
-        """Many steps at once.
+        """Take ``count`` steps at once.
 
         Raises:
-            Raised: as :meth:`tick`.
+            Raised: as in :meth:`tick`.
         """
         self.left -= count
         if self.left < self._look_at:
@@ -266,14 +266,14 @@ class Steps:
         meter.look()
 
     def rounds(self, *bounds: int) -> Iterable[int]:
-        """A range to loop over, paid for at once."""
+        """A range to loop over, paid for in advance."""
         if any(bound.__class__ is not int for bound in bounds):
             raise Raised("range() expects integers", code="RuntimeError")
         if len(bounds) == 3 and bounds[2] == 0:
             raise Raised("range() arg 3 must not be zero", code="RuntimeError")
         made = range(*bounds)
         count = max(0, -((bounds[0] - bounds[1]) // bounds[2])) if len(bounds) == 3 else max(0, made.stop - made.start)
-        if count > self.left:  # a loop that ends by an error or a return pays for what it does not do, too
+        if count > self.left:  # a loop that ends early by an error or a return still pays for all iterations
             return self._counted(made)
         if count > LOOK_EVERY:
             return chain.from_iterable(self._parts(made, count))
@@ -281,7 +281,7 @@ class Steps:
         return made
 
     def _parts(self, made: range, count: int) -> Iterator[range]:
-        """A long range in parts, which are paid for one by one, so that the clock is looked at between them."""
+        """Split a long range into parts that are paid for one by one, so that the clock is checked in between."""
         for start in range(0, count, LOOK_EVERY):
             part = made[start : start + LOOK_EVERY]
             self.pay(len(part))
