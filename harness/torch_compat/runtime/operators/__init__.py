@@ -1,4 +1,4 @@
-"""Operators, one file for each family; see :mod:`torch_compat.runtime.registry` for how one is written.
+"""Operators, a file per family; :mod:`torch_compat.runtime.registry` describes how operators are written.
 
-Semantics are torch's, not numpy's. An operator that is missing is no error of the program: it is ``unsupported``, and named.
+Semantics are torch's, not NumPy's. A missing operator is not an error of the program: the result is ``unsupported`` and names it.
 """

@@ -1,8 +1,8 @@
-"""Algorithms that decide the order of equal elements: ``std::sort``, ``std::nth_element`` and ``std::partial_sort`` of GNU's C++ library, and
-the quicksort of TH, the tensor library of releases up to 1.8. None of them is stable, but what they do is the same on each machine.
+"""Algorithms that determine the order of equal elements: ``std::sort``, ``std::nth_element`` and ``std::partial_sort`` of libstdc++, and
+the quicksort of TH, the tensor library of releases up to 1.8. None of them is stable, but their results are the same on every machine.
 
-Each takes a list, which it changes, and a function that says whether one element goes before another. They are written down from what
-libstdc++ does: quicksort with the median of three, at most sixteen elements by insertion, a heap where the depth is used up.
+Each function modifies a list in place and takes a comparison that tells whether an element goes before another. libstdc++ uses quicksort
+with the median of three, insertion sort for at most sixteen elements, and a heap when the depth limit is reached.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ UNSPLIT = 10
 
 
 def sort(items: list[int], end: int, before: Before) -> None:
-    """Sort the first ``end`` elements, as ``std::sort``."""
+    """Sort the first ``end`` elements like ``std::sort``."""
     if end < 2:
         return
     _introsort(items, 0, end, 2 * (end.bit_length() - 1), before)
@@ -43,7 +43,7 @@ def sort(items: list[int], end: int, before: Before) -> None:
 
 
 def quicksort(items: list[int], before: Before) -> None:
-    """Sort all elements, as TH: Hoare's partition around the median of three, then one insertion sort, from the end, over everything."""
+    """Sort all elements like TH: Hoare's partition around the median of three, then an insertion sort of everything from the end."""
     parts = [(0, len(items) - 1)] if len(items) > UNSPLIT + 1 else []
     while parts:
         first, last = parts.pop()
@@ -58,7 +58,7 @@ def quicksort(items: list[int], before: Before) -> None:
 
 
 def _split(items: list[int], first: int, last: int, before: Before) -> tuple[int, int]:
-    """Around a pivot; where the second part begins, and where the pivot is."""
+    """Partition around a pivot; returns the start of the second part and the position of the pivot."""
     middle = (first + last) // 2
     items[middle], items[first + 1] = items[first + 1], items[middle]
     for a, b in ((first + 1, last), (first, last), (first + 1, first)):
@@ -80,10 +80,10 @@ def _split(items: list[int], first: int, last: int, before: Before) -> tuple[int
 
 
 def quickselect(items: list[int], rank: int, before: Before) -> None:
-    """Bring the element that belongs to place ``rank`` there, as TH, and as kthvalue of every release."""
+    """Move the element with rank ``rank`` to its position, like TH, and like kthvalue of every release."""
     first, last = 0, len(items) - 1
     while last > first + 1:
-        meter.work(LOOKED_AT * (last - first + 1))  # pass by pass: their number depends on the order, which is the program's
+        meter.work(LOOKED_AT * (last - first + 1))  # paid per pass: the number of passes depends on the order of the data
         low, high = _split(items, first, last, before)
         if high <= rank:
             first = low
@@ -94,7 +94,7 @@ def quickselect(items: list[int], rank: int, before: Before) -> None:
 
 
 def nth_element(items: list[int], nth: int, before: Before) -> None:
-    """Bring the element that belongs to place ``nth`` there, as ``std::nth_element``."""
+    """Move the element with rank ``nth`` to its position like ``std::nth_element``."""
     first, last = 0, len(items)
     if nth >= last:
         return
@@ -114,7 +114,7 @@ def nth_element(items: list[int], nth: int, before: Before) -> None:
 
 
 def partial_sort(items: list[int], middle: int, before: Before) -> None:
-    """Bring the first ``middle`` elements to the front in order, as ``std::partial_sort``."""
+    """Move the first ``middle`` elements of the sorted order to the front like ``std::partial_sort``."""
     _heap_select(items, 0, middle, len(items), before)
     _sort_heap(items, 0, middle, before)
 
@@ -132,7 +132,7 @@ def _introsort(items: list[int], first: int, last: int, depth: int, before: Befo
 
 
 def _partition(items: list[int], first: int, last: int, before: Before) -> int:
-    """Around the median of the second, the middle and the last element, which is put in front; where the second part begins."""
+    """Partition around the median of the second, middle and last element, moved to the front; returns the start of the second part."""
     a, b, c = first + 1, first + (last - first) // 2, last - 1
     if before(items[a], items[b]):
         median = b if before(items[b], items[c]) else c if before(items[a], items[c]) else a
@@ -186,7 +186,7 @@ def _sort_heap(items: list[int], first: int, last: int, before: Before) -> None:
 
 
 def _sift(items: list[int], first: int, hole: int, length: int, one: int, before: Before) -> None:
-    """Let a hole sink to the bottom, then ``one`` rise from there."""
+    """Sift a hole down to the bottom, then sift ``one`` up from there."""
     top = hole
     child = hole
     while child < (length - 1) // 2:

@@ -1,4 +1,4 @@
-"""Coefficients of Bessel and Airy functions: those of Cephes, as the releases have them, of the highest power first."""
+"""Coefficients of Bessel and Airy functions from Cephes, as in the releases, highest power first."""
 
 from __future__ import annotations
 

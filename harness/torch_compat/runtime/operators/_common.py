@@ -1,4 +1,4 @@
-"""What operators share: casts as torch's, promotion of old and new, writing in place and into ``out``, errors in torch's words."""
+"""Helpers for operators: casts like torch's, old and new type promotion, writes in place and into ``out``, and torch's error messages."""
 
 from __future__ import annotations
 
@@ -63,85 +63,85 @@ __all__ = [
     "write",
 ]
 
-Array = Any  # numpy.ndarray: its type of elements and its number of dimensions are known at run time only
+Array = Any  # numpy.ndarray: its dtype and number of dimensions are known only at run time
 Scalar = bool | int | float | complex
 
 BOOL = np.dtype(np.bool_)
 INT64 = np.dtype(np.int64)
 FLOAT32 = np.dtype(np.float32)
-MANY = 1 << 24  # elements that two tensors may have together before memory is looked at
+MANY = 1 << 24  # total elements of two tensors above which memory is checked
 FLOAT64 = np.dtype(np.float64)
 FLOAT16, BFLOAT16 = np.dtype(np.float16), dtypes.BFLOAT16.array
 HALVES = (FLOAT16, BFLOAT16)
 UINT8 = np.dtype(np.uint8)
 
-# torch's names of the types of elements, as its messages say them.
+# torch's names of dtypes in messages.
 WORDS = {row.name: row.word for row in DTYPES.values() if row.word}
 CPP = {row.name: row.cpp for row in DTYPES.values() if row.cpp}
 
 
 def fail(message: str) -> Raised:
-    """A RuntimeError with torch's words."""
+    """A RuntimeError with a message of torch."""
     return raised("RuntimeError", message)
 
 
 def words(dtype: np.dtype[Any]) -> str:
-    """Torch's name of a type of elements: ``Float``, ``Long``."""
+    """torch's name of a dtype in messages: ``Float``, ``Long``."""
     return WORDS.get(dtype.name, dtype.name)
 
 
 def full_words(dtype: np.dtype[Any]) -> str:
-    """The name of the old type of tensors: ``torch.FloatTensor``."""
+    """The legacy tensor type of a dtype: ``torch.FloatTensor``."""
     return f"torch.{words(dtype)}Tensor"
 
 
 def not_implemented(kernel: str, dtype: np.dtype[Any]) -> Raised:
-    """What a kernel says that does not know a type of elements."""
+    """The error of a kernel that is not implemented for a dtype."""
     return fail(f"\"{kernel}\" not implemented for '{words(dtype)}'")
 
 
 def as_array(value: Any) -> Array:
-    """The array of a tensor; of a number, one without dimensions."""
+    """The array of a tensor; for a number, a 0-dim array."""
     return value.array if value.__class__ is Tensor else scalar_array(value)
 
 
 def scalar_array(value: Scalar) -> Array:
-    """A number as a 0-dimensional tensor has it."""
+    """Convert a number to the array of a 0-dim tensor."""
     return np.asarray(value, dtypes.of_scalar(value).array if value.__class__ is not float else FLOAT64)
 
 
 def scalar_as(value: Scalar, dtype: np.dtype[Any]) -> Array:
-    """A number as an element of this type: integers wrap, floats are cut, too large ones become infinite; nothing is refused."""
+    """Convert a number to a dtype without checks: integers wrap, floats are truncated, overflow gives infinity."""
     if value.__class__ is float and dtype.kind == "f":
         return np.asarray(value, FLOAT64).astype(dtype)
     return cast(np.asarray(value), dtype) if value.__class__ is not int else cast(wrapped_int(value), dtype)
 
 
 def wrapped_int(value: int) -> Array:
-    """An integer as one of 64 bits."""
+    """Wrap an integer to 64 bits."""
     return np.asarray((value + 2**63) % 2**64 - 2**63, INT64)
 
 
 def cast(array: Array, dtype: np.dtype[Any]) -> Array:
-    """As ``Tensor.to``: a new array, or the same where nothing changes. Complex numbers lose their imaginary part."""
+    """Same as ``Tensor.to``: a new array, or the same array if the dtype is unchanged. Complex numbers lose their imaginary part."""
     if array.dtype is dtype or array.dtype == dtype:
         return array
     if array.dtype.kind == "c" and dtype.kind not in "cb":
         array = array.real
     if array.dtype.kind == "f" and dtype.kind in "iu" and dtype.itemsize < 8:
-        # c10::convert: by way of a wider integer, as the processor converts, and then cut to size.
+        # c10::convert: the processor converts to a wider integer, which is then truncated.
         wide_integer = INT64 if dtype.kind == "u" else np.dtype(np.int32)
         return array.astype(wide_integer).astype(dtype)
     if dtype.itemsize == 2 and dtype.kind not in "iu" and array.dtype.itemsize > 4 and array.dtype.kind != "c":
-        array = array.astype(np.float32)  # c10::Half and c10::BFloat16 are made of a float: what is wider is rounded twice
+        array = array.astype(np.float32)  # c10::Half and c10::BFloat16 are created from a float: wider values are rounded twice
     return array.astype(dtype)
 
 
 def checked_scalar(value: Scalar, dtype: np.dtype[Any]) -> Array:
-    """As ``Scalar::to``: what an element of this type cannot hold is refused.
+    """Same as ``Scalar::to``: refuse values that the dtype cannot represent.
 
     Raises:
-        Raised: it does not fit.
+        Raised: the value is out of range.
     """
     kind = dtype.kind
     if kind == "b":
@@ -166,10 +166,10 @@ def checked_scalar(value: Scalar, dtype: np.dtype[Any]) -> Array:
 
 
 def filled_scalar(value: Scalar, dtype: np.dtype[Any], count: int) -> Array:
-    """What fills so many elements since 2.8: as :func:`checked_scalar`, but the only element of 16 bits becomes infinite.
+    """The fill value for ``count`` elements as of 2.8: like :func:`checked_scalar`, but a single 16-bit element becomes infinite.
 
     Raises:
-        Raised: it does not fit.
+        Raised: the value is out of range.
     """
     if count == 1 and dtype in HALVES and not value.imag:
         return scalar_as(float(value.real), dtype)
@@ -177,24 +177,24 @@ def filled_scalar(value: Scalar, dtype: np.dtype[Any], count: int) -> Array:
 
 
 def checked_filler(value: Scalar, dtype: np.dtype[Any], count: int) -> Array:
-    """What fills so many elements up to 2.7: as :func:`checked_scalar`, however many they are.
+    """The fill value for ``count`` elements up to 2.7: like :func:`checked_scalar` for any number of elements.
 
     Raises:
-        Raised: it does not fit.
+        Raised: the value is out of range.
     """
     del count
     return checked_scalar(value, dtype)
 
 
 def dtypes_finfo(dtype: np.dtype[Any]) -> Any:
-    """The limits of a floating point type, also of those that numpy does not know."""
+    """The limits of a floating-point dtype, including dtypes that NumPy does not know."""
     import ml_dtypes  # noqa: PLC0415
 
     return ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
 
 
 def can_cast(source: np.dtype[Any], target: np.dtype[Any]) -> bool:
-    """As ``torch.can_cast``: a result may go into another type of the same or of a higher category."""
+    """Same as ``torch.can_cast``: a result can be cast to a dtype of the same or a higher category."""
     if source is target or source == target:
         return True
     high, low = dtypes.of_numpy(source).category, dtypes.of_numpy(target).category
@@ -205,7 +205,7 @@ def can_cast(source: np.dtype[Any], target: np.dtype[Any]) -> bool:
 
 
 def common(a: Any, b: Any) -> tuple[Array, Array]:
-    """Two operands, tensors or numbers, as arrays of the type that they have together since 1.5."""
+    """Convert two operands, tensors or numbers, to arrays of the common dtype of 1.5 and newer."""
     if a.__class__ is Tensor:
         x = a.array
         if b.__class__ is Tensor:
@@ -227,7 +227,7 @@ def common(a: Any, b: Any) -> tuple[Array, Array]:
 
 
 def common_floats(a: Any, b: Any) -> tuple[Array, Array]:
-    """Two operands as floating point or complex numbers; integers become so without being cut to a common integer type first."""
+    """Convert two operands to a floating-point or complex dtype, integers directly and not through a common integer dtype."""
     if a.__class__ is Tensor and a.array.dtype.kind == "f":
         return common(a, b)
     found = dtypes.result_type((a, b))
@@ -236,13 +236,13 @@ def common_floats(a: Any, b: Any) -> tuple[Array, Array]:
 
 
 def common_1_0(a: Any, b: Any, *, promotes: bool = False) -> tuple[Array, Array]:
-    """Two operands up to 1.2: of one type, or one without dimensions that becomes of the other's type.
+    """Convert two operands by the rules up to 1.2: equal dtypes, or a 0-dim operand is cast to the dtype of the other.
 
     Parameters:
-        promotes: whether of two without dimensions both become of the type that they have together.
+        promotes: whether two 0-dim operands are cast to their common dtype.
 
     Raises:
-        Raised: they are of unlike types.
+        Raised: the dtypes differ.
     """
     if a.__class__ is not Tensor:
         return scalar_as(a, b.array.dtype), b.array
@@ -254,7 +254,7 @@ def common_1_0(a: Any, b: Any, *, promotes: bool = False) -> tuple[Array, Array]
         if BFLOAT16 in {
             x.dtype,
             y.dtype,
-        }:  # of which 1.2 has no type with any other, not even with itself, and takes the first of all
+        }:  # 1.2 has no common dtype for these, not even with itself, and takes the first dtype of all
             return cast(x, UINT8), cast(y, UINT8)
         return common(a, b)
     if x.dtype == y.dtype:
@@ -271,12 +271,12 @@ def _as(value: Any, dtype: np.dtype[Any]) -> Array:
 
 
 def floating(array: Array) -> Array:
-    """Floating point and complex as it is, the rest as the default type."""
+    """Convert an array to the default dtype, unless it is floating-point or complex."""
     return array if dtypes.of_numpy(array.dtype).category >= 2 else array.astype(dtypes.default_dtype().array)
 
 
 def wide(array: Array) -> Array:
-    """Elements of 16 bits or less as float32, in which torch computes with them."""
+    """Convert floating-point elements of 16 bits or less to float32, in which torch computes."""
     return array.astype(FLOAT32) if array.dtype in HALVES else array
 
 
@@ -284,10 +284,10 @@ def wide(array: Array) -> Array:
 
 
 def broadcast(*arrays: Array) -> tuple[int, ...]:
-    """The shape that arrays have together.
+    """The broadcast shape of arrays.
 
     Raises:
-        Raised: they have none, or an array of it is too large.
+        Raised: the shapes do not broadcast, or an array with the result shape is too large.
     """
     shape: list[int] = []
     for array in arrays:
@@ -306,10 +306,10 @@ def broadcast(*arrays: Array) -> tuple[int, ...]:
 
 
 def axis(dim: int, ndim: int) -> int:
-    """A dimension by its number from either end; a tensor without dimensions has 0 and -1.
+    """Normalize a dimension, which may be negative; a 0-dim tensor has 0 and -1.
 
     Raises:
-        Raised: out of range.
+        Raised: the dimension is out of range.
     """
     count = ndim or 1
     if not -count <= dim < count:
@@ -318,10 +318,10 @@ def axis(dim: int, ndim: int) -> int:
 
 
 def axes(dim: Any, ndim: int, *, empty_is_all: bool = True) -> tuple[int, ...]:
-    """Dimensions of a reduction as numpy wants them: a number, a list, nothing (all).
+    """Normalize the dimensions of a reduction for NumPy: a number, a list, or None for all dimensions.
 
     Raises:
-        Raised: out of range, or one stands twice.
+        Raised: a dimension is out of range or occurs twice.
     """
     if dim is None or (dim.__class__ is not int and not dim and empty_is_all):
         return tuple(range(ndim))
@@ -332,10 +332,10 @@ def axes(dim: Any, ndim: int, *, empty_is_all: bool = True) -> tuple[int, ...]:
 
 
 def whole_numbers(size: Any) -> tuple[int, ...]:
-    """The numbers of a size, which may be negative; one number stands for one dimension, 0-dimensional tensors for numbers.
+    """Convert a size to integers, which may be negative; a number stands for one dimension, and 0-dim tensors for numbers.
 
     Raises:
-        Raised: there are more than dimensions of any tensor, whose product could take forever.
+        Raised: there are more numbers than a tensor can have dimensions; their product could take forever.
     """
     wanted = [size] if size.__class__ is int else size
     if len(wanted) > MOST_DIMENSIONS:
@@ -344,10 +344,10 @@ def whole_numbers(size: Any) -> tuple[int, ...]:
 
 
 def to_size(size: Any) -> tuple[int, ...]:
-    """A size as a tuple; a number stands for one dimension, 0-dimensional tensors for numbers.
+    """Convert a size to a tuple; a number stands for one dimension, and 0-dim tensors for numbers.
 
     Raises:
-        Raised: one is negative.
+        Raised: a number is negative.
     """
     sizes = whole_numbers(size)
     for one in sizes:
@@ -358,10 +358,10 @@ def to_size(size: Any) -> tuple[int, ...]:
 
 
 def unaliased(array: Array) -> None:
-    """Refuse a target in which one place stands for several elements, as an expanded tensor.
+    """Refuse a target in which several elements share memory, such as an expanded tensor.
 
     Raises:
-        Raised: so it is.
+        Raised: elements share memory.
     """
     for step, size in zip(array.strides, array.shape, strict=True):
         if not step and size > 1 and array.size:
@@ -375,12 +375,12 @@ def write(target: Tensor, value: Array, *, check: bool = True) -> Tensor:
     """Write a result in place.
 
     Parameters:
-        target: the tensor that is written to, and returned.
-        value: the result, of the target's shape or one that broadcasts to it.
-        check: refuse results of a higher category than the target's.
+        target: the tensor that is written to and returned.
+        value: the result, with a shape that broadcasts to the shape of the target.
+        check: whether to refuse results with a higher category than the target.
 
     Raises:
-        Raised: the shape, the type or the target itself forbids it.
+        Raised: the shape, the dtype or the target does not permit the write.
     """
     array = target.array
     if target.requires_grad and target.is_parameter and grad.enabled:
@@ -400,7 +400,7 @@ def write(target: Tensor, value: Array, *, check: bool = True) -> Tensor:
 
 
 def resized(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """As ``resize_``: the same storage where it is large enough, else more of it; row-major, from the same offset on."""
+    """Same as ``resize_``: keeps the storage if it is large enough, otherwise enlarges it; row-major from the same offset."""
     array = tensor.array
     if array.shape == shape:
         return tensor
@@ -422,15 +422,15 @@ def resized(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 
 def into(out: Tensor, value: Array, *, exact: bool = False) -> Tensor:
-    """Put a result into ``out``: it is resized, and has to be able to hold the result's type.
+    """Write a result into ``out``, which is resized; the result must be castable to its dtype.
 
     Parameters:
-        out: where it goes; returned.
+        out: the target, which is returned.
         value: the result.
-        exact: whether ``out`` has to have the result's very type.
+        exact: whether ``out`` must have the dtype of the result.
 
     Raises:
-        Raised: the type forbids it.
+        Raised: the dtypes do not permit the write.
     """
     if out.array.dtype != value.dtype:
         if exact:
@@ -446,27 +446,27 @@ def into(out: Tensor, value: Array, *, exact: bool = False) -> Tensor:
 
 
 def contiguous(array: Array) -> Array:
-    """Row-major, in memory of its own where it was not."""
+    """The array in row-major order; a copy if it was in another order."""
     return np.ascontiguousarray(array).reshape(array.shape)
 
 
 def on_cpu(device: Any) -> None:
-    """Only the CPU is there.
+    """Check that a device is the CPU.
 
     Raises:
-        Raised: another device is wanted.
+        Raised: it is another device.
     """
     if device is not None and str(device) not in {"cpu", "cpu:0", "meta"}:
         raise fail(f"the reference reader only supports the CPU, not {device}")
 
 
 def random(name: str) -> Unsupported:
-    """What an operator says that would draw random numbers: no two implementations draw the same."""
+    """The error of an operator that draws random numbers, which differ between implementations."""
     return Unsupported(f"the reference reader does not support random numbers: {name}", code="operator")
 
 
 def any_dtype(dtype: Any, otherwise: np.dtype[Any]) -> np.dtype[Any]:
-    """The dtype that a program names, or the other."""
+    """The dtype argument of a program, or the default if it is None."""
     found = dtypes.as_dtype(dtype)
     return otherwise if found is None else found.array
 
@@ -484,17 +484,17 @@ def functional(
     out_type: bool = False,
     gradient: bool = True,
 ) -> Callable[[Function], Function]:
-    """Register a function of tensors that gives a new one, and with it its forms with ``out`` and in place.
+    """Register a function that returns a new tensor, together with its ``out`` and in-place variants.
 
     Parameters:
-        names: of the operator, without ``aten::``.
-        since: the first release that behaves so.
-        inplace: whether there is a form ``name_``.
-        out: whether there is a form with ``out``.
-        check: whether results of a higher category than the target's are refused in place.
-        exact: whether ``out`` has to have the result's very type.
-        out_type: whether ``out`` says in which type is computed, where no dtype does.
-        gradient: whether the result of tensors that require gradients does.
+        names: names of the operator without ``aten::``.
+        since: the first release with this behavior.
+        inplace: whether there is a variant ``name_``.
+        out: whether there is an ``out`` variant.
+        check: whether the in-place variant refuses results with a higher category than the target.
+        exact: whether ``out`` must have the dtype of the result.
+        out_type: whether ``out`` determines the dtype of the computation if there is no dtype argument.
+        gradient: whether the result requires gradients if an argument does.
     """
 
     def register(function: Function) -> Function:
@@ -533,7 +533,7 @@ def functional(
 
 
 def sizes(value: int | Sequence[int], count: int) -> tuple[int, ...]:
-    """A number for each dimension; one number stands for all."""
+    """Expand a number to all dimensions; a list is checked for its length."""
     if value.__class__ is int:
         return (value,) * count
     given = tuple(int(one) for one in value)  # type: ignore[union-attr]

@@ -1,14 +1,14 @@
-"""In which order releases add the products of small convolutions of float32, as measured on a processor with AVX2.
+"""The summation order of small float32 convolutions in each release, measured on a processor with AVX2.
 
-Up to 1.6 oneDNN computes all of them, since 1.7 those of several pictures, in groups, with large kernels or of large pictures; PyTorch
-multiplies matrices for the rest. Each adds the products one after the other:
+Up to 1.6 oneDNN computes all convolutions. As of 1.7 it computes those with several images, groups, large kernels or large images; PyTorch
+uses matrix multiplication for the rest. Both add the products one after the other:
 
-* oneDNN fuses each product with its sum. Depthwise convolutions and those of single elements begin with the bias (1.8 does not fuse them); others
-  add it in the end, and go over channels first, unless there are groups.
-* The product of matrices goes over channels last. Since 2.0 it is fused, and the bias comes last, if rows and columns fill whole blocks of the kernel;
-  else the sum begins with the bias. Before 2.0 nothing is fused, and the bias comes last from eight rows on.
+* oneDNN uses fused multiply-add. Depthwise convolutions and 1x1 images start with the bias (1.8 does not fuse them); others add the bias
+  last and iterate over channels first, unless there are groups.
+* Matrix multiplication iterates over channels last. As of 2.0 it is fused, with the bias last, if rows and columns fill whole blocks of the
+  kernel; otherwise the sum starts with the bias. Before 2.0 nothing is fused, and the bias comes last for eight or more rows.
 
-Of other sizes nothing is known: they are summed in double precision.
+The order for other sizes is not known; these are summed in double precision.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ __all__ = ["LIBRARY", "MATRICES", "MATRICES_1_8", "MATRICES_1_9", "MATRICES_2_0"
 
 LIBRARY, MATRICES, MATRICES_1_8, MATRICES_1_9, MATRICES_2_0 = range(5)
 """Periods: up to 1.6, 1.7, 1.8, 1.9 to 1.13, and 2.0 and later."""
-PICTURES = 20480  # elements of the input, from which on oneDNN computes the rest, too
-LARGE = 3  # elements of both sides of a kernel, above which it does
-CHANNELS = 16  # of one block of oneDNN
-SINGLE_CHANNELS = 32  # whose products oneDNN is known to add without blocks, where the kernel is one element
-ROWS, COLUMNS = 4, 16  # of a block of the product of matrices since 2.0
+PICTURES = 20480  # elements of the input as of which oneDNN computes the rest as well
+LARGE = 3  # oneDNN also computes kernels larger than this on both sides
+CHANNELS = 16  # channels per block of oneDNN
+SINGLE_CHANNELS = 32  # up to this many channels, oneDNN adds 1x1 kernels without blocks
+ROWS, COLUMNS = 4, 16  # rows and columns of a block of the matrix product as of 2.0
 MANY_ROWS = 8
-FEW_STEPS = 9  # products in a sum, up to which the product of a matrix and a vector is known
-BLOCK_STEPS = 72  # products in a sum, up to which the product of matrices is known before 2.0
+FEW_STEPS = 9  # the order of matrix-vector products is known up to this number of summands
+BLOCK_STEPS = 72  # the order of matrix products before 2.0 is known up to this number of summands
 MOST_STEPS, MOST_PRODUCTS = 512, 1 << 22
 
 
 class Order(NamedTuple):
-    """An order of sums.
+    """A summation order.
 
     Attributes:
-        biased: the sum begins with the bias.
-        fused: a product is not rounded before it is added.
-        channels_first: all channels of one place of the kernel are added before the next place.
+        biased: whether the sum starts with the bias.
+        fused: whether products are not rounded before they are added.
+        channels_first: whether all channels of a kernel position are added before the next position.
     """
 
     biased: bool
@@ -65,7 +65,7 @@ def _order(size: int, weight: tuple[int, ...], batch: int, places: int, groups: 
             return Order(biased=True, fused=True, channels_first=False) if each <= SINGLE_CHANNELS else None
         return Order(biased=False, fused=True, channels_first=groups == 1) if each <= CHANNELS else None
     steps = each * math.prod(kernel)
-    if places == 1:  # a matrix and a vector
+    if places == 1:  # matrix-vector product
         return Order(biased=False, fused=False, channels_first=False) if steps <= FEW_STEPS else None
     first = Order(biased=True, fused=False, channels_first=False)
     if places == ROWS or (steps <= ROWS and outputs <= ROWS and places < COLUMNS):
@@ -82,11 +82,11 @@ def _order(size: int, weight: tuple[int, ...], batch: int, places: int, groups: 
 
 
 def ordered(seen: Array, w: Array, b: Array | None, size: int, groups: int, era: int) -> Array | None:
-    """A convolution in the order of a release; None where it is not known.
+    """Compute a convolution in the order of a release; returns None if the order is not known.
 
     Parameters:
-        seen: windows of the padded input: [batch, channels, places, kernel], each of as many dimensions as the kernel has.
-        size: the elements of the input.
+        seen: the windows of the padded input, [batch, channels, positions, kernel]; the last two have as many dimensions as the kernel.
+        size: the number of elements of the input.
     """
     n = w.ndim - 2
     batch, out = seen.shape[0], seen.shape[2 : 2 + n]

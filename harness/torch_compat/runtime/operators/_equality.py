@@ -1,4 +1,4 @@
-"""Whether values of programs are equal, and whether they are small enough to be compared: a value may hold the same values again and again."""
+"""Compare values of programs within a budget, since a value can contain the same values repeatedly."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def equal(a: Any, b: Any, budget: Budget | None = None) -> bool:
     """``a == b``.
 
     Parameters:
-        budget: how many items may still be looked at; that of one comparison unless given.
+        budget: the number of items that may still be visited; by default the budget of one comparison.
 
     Raises:
         Raised: the values are too large.
@@ -44,7 +44,7 @@ def equal(a: Any, b: Any, budget: Budget | None = None) -> bool:
 
 
 def measured(value: Any, budget: Budget | None = None) -> Any:
-    """The value, which is not too large for Python itself to compare.
+    """Return a value after checking that Python can compare it within the budget.
 
     Raises:
         Raised: the value is too large.

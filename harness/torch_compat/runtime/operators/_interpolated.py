@@ -1,8 +1,8 @@
-"""Linear and cubic interpolation in the order of the kernels of each release, to the last bit of float32.
+"""Linear and cubic interpolation in the order of each release's kernels, bit-exact for float32.
 
-Measured with images of 1 to 13 channels, contiguous and with channels last, enlarged and reduced, in thirty releases with AVX2. Kernels
-differ in three things: how the place of a point is rounded, whether they go along one dimension after the other or add up all corners at
-once, and in which order they add products, most of which are fused with the sum.
+Measured with images of 1 to 13 channels, contiguous and channels-last, upsampled and downsampled, in thirty releases with AVX2. Kernels
+differ in three ways: how the source position is rounded, whether they process dimensions one after the other or all corners at once, and
+in which order they add the products, most of which use fused multiply-add.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ LANES: Final = 8
 
 
 class Direction(NamedTuple):
-    """What a kernel is told of a dimension.
+    """The parameters of a dimension.
 
     Attributes:
-        size, out: elements before and after.
-        factor: the scale that was passed, if any.
-        scale: the scale in use: elements before for each one after.
+        size, out: the input and output size.
+        factor: the scale factor that was passed, if any.
+        scale: the effective scale: input elements per output element.
     """
 
     size: int
@@ -57,16 +57,15 @@ class Direction(NamedTuple):
 
 
 class Linear(NamedTuple):
-    """How releases from one on interpolate linearly.
+    """Linear interpolation as of a release.
 
     Attributes:
-        places: how the place of a point is rounded: `FUSED`, `PLAIN`, `WIDE` (in double precision, from a scale of float32) or
-            `DOUBLE` (the scale, too).
-        step: how products are added along one dimension after the other; None: all corners at once.
-        last: whether channels are last for the kernel, so that all corners are added at once.
-        vectors, rest: the order in which the corners are added, of channels that fill vectors and of the others; None: in double
-            precision.
-        columns: how places along the width of volumes whose channels are last are rounded, if not as `places` of pictures are.
+        places: the rounding of source positions: `FUSED`, `PLAIN`, `WIDE` (double precision with a float32 scale) or `DOUBLE` (scale in
+            double precision as well).
+        step: the addition of products if dimensions are processed one after the other; None for all corners at once.
+        last: whether the kernel treats the input as channels-last and adds all corners at once.
+        vectors, rest: the order of corners for channels that fill vectors, and for the remaining channels; None for double precision.
+        columns: the rounding of positions along the width of channels-last volumes, if it differs from `places`.
     """
 
     places: str
@@ -87,18 +86,18 @@ def _never(array: Array, sizes: Sequence[int]) -> bool:
 
 
 def by_format(array: Array, sizes: Sequence[int]) -> bool:
-    """Of tensors whose channels are last in memory."""
+    """Whether a tensor is channels-last in memory."""
     del sizes
     return array.ndim in FORMATS and is_formatted(array, FORMATS[array.ndim])
 
 
 def _by_corners(array: Array, sizes: Sequence[int]) -> bool:
-    """So are, in a single thread, pictures of three channels of any size."""
+    """Like :func:`by_channels`; in a single thread also images with three channels and any size."""
     return by_channels(array, sizes) or (array.ndim == 4 and array.shape[1] == 3)
 
 
 def by_channels(array: Array, sizes: Sequence[int]) -> bool:
-    """Of tensors whose channels are last in memory, more than three, and of small pictures."""
+    """Whether a tensor is channels-last with more than three channels, or is a small image."""
     if array.ndim not in FORMATS:
         return False
     last = array.shape[1] > 3 and is_formatted(array, FORMATS[array.ndim])
@@ -124,13 +123,14 @@ LINEAR: Final = {
 
 
 class Cubic(NamedTuple):
-    """How releases from one on interpolate by cubic polynomials.
+    """Bicubic interpolation as of a release.
 
     Attributes:
-        places: as of `Linear`.
-        near, far: how the steps of the polynomials of the two nearer and the two farther points are rounded.
-        step: how products are added along a dimension.
-        copies: which pictures of a batch are copied if their size stays, and the others are zeros; none: they are interpolated.
+        places: see `Linear`.
+        near, far: the rounding of the polynomial steps for the two nearer and the two farther points.
+        step: the addition of products along a dimension.
+        copies: the images of a batch that are copied if the size does not change, while the others become zeros; None if all images are
+            interpolated.
     """
 
     places: str
@@ -153,12 +153,12 @@ CUBIC: Final = {
 
 
 def era(table: dict[str, Any], since: str) -> Any:
-    """The entry of a table that holds in a release."""
+    """The table entry for a release."""
     return table[max((one for one in table if Release(one) <= Release(since)), key=Release)]
 
 
 def linear(array: Array, directions: Sequence[Direction], align_corners: bool, since: str) -> Array:
-    """Elements of [batch, channels, ...] between their neighbors, in float32 or float64."""
+    """Interpolate an array of [batch, channels, ...] linearly in float32 or float64."""
     how: Linear = era(LINEAR, since)
     sizes = [one.out for one in directions]
     stays = tuple(sizes) == array.shape[2:]
@@ -180,7 +180,7 @@ def linear(array: Array, directions: Sequence[Direction], align_corners: bool, s
 
 
 class Neighbors(NamedTuple):
-    """Where the points of a dimension lie: between which elements, and the weights of both."""
+    """The neighbors of the points along a dimension: the indices and weights of both."""
 
     low: Array
     high: Array
@@ -204,7 +204,7 @@ def _neighbors(one: Direction, align_corners: bool, way: str, unit: np.dtype[Any
 
 
 def _places(one: Direction, align_corners: bool, way: str, unit: np.dtype[Any]) -> Array:
-    """The places of all points, in `unit` or in double precision."""
+    """The source positions of all points, in `unit` or in double precision."""
     points = np.arange(one.out).astype(unit if way in {FUSED, PLAIN} else FLOAT64)
     half = points.dtype.type(0.5)
     if way == DOUBLE:
@@ -225,7 +225,7 @@ def _double_scale(one: Direction, align_corners: bool) -> float:
 
 
 def _along(array: Array, lines: Sequence[Neighbors], step: Callable[[Array, Array, Array], Array]) -> Array:
-    """Along one dimension after the other, the last first."""
+    """Interpolate along one dimension after the other, the last dimension first."""
     if array.dtype != FLOAT32:
         step = plain
     for at in range(array.ndim - 1, 1, -1):
@@ -240,7 +240,7 @@ def _spread(line: Array, at: int, ndim: int) -> Array:
 
 
 def _products(array: Array, lines: Sequence[Neighbors]) -> tuple[list[Array], list[Array]]:
-    """The elements at all corners, and the products of their weights; the last dimension changes fastest."""
+    """The elements at all corners and the products of their weights; the last dimension varies fastest."""
     values, weights = [], []
     for corner in itertools.product((0, 1), repeat=len(lines)):
         value, weight = array, np.ones((), array.dtype)
@@ -257,7 +257,7 @@ ORDERS: Final[dict[str, Callable[[int], list[int]]]] = {
     "swapped": lambda count: [1, 0, *range(2, count)],
     "back": lambda count: [count - 2, count - 1, *range(count - 3, -1, -1)],
 }
-"""Orders in which the products of corners are added; the first product is rounded, and the others are fused with the sum."""
+"""Summation orders of the corner products; the first product is rounded, and the others use fused multiply-add."""
 
 
 def _chain(values: list[Array], weights: list[Array], order: list[int] | None) -> Array:
@@ -272,7 +272,7 @@ def _chain(values: list[Array], weights: list[Array], order: list[int] | None) -
 
 
 def _corners(array: Array, lines: Sequence[Neighbors], how: Linear) -> Array:
-    """All corners at once, first of the channels that fill vectors."""
+    """Interpolate with all corners at once: first the channels that fill vectors, then the rest."""
     whole = array.shape[1] // LANES * LANES
     count = 1 << len(lines)
     parts = [
@@ -284,7 +284,7 @@ def _corners(array: Array, lines: Sequence[Neighbors], how: Linear) -> Array:
 
 
 def cubic(array: Array, directions: Sequence[Direction], align_corners: bool, since: str) -> Array:
-    """Elements of [batch, channels, height, width] by cubic polynomials through four points in each direction."""
+    """Interpolate an array of [batch, channels, height, width] with cubic polynomials through four points in each direction."""
     how: Cubic = era(CUBIC, since)
     if how.copies and tuple(one.out for one in directions) == array.shape[2:]:
         copied = np.zeros_like(array)
@@ -320,14 +320,14 @@ PLAIN_NEAR, PLAIN_FAR = (plain, plain), (plain, plain, plain)
 
 
 def near_weight(x: Array, steps: tuple[Any, Any] = PLAIN_NEAR) -> Array:
-    """The weight of a point at a distance of up to one; the steps of Horner's scheme are rounded as told."""
+    """The weight of a point at a distance of up to one; ``steps`` are the roundings in Horner's scheme."""
     of = x.dtype.type
     found = steps[0](np.full_like(x, of(A) + of(2)), x, np.full_like(x, -(of(A) + of(3))))
     return np.asarray(steps[1](found * x, x, np.ones_like(x)))
 
 
 def far_weight(x: Array, steps: tuple[Any, Any, Any] = PLAIN_FAR) -> Array:
-    """Likewise, at a distance of one to two."""
+    """The weight of a point at a distance between one and two."""
     of = x.dtype.type
     found = steps[0](np.full_like(x, of(A)), x, np.full_like(x, of(-5) * of(A)))
     found = steps[1](found, x, np.full_like(x, of(8) * of(A)))

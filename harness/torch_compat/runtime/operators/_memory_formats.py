@@ -1,4 +1,4 @@
-"""The memory formats that operators take: their numbers, the number of dimensions that each needs, and arrays that lie in memory so."""
+"""Memory formats of operators: their numbers, their required number of dimensions, and arrays in these formats."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 CONTIGUOUS, PRESERVE, CHANNELS_LAST, CHANNELS_LAST_3D = range(4)
 ORDERS: Final = {CHANNELS_LAST: (0, 2, 3, 1), CHANNELS_LAST_3D: (0, 2, 3, 4, 1)}
-"""The dimensions in the order of memory, the one with the largest stride first."""
+"""The dimensions in memory order, largest stride first."""
 
 
 def check_rank(ndim: int, memory_format: int | None) -> None:
-    """Refuse a memory format of images or volumes for a tensor with another number of dimensions.
+    """Check the number of dimensions for a channels-last memory format.
 
     Raises:
-        Raised: so it is.
+        Raised: the format needs a different number of dimensions.
     """
     order = ORDERS.get(memory_format or 0)
     if order is not None and len(order) != ndim:
@@ -30,7 +30,7 @@ def check_rank(ndim: int, memory_format: int | None) -> None:
 
 
 def is_formatted(array: Array, memory_format: int) -> bool:
-    """Whether elements lie in memory so; never in a format that needs a different number of dimensions."""
+    """Whether an array is in a memory format; False if the format needs a different number of dimensions."""
     order = ORDERS.get(memory_format)
     if order is None:
         return bool(array.flags.c_contiguous)
@@ -53,15 +53,15 @@ def formatted(array: Array, memory_format: int | None) -> Array:
 
 
 def format_of(array: Array) -> int:
-    """The memory format of images or volumes that lie in memory so, and not row by row; else that without another order."""
+    """The channels-last format of an array that is channels-last and not row-major; otherwise the contiguous format."""
     return next((one for one in ORDERS if is_formatted(array, one) and not array.flags.c_contiguous), CONTIGUOUS)
 
 
 def laid_as(array: Array, kind: np.dtype[Any], memory_format: int | None) -> Array:
-    """An array that nobody wrote, of the shape of another one and in the format.
+    """An uninitialized array with the shape of another array, in a memory format.
 
-    Where the format is preserved, it has the strides of the other one if that has no holes, and its order if no place stands for several
-    elements.
+    With ``preserve_format`` it has the strides of the other array if that has no holes, and its order of dimensions if no elements share
+    memory.
 
     Raises:
         Raised: the format needs a different number of dimensions.
@@ -77,10 +77,10 @@ def laid_as(array: Array, kind: np.dtype[Any], memory_format: int | None) -> Arr
 
 
 def resized_as(tensor: Tensor, shape: tuple[int, ...], memory_format: int | None) -> Tensor:
-    """As ``resize_``: another shape of the same memory, whose elements are then read in the order of the format, if one is given.
+    """Same as ``resize_``: a new shape for the same memory, whose elements are then in the order of the format, if given.
 
     Raises:
-        Raised: the format needs a different number of dimensions, or is none of a resized tensor.
+        Raised: the format needs a different number of dimensions, or does not apply to ``resize_``.
     """
     if memory_format == PRESERVE:
         raise fail("Unsupported memory formatPreserve")

@@ -1,8 +1,8 @@
-"""Layer norms of rows of float32 in the order and with the roundings of torch's kernel, so that they come out the same to the last bit.
+"""Layer norms of float32 rows with the order and roundings of torch's kernel, so that results are bit-exact.
 
-Since 1.10 (``aten/src/ATen/native/cpu/moments_utils.h``) mean and squares of a row are updated element by element in float32, eight lanes of a
-vector side by side, in chunks of sixteen vectors that are merged in pairs; the rest of a row is updated alone, and the lanes are merged at the end. So
-squares beyond float32 become infinite, and infinity times the zero elements of an empty lane NaN.
+As of 1.10 (``aten/src/ATen/native/cpu/moments_utils.h``) the mean and the sum of squares of a row are updated element by element in float32,
+with eight vector lanes in parallel, in chunks of sixteen vectors that are merged in pairs. The rest of a row is updated separately, and the
+lanes are merged at the end. So squares beyond float32 become infinite, and infinity times the zero count of an empty lane gives NaN.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
 __all__ = ["LANES", "ROUNDINGS", "Roundings", "fused", "moments_of", "normed_rows", "plain"]
 
-LANES = 8  # of a vector of 32 bytes, which the recorded releases compute with
-CHUNK = 16  # vectors
-ROUNDS = 64  # multiplications that merging two chunks takes about as long as
+LANES = 8  # lanes of the 32-byte vectors that the recorded releases use
+CHUNK = 16  # vectors per chunk
+ROUNDS = 64  # the cost of merging two chunks, in multiplications
 
 
 class Roundings(NamedTuple):
-    """Where a release rounds once and not twice, because its compiler made one instruction of a product and a sum.
+    """The places where a release rounds once instead of twice, because its compiler fused a product and a sum.
 
     Attributes:
-        rest: whether it does for the elements that fill no vector.
-        vectors: whether it does for vectors, and where lanes are merged.
-        centred: whether the mean is taken off before an element is scaled, and not scaled itself.
-        skips: whether the first elements of a vector are kept as they are, and not merged with none.
+        rest: whether this applies to the elements that do not fill a vector.
+        vectors: whether this applies to vectors and to merging lanes.
+        centred: whether the mean is subtracted before the element is scaled, instead of being scaled itself.
+        skips: whether the first elements of a vector are kept instead of being merged with an empty state.
     """
 
     rest: bool
@@ -51,17 +51,17 @@ ROUNDINGS: dict[str, Roundings] = {
 
 
 def fused(a: Any, b: Any, c: Any) -> Array:
-    """``a * b + c``, rounded once: the product of two float32 is exact in double precision."""
+    """``a * b + c`` rounded once: the product of two float32 values is exact in double precision."""
     return np.asarray(np.asarray(a, FLOAT64) * np.asarray(b, FLOAT64) + np.asarray(c, FLOAT64)).astype(FLOAT32)
 
 
 def plain(a: Array, b: Array, c: Array) -> Array:
-    """``a * b + c``, rounded twice."""
+    """``a * b + c`` rounded twice."""
     return a * b + c
 
 
 class _Moments(NamedTuple):
-    """How many elements of each row were seen, their mean, and the sum of the squares of what they are apart from it."""
+    """The number of processed elements of each row, their mean, and the sum of squared deviations."""
 
     number: int
     mean: Array
@@ -69,7 +69,7 @@ class _Moments(NamedTuple):
 
 
 def _seen(moments: _Moments, x: Array, inverse: Array | None, product: Callable[[Array, Array, Array], Array]) -> _Moments:
-    """With one more element of each row; ``inverse`` is one over their number, by which vectors are multiplied."""
+    """Add an element to each row; ``inverse`` is the reciprocal of their number, used as a factor for vectors."""
     apart = x - moments.mean
     count = moments.number + 1
     mean = moments.mean + apart / np.float32(count) if inverse is None else product(apart, inverse, moments.mean)
@@ -85,7 +85,7 @@ def _merged(more: _Moments, moments: _Moments, product: Callable[[Array, Array, 
 
 
 def _merged_chunks(more: _Moments, moments: _Moments, how: Roundings) -> _Moments:
-    """Of whole vectors; 2.10 rounds the steps in another way, and keeps the first chunk as it is."""
+    """Merge the moments of whole vectors; 2.10 rounds the steps differently and keeps the first chunk unchanged."""
     if not how.skips:
         return _merged(more, moments, fused if how.vectors else plain)
     if not moments.number:
@@ -98,7 +98,7 @@ def _merged_chunks(more: _Moments, moments: _Moments, how: Roundings) -> _Moment
 
 
 def _chunks(vectors: Array, product: Callable[[Array, Array, Array], Array]) -> list[_Moments]:
-    """The moments of each chunk of vectors, lane by lane: of all whole chunks at once, and of the vectors that are left."""
+    """The moments of each chunk of vectors per lane: all whole chunks at once, then the remaining vectors."""
     rows, count, width = vectors.shape
     whole = count // CHUNK
     found = []
@@ -117,12 +117,12 @@ def _chunks(vectors: Array, product: Callable[[Array, Array, Array], Array]) -> 
 
 
 def moments_of(rows: Array, how: Roundings, width: int = LANES) -> tuple[Array, Array]:
-    """Mean and variance of each row of float32.
+    """Mean and variance of each float32 row.
 
-    Chunks of vectors are merged in pairs, pairs of pairs, and so on, as the cascades of sums are.
+    Chunks of vectors are merged pairwise in a cascade, like sums.
 
     Parameters:
-        width: elements of a vector.
+        width: elements per vector.
     """
     size = rows.shape[1]
     whole = size // width
@@ -152,14 +152,14 @@ def moments_of(rows: Array, how: Roundings, width: int = LANES) -> tuple[Array, 
 def normed_rows(
     rows: Array, weight: Array | None, bias: Array | None, eps: float, how: Roundings
 ) -> tuple[Array, Array, Array] | None:
-    """Each row less its mean over its deviation, times a weight and with a bias; its mean; one over its deviation.
+    """Normalize each row and apply weight and bias; returns the result, the means, and the reciprocals of the standard deviations.
 
     Parameters:
-        rows: of float32, an array of two dimensions.
-        weight, bias: of one row.
+        rows: a 2-dim float32 array.
+        weight, bias: arrays with the size of a row.
 
     Returns:
-        None where the order is not known: rows of another type, or without elements.
+        None if the order is not known: for rows with another dtype, and for empty rows.
     """
     if rows.dtype != FLOAT32 or not rows.shape[1]:
         return None

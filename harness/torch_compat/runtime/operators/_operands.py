@@ -1,4 +1,4 @@
-"""The operands of arithmetic: tensors and numbers, as releases have them beside each other."""
+"""Operands of arithmetic: how releases combine tensors and numbers."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from torch_compat.runtime.operators._common import (
 )
 from torch_compat.runtime.tensor import Tensor
 
-Operand = Any  # a tensor or a Python number: told apart at run time
+Operand = Any  # a tensor or a Python number, distinguished at run time
 
 
 SHORT = 2  # bytes
 
 
 def single(x: Array, other: Operand) -> Array | None:
-    """A number as float32 beside elements of 16 bits, which is not rounded to them since 2.1; None where this is no such case."""
+    """A number as float32 next to a 16-bit tensor, for which 2.1 and newer do not round it; None in all other cases."""
     if x.dtype.itemsize != SHORT or x.dtype not in HALVES:
         return None
     if other.__class__ is not Tensor:
@@ -38,7 +38,7 @@ def single(x: Array, other: Operand) -> Array | None:
 
 
 def with_out(self: Operand, other: Operand, out: Tensor | None) -> tuple[Array, Array]:
-    """Until 1.5 the type of ``out`` takes part: operands become of it before they are divided."""
+    """Cast operands to the dtype of ``out`` before a division, as releases before 1.5 do."""
     x, y = common(self, other)
     if out is not None and out.array.dtype != x.dtype:
         if dtypes.of_numpy(x.dtype).category > out.dtype.category:
@@ -49,11 +49,11 @@ def with_out(self: Operand, other: Operand, out: Tensor | None) -> tuple[Array, 
 
 
 def common_float(where: str, *tensors: Tensor) -> np.dtype[Any]:
-    """The dtype of real floating numbers that tensors have together, where they broadcast.
+    """The common floating-point dtype of tensors that broadcast.
 
     Raises:
-        Raised: it is one of integers, or they do not broadcast.
-        Unsupported: it is complex: few operators take that, and only in some releases.
+        Raised: the common dtype is an integer dtype, or the tensors do not broadcast.
+        Unsupported: the common dtype is complex, which few operators take, and only in some releases.
     """
     kind = dtypes.result_type(tensors).array
     if kind.kind in "iub":

@@ -1,4 +1,4 @@
-"""Sums of products, paid for before they are computed: their cost is not in proportion to the tensors that go in and come out."""
+"""Sums of products, paid for in advance, since their cost is not proportional to the sizes of inputs and outputs."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from torch_compat.runtime.operators._common import FLOAT32, FLOAT64, HALVES, Arr
 
 __all__ = ["accumulated", "decomposed", "exact", "looped", "multiplied", "sized", "summed"]
 
-FREE = 1 << 20  # multiplications that are not worth being counted
-ROUND = 10_000  # multiplications that take as long as one round of a loop of Python over arrays
-MATRIX = 2  # dimensions
-STEPS = 64  # products in a sum, up to which kernels take them one by one
-FEW_STEPS = 4  # products in a sum with a vector, up to which the kernels of MKL have one order for all
-SMALL = 1 << 15  # products that are worth a loop of Python
-NATIVE = 400  # products in one matrix of a batch, up to which PyTorch computes them itself
-FUSED_ROWS, FUSED_COLUMNS = 4, 16  # of a result whose sums are fused with the products since 2.0
+FREE = 1 << 20  # fewer multiplications are not charged
+ROUND = 10_000  # the cost of an iteration of a Python loop over arrays, in multiplications
+MATRIX = 2  # dimensions of a matrix
+STEPS = 64  # up to this number of summands, kernels add products one by one
+FEW_STEPS = 4  # up to this number of summands, all matrix-vector kernels of MKL use the same order
+SMALL = 1 << 15  # up to this number of products, a Python loop is acceptable
+NATIVE = 400  # up to this number of products per matrix of a batch, PyTorch computes them itself
+FUSED_ROWS, FUSED_COLUMNS = 4, 16  # results with multiples of these sizes use fused multiply-add as of 2.0
 FEW_COLUMNS = frozenset({2, 3})
-DECOMPOSITION = 10  # how many times as long as a matrix product a decomposition takes
+DECOMPOSITION = 10  # the cost of a decomposition relative to a matrix product
 
 
 def exact(array: Array) -> Array:
-    """Wide enough to sum many products in."""
+    """Convert an array to a dtype that is wide enough for sums of many products."""
     meter.array(array.size)
     if array.dtype == FLOAT32 or array.dtype in HALVES:
         return array.astype(FLOAT64)
@@ -32,10 +32,10 @@ def exact(array: Array) -> Array:
 
 
 def multiplied(a: Array, b: Array) -> Array:
-    """The matrix product, as ``numpy.matmul``.
+    """The matrix product, like ``numpy.matmul``.
 
     Raises:
-        Raised: it is more work than a program may do, or the sizes do not fit, which no release multiplies.
+        Raised: the work exceeds the budget, or the sizes do not match.
     """
     if a.ndim and b.ndim and a.shape[-1] != b.shape[-2 if b.ndim > 1 else 0]:
         raise fail(f"mat1 and mat2 shapes cannot be multiplied ({list(a.shape)} and {list(b.shape)})")
@@ -49,18 +49,18 @@ def multiplied(a: Array, b: Array) -> Array:
 
 
 def accumulated(a: Array, b: Array) -> Array:
-    """The product of matrices, row-major as in every release, wide enough for more to be added.
+    """The matrix product, row-major as in every release, in a dtype that is wide enough to add more.
 
-    Small ones of float32 are summed in the order of the kernel that releases from 2.0 on choose for their sizes, as measured on a processor
-    of AMD with AVX2; on others they may choose another:
+    Small float32 products are summed in the order of the kernel that 2.0 and newer choose for their sizes, measured on an AMD processor
+    with AVX2 (other processors may use other kernels):
 
-    * one product after the other; so do batches of less than :data:`NATIVE` products, which PyTorch computes itself;
-    * a vector of up to :data:`FEW_STEPS` elements likewise, and two of them of four elements in two sums;
-    * likewise, but the product is not rounded before it is added, if there are several rows and many columns;
-    * where the second matrix is the transpose of a contiguous one, as in ``linear``: in several sums, which are added in the end.
+    * one product after the other, including batches with fewer than :data:`NATIVE` products, which PyTorch computes itself;
+    * the same for vectors with up to :data:`FEW_STEPS` elements, except that two vectors of four elements use two partial sums;
+    * the same with fused multiply-add, if there are several rows and many columns;
+    * if the second matrix is the transpose of a contiguous matrix, as in ``linear``: in several partial sums that are added at the end.
 
     Raises:
-        Raised: it is more work than a program may do.
+        Raised: the work exceeds the budget.
     """
     if a.dtype == b.dtype == FLOAT32 and 1 in {a.ndim, b.ndim} and 0 < a.shape[-1] <= FEW_STEPS and max(a.size, b.size) <= SMALL:
         return _with_vector(a, b)
@@ -80,7 +80,7 @@ def accumulated(a: Array, b: Array) -> Array:
 
 
 def _with_vector(a: Array, b: Array) -> Array:
-    """The product with a vector, or of two, of few elements."""
+    """The product of a matrix and a small vector, or of two small vectors."""
     two = a.ndim == b.ndim == 1
     total = _in_lanes(np.atleast_2d(a), b.reshape(b.shape[0], -1), FEW_STEPS if two and b.size == FEW_STEPS else 1)
     shape = (*a.shape[:-1], *b.shape[1:])
@@ -88,7 +88,7 @@ def _with_vector(a: Array, b: Array) -> Array:
 
 
 def _one_by_one(a: Array, b: Array) -> Array:
-    """The sum of products, which is rounded to float32 after each; arguments in double precision are multiplied exactly."""
+    """The sum of products, rounded to float32 after each addition; products of double-precision arguments are exact."""
     total = (a[..., :, 0, None] * b[..., None, 0, :]).astype(FLOAT32)
     for step in range(1, a.shape[-1]):
         total = (a[..., :, step, None] * b[..., None, step, :] + total).astype(FLOAT32)
@@ -96,14 +96,14 @@ def _one_by_one(a: Array, b: Array) -> Array:
 
 
 def _lanes(steps: int, columns: int) -> int:
-    """In how many sums a kernel adds the products of rows by rows."""
+    """The number of partial sums that a kernel uses for products of rows with rows."""
     if columns in FEW_COLUMNS:
         return 8 if steps >= 8 else 1
     return 4 if columns >= 4 and steps % 4 == 0 else 1
 
 
 def _in_lanes(a: Array, b: Array, lanes: int) -> Array:
-    """The sum of products in as many sums, of which halves are added to each other; then what is left over, one after the other."""
+    """The sum of products in partial sums that are added by halves, followed by the remaining products one after the other."""
     parts = a[..., :, :, None] * b[..., None, :, :]
     steps, columns = parts.shape[-2:]
     whole = steps // lanes * lanes
@@ -120,18 +120,18 @@ def _in_lanes(a: Array, b: Array, lanes: int) -> Array:
 
 
 def summed(equation: str, *arrays: Array) -> Array:
-    """Sums of products by an equation, as ``numpy.einsum``, which goes through every combination of places.
+    """Sums of products given by an equation, like ``numpy.einsum``, which visits every combination of indices.
 
     Raises:
-        Raised: it is more work than a program may do.
-        ValueError: the equation does not fit.
+        Raised: the work exceeds the budget.
+        ValueError: the equation does not match the arrays.
     """
     terms, arrow, result = equation.partition("->")
-    if not arrow:  # each letter that stands once, in the order of the alphabet
+    if not arrow:  # all letters that occur once, in alphabetical order
         letters = terms.replace(",", "").replace(".", "")
         result = ("..." if "..." in terms else "") + "".join(sorted(one for one in set(letters) if letters.count(one) == 1))
     sizes: dict[str, int] = {}
-    rest: dict[int, int] = {}  # of the dimensions that dots stand for, counted from the last
+    rest: dict[int, int] = {}  # sizes of the ellipsis dimensions, counted from the last
     for term, array in zip(terms.split(","), arrays, strict=False):
         before, dots, after = term.partition("...")
         for name, size in zip(before, array.shape, strict=False):
@@ -150,10 +150,10 @@ def summed(equation: str, *arrays: Array) -> Array:
 
 
 def decomposed(array: Array) -> Array:
-    """Matrices, wide enough to be solved, inverted or decomposed, which has been paid for.
+    """Convert matrices to a dtype for solving, inverting or decomposing, and pay for this.
 
     Raises:
-        Raised: it is more work than a program may do.
+        Raised: the work exceeds the budget.
     """
     if array.ndim > 1 and array.size:
         meter.work(DECOMPOSITION * array.size * max(array.shape[-2:]))
@@ -161,19 +161,19 @@ def decomposed(array: Array) -> Array:
 
 
 def looped(count: int, each: int = 0) -> int:
-    """The number of rounds of a loop of Python, each of which does so many multiplications, which has been paid for.
+    """Pay for ``count`` iterations of a Python loop with ``each`` multiplications per iteration; returns ``count``.
 
     Raises:
-        Raised: it is more work than a program may do.
+        Raised: the work exceeds the budget.
     """
     meter.work(count * (ROUND + each))
     return count
 
 
 def sized(*sizes: int) -> None:
-    """Make sure that an array of these sizes, which an operator is about to make, is not too large.
+    """Check that an array with these sizes can be created.
 
     Raises:
-        Raised: it is.
+        Raised: the array would be too large.
     """
     meter.array(math.prod(size or 1 for size in sizes))

@@ -16,14 +16,14 @@ from torch_compat.runtime.operators._common import FLOAT32, FLOAT64, Array
 
 __all__ = ["LANES", "lanes_sum", "mean_of", "ordered_product", "ordered_sum"]
 
-VECTOR = 32  # bytes, which the recorded releases compute with
-LANES = VECTOR // 4  # of float32
+VECTOR = 32  # bytes per vector in the recorded releases
+LANES = VECTOR // 4  # float32 lanes per vector
 LEVELS = 4
-LARGEST = 1 << 14  # elements that are worth the rounds of a loop of Python
+LARGEST = 1 << 14  # maximum number of elements for a Python loop
 
 
 def mean_of(array: Array, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Array:
-    """As ``numpy.mean``; the mean of no elements is NaN without the warning that numpy gives there, as in torch."""
+    """Like ``numpy.mean``, but the mean of an empty array is NaN without a warning, as in torch."""
     if array.size:
         return np.asarray(array.mean(axis=axis, keepdims=keepdims))
     total = np.asarray(array.sum(axis=axis, keepdims=keepdims))
@@ -31,14 +31,14 @@ def mean_of(array: Array, axis: int | tuple[int, ...] | None = None, *, keepdims
 
 
 def ordered_sum(array: Array, dims: tuple[int, ...], *, keepdims: bool = False, cascades: bool = True) -> Array | None:
-    """The sum of an array of float32 or float64 over dimensions; None where the order is not known, or not worth it.
+    """The sum of a float32 or float64 array over dimensions; None if the order is not known or the array is too large.
 
     Parameters:
-        cascades: whether as since 1.7.
+        cascades: whether to use the order of 1.7 and newer.
     """
     if array.dtype not in (FLOAT32, FLOAT64) or not 0 < array.size <= LARGEST:
         return None
-    order = sorted(range(array.ndim), key=lambda at: -array.strides[at])  # dimensions as they lie in memory
+    order = sorted(range(array.ndim), key=lambda at: -array.strides[at])  # dimensions in memory order
     turned = array.transpose(order)
     if not turned.flags.c_contiguous:
         return None
@@ -53,13 +53,13 @@ def ordered_sum(array: Array, dims: tuple[int, ...], *, keepdims: bool = False, 
     kept = [at for at in order if at not in dims]
     found = found.reshape([array.shape[at] for at in kept]).transpose([kept.index(at) for at in sorted(kept)])
     shape = [1 if at in dims else size for at, size in enumerate(array.shape) if keepdims or at not in dims]
-    return np.array(found, array.dtype, order="C").reshape(shape)  # a copy, also of the only element
+    return np.array(found, array.dtype, order="C").reshape(shape)  # a copy, even of a single element
 
 
 def ordered_product(array: Array, dims: tuple[int, ...], *, keepdims: bool = False) -> Array:
-    """The product over dimensions, each step in the dtype, so that it overflows and underflows where releases do.
+    """The product over dimensions with each step rounded to the dtype, so that it overflows and underflows like in releases.
 
-    One element after the other; where all lie side by side and fill four vectors, four vectors at a time.
+    Elements are multiplied one after the other, or four vectors at a time if they are adjacent and fill four vectors.
     """
     kept = [at for at in range(array.ndim) if at not in dims]
     rows = array.transpose([*kept, *dims]).reshape(*(array.shape[at] for at in kept), math.prod(array.shape[at] for at in dims))
@@ -84,7 +84,7 @@ def _parts(summed: list[int]) -> tuple[slice, slice, slice]:
 
 
 def _inner(rows: Array, *, cascades: bool) -> Array:
-    """Sums of rows whose elements lie side by side."""
+    """Sums of rows with adjacent elements."""
     size = rows.shape[1]
     columns = np.ascontiguousarray(rows.T)
     if not cascades:
@@ -105,7 +105,7 @@ def _one_by_one(rows: Array) -> Array:
 
 
 def _outer(rows: Array, *, cascades: bool) -> Array:
-    """Sums of columns: rows are added, of four vectors or elements of a row together, what is left of a row by itself."""
+    """Sums of columns: adds rows, four vectors or elements of a row at a time, and the rest of a row separately."""
     if not cascades:
         return _one_by_one(rows)
     columns = rows.shape[1]
@@ -121,7 +121,7 @@ def _outer(rows: Array, *, cascades: bool) -> Array:
 
 
 def _cascade(rows: Array) -> Array:
-    """One row after the other, each so many sums into the next level."""
+    """Add one row after the other, carrying partial sums to the next level at fixed intervals."""
     size = len(rows)
     power = max(4, (math.ceil(math.log2(size)) if size > 1 else 0) // LEVELS)
     step = 1 << power
@@ -144,7 +144,7 @@ def _cascade(rows: Array) -> Array:
 
 
 def _row(rows: Array) -> Array:
-    """Four sums of every fourth row each, and then these."""
+    """Add every fourth row into four partial sums, then add these."""
     count = len(rows) // 4
     sums = _cascade(rows[: count * 4].reshape(count, 4, *rows.shape[1:])) if count else np.zeros((4, *rows.shape[1:]), rows.dtype)
     total = sums[0]
@@ -154,7 +154,7 @@ def _row(rows: Array) -> Array:
 
 
 def _by_four(columns: Array) -> Array:
-    """As up to 1.6: four vectors at a time, and what is left one after the other."""
+    """The order up to 1.6: four vectors at a time, then the rest one after the other."""
     wide = VECTOR // columns.itemsize
     whole = len(columns) // (4 * wide) * 4 * wide
     if not whole:
@@ -165,10 +165,10 @@ def _by_four(columns: Array) -> Array:
 
 
 def lanes_sum(array: Array, at: int, *, pairs: bool = True) -> Array:
-    """The sum along a dimension as softmax takes it, which stays with size one: lane by lane.
+    """The sum along a dimension in the order of softmax: per lane, keeping the dimension with size one.
 
     Parameters:
-        pairs: whether lanes are added in pairs, as since 1.12, and not one after the other.
+        pairs: whether lanes are added in pairs, as of 1.12, instead of one after the other.
     """
     rows = np.moveaxis(array, at, 0)
     size = len(rows)

@@ -1,7 +1,7 @@
-"""Exponentials of float32 as the kernels compute them, to the last bit: of whole vectors by Sleef, of what is left over by the C library.
+"""Bit-exact float32 exponentials of the kernels: Sleef for whole vectors, the C library for the remaining elements.
 
-Sleef's ``expf_u10`` (of every release from 1.2 on) is off by one unit in one of ten numbers; what the C library gives is rounded correctly but for very
-few. An elementwise kernel takes two vectors at a time where elements lie side by side, in the order of memory, and the rest one by one.
+Sleef's ``expf_u10`` (in 1.2 and newer) is off by one ulp for one in ten numbers; the C library is correctly rounded except for very few
+numbers. An elementwise kernel processes two vectors at a time if elements are adjacent, in memory order, and the rest one by one.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ __all__ = [
     "rounded_exponential",
 ]
 
-TAKEN = 16  # elements of float32 in the two vectors that the recorded releases take at a time
+TAKEN = 16  # float32 elements in the two vectors that the recorded releases process at a time
 LEAST, GREATEST = -104, 100
-"""Of what is less the exponential is zero, of what is greater infinite."""
+"""The exponential is zero for smaller numbers and infinite for greater numbers."""
 INVERSE = np.float32(1.442695040888963407359924681001892137426645954152985934135449406931)
 HIGH, LOW = -np.float32(0.693145751953125), -np.float32(1.428606765330187045e-06)  # minus the logarithm of 2, in two parts
 TERMS = tuple(
@@ -45,16 +45,16 @@ TERMS = tuple(
 HALF, ROOT = np.float32(0.5), np.float32(0.707106769)
 ERROR_STEP = np.float32(0.3275911)
 ERROR_TERMS = tuple(map(np.float32, (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592)))
-"""Of the error function by Abramowitz and Stegun (7.1.26)."""
+"""Coefficients of the error function by Abramowitz and Stegun (7.1.26)."""
 ONEDNN_TERMS = tuple(map(np.float32, (0.00828929059, 0.0418978221, 0.166676521, 0.499991506, 0.999999701, 1)))
-"""Of oneDNN's exponential of what is left of a number beside multiples of the logarithm of 2."""
+"""Coefficients of oneDNN's exponential after reduction by multiples of the logarithm of 2."""
 LOG2E, LN2 = np.float32(1.44269502), np.float32(0.693147182)
 ONEDNN_LEAST = np.float32(-87.3365479)
 
 
 def exponential(x: Array) -> Array:
-    """Sleef's of float32, as whole vectors have it."""
-    known = np.where((x >= LEAST) & (x <= GREATEST), x, np.zeros((), FLOAT32))  # others are told apart at the end
+    """Sleef's float32 exponential, used for whole vectors."""
+    known = np.where((x >= LEAST) & (x <= GREATEST), x, np.zeros((), FLOAT32))  # other numbers are handled at the end
     power = np.rint(known * INVERSE)
     rest = fused(power, LOW, fused(power, HIGH, known))
     series: Any = TERMS[0]
@@ -66,15 +66,15 @@ def exponential(x: Array) -> Array:
 
 
 def rounded_exponential(x: Array) -> Array:
-    """Of float32, rounded correctly."""
+    """The correctly rounded float32 exponential."""
     return np.exp(x.astype(FLOAT64)).astype(FLOAT32)
 
 
 def exponentials(x: Array, of: Array) -> Array:
-    """Those of float32 as an elementwise kernel has them.
+    """The float32 exponentials of an elementwise kernel.
 
     Parameters:
-        of: the operand of the kernel, by whose place in memory it is decided what whole vectors hold.
+        of: the operand of the kernel; its memory layout determines which elements are in whole vectors.
     """
     taken = in_vectors(of)
     if taken is None:
@@ -83,7 +83,7 @@ def exponentials(x: Array, of: Array) -> Array:
 
 
 def error_function(x: Array, power: Array) -> Array:
-    """Of float32 by a polynomial.
+    """The float32 error function by a polynomial.
 
     Parameters:
         power: the exponential of ``-x * x``.
@@ -96,13 +96,13 @@ def error_function(x: Array, power: Array) -> Array:
 
 
 def gelu_in_vectors(x: Array) -> Array:
-    """As PyTorch's own kernel has it of whole vectors of float32, from 2.0 on."""
+    """GELU of PyTorch's own kernel for whole float32 vectors, as of 2.0."""
     scaled = x * ROOT
     return np.asarray((x * HALF) * (np.float32(1) + error_function(scaled, exponential(-(scaled * scaled)))))
 
 
 def gelu_of_onednn(x: Array) -> Array:
-    """As oneDNN has it of float32."""
+    """GELU of oneDNN for float32."""
     scaled = x * ROOT
     square = np.maximum(-(scaled * scaled), ONEDNN_LEAST)
     known = np.where(np.isnan(square), np.zeros((), FLOAT32), square)
@@ -117,7 +117,7 @@ def gelu_of_onednn(x: Array) -> Array:
 
 
 def in_vectors(array: Array) -> Array | None:
-    """Which elements a kernel takes in whole vectors; None where it takes none so."""
+    """The elements that a kernel processes in whole vectors; None if there are none."""
     inner = list(_side_by_side(array))
     count = 1
     for at in inner:
@@ -135,7 +135,7 @@ def in_vectors(array: Array) -> Array | None:
 
 
 def _side_by_side(array: Array) -> Iterator[int]:
-    """The dimensions whose elements lie side by side in memory, the fastest first."""
+    """The dimensions whose elements are adjacent in memory, fastest first."""
     step = array.itemsize
     for at in sorted(range(array.ndim), key=lambda at: (abs(array.strides[at]), -at)):
         if array.shape[at] == 1:
