@@ -86,7 +86,7 @@ def fail(message: str) -> Raised:
 
 
 def words(dtype: np.dtype[Any]) -> str:
-    """torch's name of a dtype in messages: ``Float``, ``Long``."""
+    """Torch's name of a dtype in messages: ``Float``, ``Long``."""
     return WORDS.get(dtype.name, dtype.name)
 
 
@@ -276,7 +276,7 @@ def floating(array: Array) -> Array:
 
 
 def wide(array: Array) -> Array:
-    """Convert floating-point elements of 16 bits or less to float32, in which torch computes."""
+    """Convert 16-bit floating-point arrays to float32, in which torch computes."""
     return array.astype(FLOAT32) if array.dtype in HALVES else array
 
 
@@ -533,7 +533,7 @@ def functional(
 
 
 def sizes(value: int | Sequence[int], count: int) -> tuple[int, ...]:
-    """Expand a number to all dimensions; a list is checked for its length."""
+    """Expand a number, or a list with a single number, to all dimensions."""
     if value.__class__ is int:
         return (value,) * count
     given = tuple(int(one) for one in value)  # type: ignore[union-attr]

@@ -1,8 +1,8 @@
-"""Sums of float32 and float64 in the order in which torch adds, so that they come out the same to the last bit.
+"""Sums of float32 and float64 in torch's summation order, so that results are bit-exact.
 
-Since 1.7 rows are added in cascades, the lanes of a vector (eight of float32, four of float64) at a time where elements lie side by side; before, four vectors at a time, and
-one element after the other where there are fewer than fill them. What lies in memory in another way, and what is large, is summed in double
-precision and rounded once, which is as near as another order comes.
+As of 1.7 rows are added in cascades, with the lanes of a vector in parallel (eight float32, four float64) if elements are adjacent. Before,
+four vectors are added at a time, and rows too short for that one element after the other. Other memory layouts and large arrays are summed
+in double precision and rounded once, which is as close as any other order.
 """
 
 from __future__ import annotations
