@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from torch_compat.runtime.iterated import order
 from torch_compat.runtime.operators._common import FLOAT32, FLOAT64, Array
 from torch_compat.runtime.operators._moments import fused
 
@@ -23,9 +24,11 @@ __all__ = [
     "gelu_in_vectors",
     "gelu_of_onednn",
     "in_vectors",
+    "in_whole_vectors",
     "rounded_exponential",
 ]
 
+BYTES_TAKEN = 64  # the two vectors that the recorded releases process at a time
 TAKEN = 16  # elements of float32 in the two vectors that the recorded releases take at a time
 LEAST, GREATEST = -104, 100
 """Of what is less the exponential is zero, of what is greater infinite."""
@@ -132,6 +135,30 @@ def in_vectors(array: Array) -> Array | None:
     order = sorted(inner)
     turned = place.transpose([list(reversed(inner)).index(at) for at in order])
     return np.broadcast_to(turned.reshape(shape) < whole, array.shape)
+
+
+def in_whole_vectors(*operands: Array) -> Array:
+    """Which elements an elementwise kernel with several operands of one dtype processes in whole vectors; broadcasts to the result.
+
+    A kernel loops over the dimensions that are adjacent in all operands. It uses vectors, two at a time, if every operand is contiguous
+    along this loop, or all but one, which is broadcast (``cpu_kernel_vec`` in ``aten/src/ATen/native/cpu/Loops.h``).
+    """
+    shape = np.broadcast_shapes(*(one.shape for one in operands))
+    strides = [np.broadcast_to(one, shape).strides for one in operands]
+    size = operands[0].itemsize
+    dims = [at for at in order(shape, strides, first=True) if shape[at] != 1]
+    if not dims or sorted(one[dims[0]] for one in strides)[1:] != [size] * (len(operands) - 1):
+        return np.zeros((), np.bool_)
+    if min(one[dims[0]] for one in strides) not in {0, size}:
+        return np.zeros((), np.bool_)
+    count, place = 1, np.zeros((), np.int64)
+    for at in dims:
+        if any(one[at] != count * one[dims[0]] for one in strides):
+            break
+        place = place + np.arange(shape[at]).reshape([-1 if at == axis else 1 for axis in range(len(shape))]) * count
+        count *= shape[at]
+    taken = BYTES_TAKEN // size
+    return np.asarray(place < count // taken * taken)
 
 
 def _side_by_side(array: Array) -> Iterator[int]:
