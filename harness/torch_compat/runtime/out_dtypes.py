@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from torch_compat.operators.outs import COMPARED_SINCE, NO_DATA, is_generated, lacks_kernel, written
 from torch_compat.releases.release import Release
 from torch_compat.runtime import dtypes
-from torch_compat.runtime.operators._common import write
 from torch_compat.runtime.registration import OUTS
 from torch_compat.runtime.tensor import Tensor
 from torch_compat.runtime.values import raised
@@ -21,8 +20,6 @@ __all__ = ["refuse_outs"]
 
 ONE_BY_ONE, TOGETHER = Release("1.6.0"), Release("1.8.0")
 """Between these releases, programs cannot call operators that write into several tensors."""
-COPIED = {"cholesky": Release("1.9.0"), "inner": Release("1.9.0")}
-"""Operators that copy their result into a tensor of the same shape and do not resize it, with the first release that resizes it."""
 NUMBERS = frozenset({bool, int, float, complex})
 FLOATING, STEPS = 2, 2
 
@@ -63,8 +60,6 @@ def refuse_outs(name: str, horizon: Release, call: Callable[..., Any], args: tup
         copied = horizon < COMPARED_SINCE and any(one.__class__ in NUMBERS for one in args[:2])
         if targets["out"].dtype.name != "int32" and not copied:
             raise _unexpected("int32", targets["out"])
-    elif name in COPIED and horizon < COPIED[name]:
-        write(Tensor(targets["out"].array.copy()), call(*args, **plain).array, check=False)
     elif is_generated(f"aten::{name}", horizon) and any(_tensors(args)):
         _refuse_another(targets, call(*args, **plain))
     elif (known := written(f"aten::{name}", horizon)) is not None and not _is_alone(name, args):

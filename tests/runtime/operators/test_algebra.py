@@ -251,3 +251,55 @@ def test_the_triangular_factor_lies_row_by_row_up_to_1_8() -> None:
             [(1, 3), (2, 1)],
             [(1, 3), (1, 2)],
         ]
+
+
+@pytest.mark.parametrize("upper", [True, False])
+def test_a_system_is_solved_by_substitution_in_its_cholesky_factor(upper: bool) -> None:
+    """All 34 releases solve this system without rounding errors; the product of the factors is ill-conditioned."""
+    right, root = np.array([[3.0, -2.5], [-2.5, -0.5]]), np.array([[-1.0, -2.5], [0.0, 0.25]])
+    found = called("cholesky_solve", right, root if upper else root.T.copy(), upper)
+    assert found.array.tolist() == [[403.0, -232.5], [-160.0, 92.0]]
+
+
+@pytest.mark.parametrize("transpose", [True, False])
+def test_a_lower_triangle_is_solved_from_its_first_row(transpose: bool) -> None:
+    triangle = np.array([[1e-20, 0.0], [1.0, 1.0]])
+    found, _ = called("triangular_solve", np.array([[1.0], [1.0]]), triangle, False, transpose)
+    assert found.array.tolist() == ([[0.0], [1.0]] if transpose else [[1e20], [-1e20]])
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "shape", "kept"),
+    [
+        ("inner", (np.ones((1, 1)), np.array([1.5])), (3,), [1.5, 1.5, 1.5]),
+        ("inner", (np.ones((1, 1)), np.array([1.5])), (0,), []),
+        ("inner", (np.ones((3, 1)), np.array([1.5])), (2, 3), [[1.5, 1.5, 1.5], [1.5, 1.5, 1.5]]),
+        ("cholesky", (np.array([[4.0]]),), (2, 1, 1), [[[2.0]], [[2.0]]]),
+    ],
+)
+def test_results_are_copied_into_out_up_to_1_8_and_resize_it_since(
+    name: str, given: tuple[Any, ...], shape: tuple[int, ...], kept: Any
+) -> None:
+    out = Tensor(np.zeros(shape))
+    assert resolve(f"aten::{name}", Release("1.8.1"))(*map(Tensor, given), out=out) is out
+    assert (out.shape, out.array.tolist()) == (shape, kept)
+    assert called(name, *given, at="1.9.1", out=np.zeros(shape)).shape == called(name, *given).shape
+
+
+@pytest.mark.parametrize("name", ["inner", "cholesky"])
+def test_results_that_do_not_broadcast_are_not_copied_into_out(name: str) -> None:
+    given = (np.eye(2),) if name == "cholesky" else (np.eye(2), np.eye(2))
+    with pytest.raises(Raised):
+        called(name, *given, at="1.8.1", out=np.zeros((2, 1)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "release", "expected"),
+    [
+        ("float16", "1.11.0", -1.767578125), ("float16", "1.12.1", -1.767578125), ("float16", "2.7.1", -1.767578125),
+        ("float16", "2.8.0", 0.70703125), ("float32", "1.11.0", -1.7677669525146484), ("float32", "1.12.1", 0.7071067690849304),
+    ],
+)  # fmt: skip
+def test_lengths_of_halves_are_broadcast_up_to_2_7(kind: str, release: str, expected: float) -> None:
+    weight, lengths = (np.array(values, kind) for values in ([[1, 1.5], [2, 2]], [[1, 1], [-2.5, -2.5]]))
+    assert called("_weight_norm", weight, lengths, 0, at=release).array[1, 0] == np.dtype(kind).type(expected)

@@ -445,6 +445,15 @@ def into(out: Tensor, value: Array, *, exact: bool = False) -> Tensor:
     return out
 
 
+def copied_into(out: Tensor | None, result: Tensor) -> Tensor:
+    """Copy a result into ``out``, which keeps its shape and dtype; the result itself without ``out``.
+
+    Raises:
+        Raised: the result does not broadcast to the shape of ``out``.
+    """
+    return result if out is None else write(out, result.array, check=False)
+
+
 def contiguous(array: Array) -> Array:
     """The array in row-major order; a copy if it was in another order."""
     return np.ascontiguousarray(array).reshape(array.shape)

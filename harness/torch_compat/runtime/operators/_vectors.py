@@ -6,15 +6,13 @@ numbers. An elementwise kernel processes two vectors at a time if elements are a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from torch_compat.runtime.iterated import order
 from torch_compat.runtime.operators._common import FLOAT32, FLOAT64, Array
 from torch_compat.runtime.operators._moments import fused
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 __all__ = [
     "error_function",
@@ -23,10 +21,11 @@ __all__ = [
     "gelu_in_vectors",
     "gelu_of_onednn",
     "in_vectors",
+    "in_whole_vectors",
     "rounded_exponential",
 ]
 
-TAKEN = 16  # float32 elements in the two vectors that the recorded releases process at a time
+BYTES_TAKEN = 64  # bytes in the two vectors that the recorded releases process at a time
 LEAST, GREATEST = -104, 100
 """The exponential is zero for smaller numbers and infinite for greater numbers."""
 INVERSE = np.float32(1.442695040888963407359924681001892137426645954152985934135449406931)
@@ -117,30 +116,34 @@ def gelu_of_onednn(x: Array) -> Array:
 
 
 def in_vectors(array: Array) -> Array | None:
-    """The elements that a kernel processes in whole vectors; None if there are none."""
-    inner = list(_side_by_side(array))
-    count = 1
-    for at in inner:
-        count *= array.shape[at]
-    whole = count // TAKEN * TAKEN
-    if not whole:
-        return None
-    place = np.arange(count).reshape([array.shape[at] for at in reversed(inner)])
-    shape = [1] * array.ndim
-    for at in inner:
-        shape[at] = array.shape[at]
-    order = sorted(inner)
-    turned = place.transpose([list(reversed(inner)).index(at) for at in order])
-    return np.broadcast_to(turned.reshape(shape) < whole, array.shape)
+    """The elements that a kernel with a single operand processes in whole vectors; None if there are none."""
+    taken = in_whole_vectors(array)
+    return np.broadcast_to(taken, array.shape) if taken.any() else None
 
 
-def _side_by_side(array: Array) -> Iterator[int]:
-    """The dimensions whose elements are adjacent in memory, fastest first."""
-    step = array.itemsize
-    for at in sorted(range(array.ndim), key=lambda at: (abs(array.strides[at]), -at)):
-        if array.shape[at] == 1:
-            continue
-        if array.strides[at] != step:
-            return
-        yield at
-        step *= array.shape[at]
+def in_whole_vectors(*operands: Array) -> Array:
+    """The elements that an elementwise kernel processes in whole vectors; the mask broadcasts to the result.
+
+    The inner loop of a kernel covers the dimensions that are adjacent in memory in all operands. It uses vectors, two at a time, if every
+    operand is contiguous along this loop, or if a single operand is broadcast and the others are contiguous (``cpu_kernel_vec`` in
+    ``aten/src/ATen/native/cpu/Loops.h``).
+
+    Parameters:
+        operands: arrays with the same dtype that broadcast.
+    """
+    shape = np.broadcast_shapes(*(one.shape for one in operands))
+    strides = [np.broadcast_to(one, shape).strides for one in operands]
+    size = operands[0].itemsize
+    dims = [at for at in order(shape, strides, first=True) if shape[at] != 1]
+    if not dims or sorted(one[dims[0]] for one in strides)[1:] != [size] * (len(operands) - 1):
+        return np.zeros((), np.bool_)
+    if min(one[dims[0]] for one in strides) not in {0, size}:
+        return np.zeros((), np.bool_)
+    count, place = 1, np.zeros((), np.int64)
+    for at in dims:
+        if any(one[at] != count * one[dims[0]] for one in strides):
+            break
+        place = place + np.arange(shape[at]).reshape([-1 if at == axis else 1 for axis in range(len(shape))]) * count
+        count *= shape[at]
+    taken = BYTES_TAKEN // size
+    return np.asarray(place < count // taken * taken)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torch_compat.runtime.operators._common import (
+    BFLOAT16,
     BOOL,
     FLOAT32,
     Array,
@@ -20,6 +21,7 @@ from torch_compat.runtime.operators._common import (
     words,
     write,
 )
+from torch_compat.runtime.operators._vectors import in_whole_vectors
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
 
@@ -360,20 +362,41 @@ def logical_not(self: Tensor) -> Tensor:
 # ------------------------------------------------------------------------------------------------------- the larger of two
 
 
-def larger(x: Array, y: Array) -> Array:
-    """The larger elements; NaN where one is."""
+def larger(x: Array, y: Array, *others: Array) -> Array:
+    """The elementwise maximum; NaN if either element is.
+
+    Parameters:
+        others: the other operands of the same kernel, see :func:`in_whole_vectors`.
+    """
     broadcast(x, y)
     if x.dtype.kind == "c":
         raise not_implemented("maximum", x.dtype)
-    return np.where(np.isnan(x), x, np.where(np.isnan(y) | (y > x), y, x)) if x.dtype.kind not in "iub" else np.maximum(x, y)
+    if x.dtype.kind in "iub":
+        return np.maximum(x, y)
+    return _of_two_zeros(np.where(np.isnan(x), x, np.where(np.isnan(y) | (y > x), y, x)), x, y, *others)
 
 
-def smaller(x: Array, y: Array) -> Array:
-    """The smaller elements; NaN where one is."""
+def smaller(x: Array, y: Array, *others: Array) -> Array:
+    """The elementwise minimum; NaN if either element is.
+
+    Parameters:
+        others: the other operands of the same kernel, see :func:`in_whole_vectors`.
+    """
     broadcast(x, y)
     if x.dtype.kind == "c":
         raise not_implemented("minimum", x.dtype)
-    return np.where(np.isnan(x), x, np.where(np.isnan(y) | (y < x), y, x)) if x.dtype.kind not in "iub" else np.minimum(x, y)
+    if x.dtype.kind in "iub":
+        return np.minimum(x, y)
+    return _of_two_zeros(np.where(np.isnan(x), x, np.where(np.isnan(y) | (y < x), y, x)), x, y, *others)
+
+
+def _of_two_zeros(found: Array, x: Array, y: Array, *others: Array) -> Array:
+    """The result with the zeros of ``y`` where both elements are zero and in whole vectors; elsewhere the zero of ``x`` stays.
+
+    The processor's instructions for vectors return the second operand, ``std::min`` and ``std::max`` the first.
+    """
+    zeros = (x == 0) & (y == 0)
+    return np.where(zeros & in_whole_vectors(x, y, *others), y, found) if zeros.any() else found
 
 
 def old_larger(x: Array, y: Array) -> Array:
@@ -391,16 +414,28 @@ functional("minimum")(lambda self, other: Tensor(smaller(*common(self, other))))
 
 
 def _fextreme(name: str, better: Any) -> None:
-    """The larger or smaller element, the other one where one is NaN. Of two zeros the first: C++ leaves that open."""
-
-    def compute(self: Tensor, other: Tensor) -> Tensor:
+    def compute(self: Tensor, other: Tensor, *, first: bool) -> Tensor:
         x, y = common(self, other)
         broadcast(x, y)
         if x.dtype.kind == "c":
             raise not_implemented(name, x.dtype)
-        return Tensor(np.where(better(y, x) | np.isnan(x), y, x) if x.dtype.kind not in "iub" else np.where(better(y, x), y, x))
+        taken = better(y, x)
+        if x.dtype.kind not in "iub":
+            taken = taken | np.isnan(x)
+            if not first or x.dtype == BFLOAT16:
+                taken = taken | ((x == 0) & (y == 0))
+        return Tensor(np.where(taken, y, x))
 
-    functional(name)(compute)
+    def extreme_1_0(self: Tensor, other: Tensor) -> Tensor:
+        """The elementwise maximum or minimum, ignoring NaN; of two zeros the second."""
+        return compute(self, other, first=False)
+
+    def extreme(self: Tensor, other: Tensor) -> Tensor:
+        """The elementwise maximum or minimum, ignoring NaN; of two zeros the first, but the second for bfloat16."""
+        return compute(self, other, first=True)
+
+    functional(name)(extreme_1_0)
+    functional(name, since="2.8.0")(extreme)
 
 
 _fextreme("fmax", np.greater)

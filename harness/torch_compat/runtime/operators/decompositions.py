@@ -11,9 +11,11 @@ from torch_compat.errors import Unsupported
 from torch_compat.runtime import dtypes
 from torch_compat.runtime.operators._common import (
     BOOL,
+    FLOAT16,
     Array,
     axis,
     broadcast,
+    copied_into,
     fail,
     functional,
     words,
@@ -191,7 +193,13 @@ def slogdet(self: Tensor) -> tuple[Tensor, Tensor]:
     return Tensor(np.asarray(sign).astype(self.array.dtype)), Tensor(np.asarray(size).astype(_real(self.array.dtype)))
 
 
-@functional("cholesky")
+@operator("aten::cholesky")
+def cholesky_1_0(self: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
+    """Copies the result into ``out``, which keeps its shape and dtype."""
+    return copied_into(out, cholesky(self, upper))
+
+
+@functional("cholesky", since="1.9.0")
 def cholesky(self: Tensor, upper: bool = False) -> Tensor:
     """The triangular root of positive definite matrices; of nothing, whatever its shape is, nothing."""
     if not self.array.size:
@@ -426,17 +434,26 @@ def triangular_solve(
         triangle = triangle - triangle * np.eye(n) + np.eye(n)
     if transpose:
         triangle = np.swapaxes(triangle, -1, -2)
-    return Tensor(columns(np.linalg.solve(triangle, b).astype(self.array.dtype))), Tensor(columns(given.copy()))
+    found = _substituted(triangle, b, upper=upper is not transpose)
+    return Tensor(columns(found.astype(self.array.dtype))), Tensor(columns(given.copy()))
+
+
+def _substituted(triangle: Array, b: Array, *, upper: bool) -> Array:
+    """The solution of a triangular system by substitution, without the pivoting of a general solver."""
+    if upper:
+        return np.linalg.solve(triangle, b)
+    return np.linalg.solve(triangle[..., ::-1, ::-1], b[..., ::-1, :])[..., ::-1, :]  # a lower triangle becomes an upper triangle
 
 
 @functional("cholesky_solve")
 def cholesky_solve(self: Tensor, input2: Tensor, upper: bool = False) -> Tensor:
-    """The solution of a system whose triangular root is given."""
+    """The solution of a system given its Cholesky factor, by two triangular systems."""
     square("cholesky_solve", input2.array)
     root = np.triu(decomposed(input2.array)) if upper else np.tril(decomposed(input2.array))
     other = np.swapaxes(root.conj(), -1, -2)
-    whole = multiplied(other, root) if upper else multiplied(root, other)
-    return Tensor(columns(np.linalg.solve(whole, exact(self.array)).astype(self.array.dtype)))
+    lower, higher = (other, root) if upper else (root, other)
+    half = _substituted(lower, exact(self.array), upper=False)
+    return Tensor(columns(_substituted(higher, half, upper=True).astype(self.array.dtype)))
 
 
 @functional("cholesky_inverse")
@@ -507,6 +524,14 @@ def weight_norm_1_0(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
 
 
 @operator("aten::_weight_norm", since="1.12.0")
+def weight_norm_1_12(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
+    """As :func:`weight_norm`, but float16 is not computed by the kernel."""
+    if FLOAT16 in {v.array.dtype, g.array.dtype}:
+        return weight_norm_1_0(v, g, dim)
+    return weight_norm(v, g, dim)
+
+
+@operator("aten::_weight_norm", since="2.8.0")
 def weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
     """Along the first or the last dimension, lengths are taken in the order of their elements.
 

@@ -25,6 +25,7 @@ from torch_compat.runtime.operators._common import (
     can_cast,
     checked_scalar,
     common,
+    copied_into,
     fail,
     full_words,
     functional,
@@ -141,7 +142,13 @@ def _inner(a: Array, b: Array) -> Array:
     return np.asarray(np.inner(a, b))
 
 
-@functional("inner", exact=True)
+@operator("aten::inner")
+def inner_1_8(self: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Copies the result into ``out``, which keeps its shape and dtype."""
+    return copied_into(out, inner(self, other))
+
+
+@functional("inner", since="1.9.0", exact=True)
 def inner(self: Tensor, other: Tensor) -> Tensor:
     """Sums of products over the last dimensions."""
     a, b = self.array, other.array

@@ -220,8 +220,9 @@ def _clamp(self: Tensor, low: Bound, high: Bound, element: Element = checked_bou
     )
     broadcast(*(one for one in (array, a, b) if one is not None))
     if tensors:
-        value = array if a is None else larger(array, a)
-        return Tensor(value if b is None else smaller(value, b))
+        operands = [one for one in (array, a, b) if one is not None]
+        value = array if a is None else larger(array, a, *operands)
+        return Tensor(value if b is None else smaller(value, b, *operands))
     return Tensor(_cut(array, a, b, low_wins=False))
 
 
