@@ -136,7 +136,7 @@ def check_calls(calls: Any) -> None:
     """Check the calls of a fixture: ``[{"method", "args": [values]}]``. Programs take no lone surrogates; a golden may hold one.
 
     Raises:
-        ValueError: which part does not match the form, what was found and what was expected.
+        ValueError: a part does not match the form; says which part, what was found and what was expected.
     """
     if not _known(calls, _sound_calls):
         _calls(calls, "calls")
@@ -155,7 +155,7 @@ def check_result(result: Any, name: str) -> None:
         name: the name of the part of the entry, for the error.
 
     Raises:
-        ValueError: which part does not match the form, what was found and what was expected.
+        ValueError: a part does not match the form; says which part, what was found and what was expected.
     """
     if not _known(result, _sound_results):
         _result(result, name)
