@@ -50,8 +50,8 @@ def load_state(path: str | os.PathLike[str], *, mmap: bool | None = None, with_t
             returned whole: those stored in several parts are assembled in memory.
         mmap: None maps the file and copies only what it must (compressed records, bfloat16 of the opposite byte order, conjugates); True
             raises instead of copying; False reads everything into memory, and the arrays are writable.
-        with_types: return a :class:`~torch_compat.state.TypedTensor` for each tensor and a :class:`~torch_compat.state.TypedStorage` for each
-            storage, with requires_grad, class, device and storage key.
+        with_types: return each tensor as a :class:`~torch_compat.state.TypedTensor` and each storage as a
+            :class:`~torch_compat.state.TypedStorage`, with requires_grad, class, device and storage key.
 
     Raises:
         UsageError: the file does not exist, is a folder, or cannot be read.
