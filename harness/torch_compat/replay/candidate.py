@@ -61,7 +61,7 @@ __all__ = [
 ]
 
 SHARE: Final = 0.1
-"""The share of the fixtures that are not in every sample; with the others, a single process of a release reads them in about
+"""The share drawn from the fixtures that are not in every sample; with the others, a single process of a release reads them in about
 ten minutes."""
 OLDEST: Final = 2
 """Number of oldest releases whose fixtures are all in every sample."""
