@@ -1,7 +1,7 @@
 """The steps that add a release to the corpus, each of which detects whether its result exists.
 
 No step remembers earlier runs: each looks at the tree. So the same command completes a run that was killed, and writes what that
-run would have written. Outside the tree proper, ``reports/latest`` holds the digests of all files from before the first run,
+run would have written. In addition, ``reports/latest`` holds the digests of all files from before the first run,
 so that the last run can report what changed, and the environments that were built only for this.
 
 Adding a release takes a few lines, which can be run again after an interruption::

@@ -183,7 +183,7 @@ def compared(asked: Asking, against: Against, earlier: Sequence[BuildTree]) -> C
 
 
 def examined(asking: Asking, against: Against, earlier: Sequence[BuildTree] = ()) -> CandidateReport:
-    """Let a build write, read and run probes, and compare everything with a release or another build.
+    """Let a build write and read archives, run probes and list its operators, and compare all results with a release or another build.
 
     Parameters:
         earlier: the trees of earlier builds.

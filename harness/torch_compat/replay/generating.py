@@ -170,7 +170,6 @@ def predict(place: Root, step: Callable[[int, int], None]) -> tuple[list[str], l
 
     Raises:
         NothingSelected: no observation of a program is recorded.
-        NothingSelected: no program is recorded of any reader.
     """
     with uncollected():
         evidence = gather(place, place.policy(counted=False), as_of=None)

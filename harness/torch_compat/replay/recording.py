@@ -167,7 +167,7 @@ def observe_deprecations(
 
     Raises:
         NothingSelected: the corpus has no such probe.
-        CorpusError: the results are to be recorded, and the corpus is incomplete.
+        CorpusError: the results are to be recorded, and the corpus is damaged.
         UsageError: this exact reader has no records to which lines could be added.
     """
     corpus = evidence.corpus

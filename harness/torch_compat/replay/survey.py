@@ -23,9 +23,7 @@ __all__ = ["survey"]
 SCRIPT = script("survey")
 EXPORTED = script("exported")
 CALLS = script("calls")
-SECONDS = (
-    900  # importing all of a release takes long, and 1.6 forks a thousand times: querying an operator's kernels often crashes
-)
+SECONDS = 900  # importing all of a release takes long, and 1.6 forks a thousand times: querying kernels often crashes
 TRAILER = """
 
 def survey(torch):

@@ -45,8 +45,8 @@ Beyond the grammar:
 
 Values come from ``Encoder`` in torch_compat/inside/worker.py (which runs inside old releases and imports nothing of this project) and
 :mod:`torch_compat.runtime.encoding`; results from ``perform`` there. :mod:`torch_compat.values.compare` compares results, and
-:mod:`torch_compat.values.delta` records one as its departures from another. :mod:`torch_compat.runtime.json_values` reads and prints values as
-people write them, with tensors as ``{"dtype", "shape", "data"}``.
+:mod:`torch_compat.values.delta` records one as its departures from another. :mod:`torch_compat.runtime.json_values` reads and prints
+values as people write them, with tensors as ``{"dtype", "shape", "data"}``.
 
 Manifests may come from untrusted sources, so calls and results are checked when they are read: whatever uses a value later (a release,
 the reference reader, a comparison) only ever gets a value of this form. Releases mostly write what others wrote: one in twelve of all
