@@ -87,10 +87,10 @@ def plain_id(judgement: Judgement) -> str:
 class _Beginnings:
     """Determines where causes begin.
 
-    Moving away from the writer of a fixture, a cause begins with the first reader that shows it: the oldest of the newer readers, the newest
-    of the older ones. If that reader is the nearest one to the writer, the cause may be older than the fixture; it is then
-    followed back, past the writer, for as long as every reader shows it. A change in a reader thus begins with the same release
-    for the archives of all writers.
+    Moving away from the writer of a fixture, a cause begins with the first reader that shows it: the oldest of the newer readers, the
+    newest of the older ones. If that reader is the nearest one to the writer, the cause may be older than the fixture; it is then followed
+    back, past the writer, for as long as every reader shows it. A change in a reader thus begins with the same release for the archives
+    of all writers.
     """
 
     def __init__(self, evidence: Evidence) -> None:
