@@ -180,7 +180,7 @@ class Evidence:
 
     @cached_property
     def wordings(self) -> Wordings:
-        """Decides which errors are rewordings of the writer's."""
+        """The wordings, which decide whether an error is a rewording of the writer's."""
         return Wordings(self.policy.wordings, self.readers)
 
     def derived(self, make: Callable[[Evidence], Made]) -> Made:

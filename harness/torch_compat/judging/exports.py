@@ -32,7 +32,7 @@ def not_recorded(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
 
 
 def unasked(evidence: Evidence, rule: RuleEntry, exports: RecordedExports) -> Iterator[Judgement]:
-    """Yield the readers of the policy that write exported programs, but whose loader was not surveyed."""
+    """Yield a judgement for each reader of the policy that writes exported programs, but whose loader was not surveyed."""
     known = set(exports.witnesses.releases)
     writing = {fixture.release for fixture in evidence.corpus.fixtures.values() if fixture.family == "export"}
     for release in evidence.policy.corpus.readers:

@@ -104,8 +104,8 @@ class _Beginnings:
     def of(self, cells: Cells, kind: tuple[str, str]) -> tuple[str, str]:
         """The release where a cause of this kind begins, as seen from the fixture of these cells, and the suffix of its id.
 
-        Going back from the writer, the suffix is ``@..`` and the newest reader that shows the cause. If every reader shows it, up
-        to the newest one, there is no suffix: the next release must not change the id.
+        For readers older than the writer, the suffix is ``@..`` and the newest reader that shows the cause; it is empty if every reader
+        up to the newest one shows it, since the next release must not change the id. For all others it is ``@`` and that release.
         """
         seen, kinds = self._shown(cells)
         shown = kinds.get(kind) or self._evidence.readers.ranks(cells.readers)

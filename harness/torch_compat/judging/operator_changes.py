@@ -230,7 +230,7 @@ def misstated_by(one: Misstated) -> Changed:
 
 
 def judged(evidence: Evidence, changed: Changed) -> tuple[Verdict, str]:
-    """The verdict on a break, and the id of the waiver that covers it."""
+    """The verdict on a change, and the id of the waiver that covers it."""
     changes = evidence.derived(operator_changes)
     assert changes is not None  # noqa: S101 - without records there are no breaks
     fitting = changes.applied.by.get(changed, ())
@@ -238,7 +238,7 @@ def judged(evidence: Evidence, changed: Changed) -> tuple[Verdict, str]:
 
 
 def operators_became(evidence: Evidence) -> dict[Key, tuple[Changed, ...]]:
-    """The changes that each operator of a waiver shows, by the keys of ``counts.lock``; empty if nothing is recorded or has changed."""
+    """The changes that each operator of a waiver shows, by the keys of ``counts.lock``; empty without records or such a change."""
     changes = evidence.derived(operator_changes)
     return {
         key_of(waiver.id, operator): changes.applied.covered.get((waiver.id, operator), ()) if changes is not None else ()
