@@ -58,7 +58,7 @@ class Covered:
         shown: the first recorded cells of each outcome, options, recipe and digest: :meth:`Waiving.words` describes their difference.
         findings: the digests of the texts of findings that are not about cells.
         seen: the ids of all such findings that fail, whatever they say.
-        shared: other waivers that cover some of the same.
+        shared: other waivers that overlap with it.
         touched: the parts of its ``covers`` that match a cell: by index, the recipes and writers.
         touching: the readers of these, as a set of them.
         failing: the readers of all failures that it applies to, whatever differs in them: by options, recipe and writer.
@@ -443,7 +443,7 @@ def _part(judgement: Judgement, cells: Cells, bits: int, verdict: Verdict) -> Ju
 
 
 def recorded_releases(evidence: Evidence) -> Known:
-    """The releases that wrote or read what is recorded, oldest first."""
+    """The releases with recorded fixtures or observations, oldest first."""
     found = {reader.release for reader in evidence.readers if reader.recorded}
     found |= {fixture.release for fixture in evidence.corpus.fixtures.values() if fixture.release in evidence.policy.calendar}
     return Known(sorted(found, key=evidence.rank.__getitem__))

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Observing", "code_digest", "observation", "observe", "observers"]
 
-VALUES = frozenset({"torch-save"})  # families that are read and not run
+VALUES = frozenset({"torch-save"})  # families that are read but not run
 BATCH = 32  # cells requested at once; one that times out is requested again alone
 CRASHES = 2  # times that a process observes a cell that crashes; an abort that writes its stack takes a tenth of a second
 

@@ -96,7 +96,7 @@ class Comparison:
             ``error`` also have ``errors``: class and text of the expected error, then of the other.
         differences: the first few, gravest kinds first, for people to look at.
         count: the total number of differences.
-        errors: the distinct errors met where none was expected, in order.
+        errors: the distinct errors raised where none was expected, in order.
         heard: whether errors were compared with errors, and the warnings of calls with the expected ones. Also False if
             nothing was called, so that there was nothing to compare.
         said: the warnings of calls that differ from the expected ones: ``(where, ((category, text), ...))``.

@@ -114,7 +114,7 @@ def unwrapped(value: dict[str, Any]) -> tuple[str, Any]:
     """The kind of a wrapped value, and its content.
 
     Raises:
-        ValueError: it has not exactly one key.
+        ValueError: it does not have exactly one key.
     """
     ((kind, body),) = value.items()
     return kind, body
