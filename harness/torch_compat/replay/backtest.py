@@ -36,7 +36,7 @@ KEPT = frozenset({Outcome.SAME, Outcome.CLOSE})
 
 
 def backtest(evidence: Evidence, root: Path, version: str) -> Backtested:
-    """Return what candidate would have reported for a release, and how later releases bear it out.
+    """Return what candidate would have reported for a release, and what became of it in later releases.
 
     Parameters:
         evidence: all recorded evidence.

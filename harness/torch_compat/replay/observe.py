@@ -215,7 +215,7 @@ def _one_pass(
 def _batches(tasks: list[Task]) -> Iterator[list[Task]]:
     """Group tasks that may share a process of the worker: values under one set of load options. A program runs alone.
 
-    Reading a value takes a release far less time than a fork; running a program takes longer, and has side effects.
+    Reading a value takes a release far less time than a fork. Running a program does not, and has side effects.
     """
     ordered = sorted(tasks, key=lambda task: (task.fixture.family in VALUES, task.options.id))
     for (values, _), group in groupby(ordered, key=lambda task: (task.fixture.family in VALUES, task.options.id)):

@@ -64,7 +64,7 @@ def brief(text: str) -> str:
     """A message without the traceback of the program that TorchScript's interpreter quotes: its first line and the cause.
 
     The traceback shows lines of the archive's own code, or of its sources, with a caret. It makes up most of the text, differs between
-    releases, and adds nothing to the archive and the cause. Brief texts stay unchanged.
+    releases, and contains nothing beyond the archive and the cause. Brief texts stay unchanged.
     """
     first = _CAUSE_IS_FIRST.search(text)
     if first is not None:
