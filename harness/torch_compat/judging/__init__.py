@@ -1,1 +1,1 @@
-"""The engine of judging: evidence, cells and their outcomes, the rules that a policy names asked in turn, waivers, findings."""
+"""The judging engine: evidence, cells and their outcomes, the rules that a policy names, waivers, findings."""

@@ -1,4 +1,4 @@
-"""Whether a reader did again what is recorded of it."""
+"""Decide whether a reader reproduced its record."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _crashes(observation: Observation) -> bool:
 
 
 def agreement(evidence: Evidence, fixture: Fixture, before: Observation, now: Observation) -> tuple[Verdict, str]:
-    """Whether a fresh observation agrees with the recorded one of the same reader, and what is to be said of it."""
+    """Return whether a fresh observation agrees with the recorded one of the same reader, as a verdict, and a message."""
     if before.heard != now.heard:
         before, now = before.unheard(), now.unheard()
     if before.contradicts(now):

@@ -1,4 +1,4 @@
-"""Cells: what readers did with a fixture, and what came of it."""
+"""Cells: what readers did with a fixture, and the outcome."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
 
 
 class Outcome(enum.StrEnum):
-    """What happened in one cell, a tolerance applied."""
+    """The outcome of a cell, with tolerances applied."""
 
     SAME = "same"
     CLOSE = "close"
@@ -42,18 +42,18 @@ _DEAD = frozenset({Outcome.CRASHED, Outcome.TIMED_OUT})
 
 @dataclass(slots=True)
 class Cells:
-    """Cells that are alike: one fixture, one set of load options, one observation, one direction, and the readers that made it.
+    """Equivalent cells: one fixture, one set of load options, one observation, one direction, and the readers that made it.
 
-    A cell is what one reader did. Rules look at cells that are alike at once, since they say the same of all of them. Nobody changes
-    one; it is not frozen, because judging makes tens of thousands, and a frozen one takes seven times as long to make.
+    A cell is the result of one reader. Rules judge equivalent cells together, since the verdict is the same for all. Instances are never
+    modified; they are not frozen because judging creates tens of thousands, and a frozen one takes seven times as long to create.
 
     Attributes:
-        observation: what every one of the readers did.
-        direction: of the readers as seen from the writer; ``forward`` is readers older than the writer. Of what no release wrote
-            it is ``synthetic``.
+        observation: what each of the readers did.
+        direction: the direction from the writer to the readers; ``forward`` means readers older than the writer. For fixtures that no
+            release wrote it is ``synthetic``.
         readers: set of readers (see :class:`torch_compat.judging.readers.Readers`); never empty.
-        others: what was raised where the golden has another error, class and text of both; without what a wording explains.
-        worded: the wordings that explain the rest of that.
+        others: errors that differ from the golden's, with class and text of both; without those that a wording explains.
+        worded: the wordings that explain the remaining differing errors.
     """
 
     fixture: Fixture
@@ -67,16 +67,16 @@ class Cells:
 
     @property
     def count(self) -> int:
-        """How many cells they are."""
+        """The number of cells."""
         return self.readers.bit_count()
 
     @property
     def subject(self) -> str:
-        """What was read, as people name it."""
+        """What was read, as shown to people."""
         return self.fixture.id if self.options.id == "default" else f"{self.fixture.id} ({self.options.id})"
 
     def read_by(self, reader: Reader) -> str:
-        """The cell of one of the readers, as people name it."""
+        """The cell of one of the readers, as shown to people."""
         options = "" if self.options.id == "default" else f" ({self.options.id})"
         return f"{self.fixture.id} read by {reader.name}{options}"
 
@@ -87,10 +87,10 @@ class Cells:
 
     @property
     def message(self) -> str:
-        """The one line that says why, for outcomes that have one."""
+        """A one-line reason, for outcomes that have one."""
         if self.observation.signal:
             ending = f"{self.observation.signal} while {'loading' if self.observation.stage == 'load' else 'running'}"
             return ": ".join([ending, *(error["message"] for error in self.observation.errors)])
-        # Several calls of one program may raise differently; the last is the plainest: TorchScript explains itself worse
-        # the first time, where it cannot yet quote the source.
+        # Several calls of a program may raise different errors; the last is the clearest: in the first call, TorchScript cannot yet
+        # quote the source.
         return headline(self.observation.errors[-1]["message"]) if self.observation.errors else ""

@@ -1,4 +1,4 @@
-"""What the rules that judge cells share: how a verdict on cells that are alike becomes a judgement with a cause."""
+"""Shared by the rules that judge cells: turn a verdict on equivalent cells into a judgement with a cause."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ _BY_RECIPE = frozenset({Outcome.DIFFERENT, Outcome.UNSTABLE})
 
 
 def judge_cells(rule: RuleEntry, cells: Cells, verdict: Verdict) -> Judgement:
-    """A judgement of cells that are alike. Values that differ have their recipe as cause, errors their message."""
+    """Judge equivalent cells. The cause of differing values is their recipe, that of errors their message."""
     cause = None if verdict in _WITHOUT_CAUSE else _cause(cells)
     return Judgement(rule.id, verdict, cells.subject, cause, cells)
 
 
 def told_apart(cells: Cells, some: int) -> Iterator[tuple[Cells, bool]]:
-    """Cells that are alike in two parts: those of some readers, with True, and the others; neither is empty."""
+    """Split equivalent cells into those of some readers, with True, and the others; empty parts are omitted."""
     for bits, among in ((cells.readers & some, True), (cells.readers & ~some, False)):
         if bits:
             yield (cells if bits == cells.readers else replace(cells, readers=bits)), among
 
 
 def verdicts(evidence: Evidence, cells: Cells, table: Mapping[Outcome, Verdict]) -> Iterator[tuple[Cells, Verdict]]:
-    """The verdicts on cells that are alike: by their outcome, a failure where the table has none.
+    """Yield the verdicts on equivalent cells: by their outcome, a failure if the table has none.
 
-    A value where the writer raised is no promise where a stated change is its cause, and a failure where none is.
+    A value where the writer raised is no promise if a stated change causes it, and a failure otherwise.
     """
     if cells.outcome is not Outcome.RELAXED:
         yield cells, table.get(cells.outcome, Verdict.FAIL)
@@ -51,7 +51,7 @@ def verdicts(evidence: Evidence, cells: Cells, table: Mapping[Outcome, Verdict])
 
 
 def kind_of(cells: Cells) -> tuple[str, str]:
-    """By what causes of cells are told apart: the outcome, and the recipe or the message without what varies in it."""
+    """The key that distinguishes causes of cells: the outcome, and the recipe or the message without what varies."""
     if cells.outcome in _BY_RECIPE or not cells.message:
         return cells.outcome, cells.fixture.recipe
     return cells.outcome, alike(cells.message)
@@ -74,7 +74,7 @@ def in_words(kind: str, message: str) -> str:
 
 
 def _other(cells: Cells, difference: Difference) -> bool:
-    """Whether a recorded difference of errors is one that no wording explains."""
+    """Whether a recorded difference between errors is not explained by any wording."""
     expected, got = difference.facts.get("expected"), difference.facts.get("got")
     if not isinstance(expected, dict) or not isinstance(got, dict):
         return False
@@ -82,7 +82,7 @@ def _other(cells: Cells, difference: Difference) -> bool:
 
 
 def _difference(cells: Cells) -> str:
-    """The first difference in words: what was expected, what was got, where."""
+    """A description of the first difference: what was expected, what was found, and where."""
     both = cells.observation.both
     if both:
         return f"{cells.fixture.recipe}: one observation says {both[0].result}, the other {both[1].result}"

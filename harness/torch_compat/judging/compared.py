@@ -1,7 +1,7 @@
-"""Two readers compared: what one of them does differently from the other with the same archives, and what the policy says of that.
+"""Compare two readers: what one of them does differently from the other with the same archives, and the policy's verdict on it.
 
-No rule of its own. A promise is made of writers and readers; this asks what changed from one reader to the next, and looks up in what
-the rules say of the later one whether that breaks a promise.
+This is not a rule. A promise binds writers and readers; this module finds what changed from one reader to the next, and looks up in the
+judgements of the later one whether that breaks a promise.
 """
 
 from __future__ import annotations
@@ -64,16 +64,16 @@ NONE: Final = Verdict.NO_PROMISE
 
 @dataclass(frozen=True)
 class Moved:
-    """One thing that the later reader does differently, or still does wrong.
+    """A change in the later reader, or something it still does wrong.
 
     Attributes:
-        state: ``new``, ``mended``, ``known`` (both do it) or ``reworded`` (the same error or warning in other words).
+        state: ``new``, ``mended``, ``known`` (both do it) or ``reworded`` (the same error or warning with a different wording).
         what: ``loads``, ``computes``, ``warns``, ``deprecation`` or ``probe``.
-        group: what is equal in all that have one cause.
-        fixture, options: the cell; the name of the probe, and "", where there is none.
-        before, after: what the two readers did, in a few words.
+        group: a key shared by all changes with one cause.
+        fixture, options: the cell; for a probe, its name and "".
+        before, after: short descriptions of what the two readers did.
         cause: one line for people.
-        judged: what the rules say of the later one, where they say anything.
+        judged: the judgements of the later reader, if any.
     """
 
     state: State
@@ -92,10 +92,10 @@ class Compared:
     """The comparison of two readers.
 
     Attributes:
-        moved: all that is not the same and right in both.
-        same: cells, probes and deprecations in which both do the same and nothing is wrong.
-        unasked: what the later one was asked and the earlier one was never shown as it is now.
-        unended: what came to no end with one of them alone, which tells more about the machine than about torch.
+        moved: everything that is not the same and correct in both.
+        same: the number of cells, probes and deprecations in which both do the same and nothing is wrong.
+        unasked: what was run with the later reader, but not with the earlier one in its current form.
+        unended: what timed out with only one of them, which says more about the machine than about torch.
     """
 
     moved: tuple[Moved, ...]
@@ -105,7 +105,7 @@ class Compared:
 
 
 def verdict_of(judged: Iterable[ReaderJudgement]) -> Verdict:
-    """The gravest verdict; ``no-promise`` where no rule says anything."""
+    """The gravest verdict; ``no-promise`` if there are no judgements."""
     found = {one.verdict for one in judged}
     return next((one for one in (BREAKS, Verdict.WAIVED, Verdict.CONTINUES, Verdict.EXPECTED) if one in found), NONE)
 
@@ -113,13 +113,13 @@ def verdict_of(judged: Iterable[ReaderJudgement]) -> Verdict:
 def compare_cells(
     evidence: Evidence, base: ObservedReader, later: ObservedReader, judged: Mapping[tuple[str, str], tuple[ReaderJudgement, ...]]
 ) -> Compared:
-    """Compare what two readers did with every cell of the later one.
+    """Compare the results of two readers for every cell of the later one.
 
-    A warning that a process gives once is heard with the first archive that has a reason for it, whichever that is. So it is new only if
-    the earlier reader gives it nowhere, and gone only if the later one gives it nowhere.
+    A warning that a process issues only once appears with the first archive that causes it, whichever that is. So it is new only if
+    the earlier reader never issues it, and gone only if the later one never issues it.
 
     Parameters:
-        judged: what the rules say of the later one's cells.
+        judged: the judgements of the later reader's cells.
     """
     options = {entry.id: entry for entry in evidence.policy.options}
     chance = _given_once(evidence) & _of_all(base) & _of_all(later)
@@ -169,7 +169,7 @@ def _cell(
         if was is is_ and is_ in {Outcome.REFUSED, Outcome.RAISED} and before.count == after.count:
             state = "reworded"
         elif _unloadable(fixture) and "relaxed" not in {before.result, after.result}:
-            state = "reworded"  # it is not loaded, as its own writer does not load it
+            state = "reworded"  # it is not loaded, just as its own writer does not load it
         elif was not in KEPT and is_ in KEPT:
             state = "mended"
         what = "computes" if after.result in {"differs", "relaxed", "raised", "unstable"} or after.stage == "call" else "loads"
@@ -197,12 +197,12 @@ def _cell(
 
 
 def _unloadable(fixture: Fixture) -> bool:
-    """Whether its own writer could not load it: the golden is that error."""
+    """Whether its own writer could not load it, so that the golden is that error."""
     return str(fixture.golden.get("error", {}).get("stage")) == "load"
 
 
 def _alike(one: tuple[str, str], other: tuple[str, str]) -> bool:
-    """Whether two warnings are of one category, and of nearly the same letters: "is renamed" and "is rename"."""
+    """Whether two warnings have the same category and nearly the same text, such as "is renamed" and "is rename"."""
     return one[0] == other[0] and SequenceMatcher(None, one[1], other[1]).ratio() >= REWORDED
 
 
@@ -210,8 +210,8 @@ class _Apart(NamedTuple):
     """Where the results of two readers differ.
 
     Attributes:
-        all: every difference of the later result from the earlier one that matters.
-        new: those of them in which the later result is not the golden either.
+        all: every difference between the later and the earlier result that matters.
+        new: those in which the later result also differs from the golden.
     """
 
     all: tuple[Difference, ...]
@@ -219,7 +219,7 @@ class _Apart(NamedTuple):
 
 
 def _apart(evidence: Evidence, fixture: Fixture, before: Observation, after: Observation) -> _Apart | None:
-    """Where two readers have different results; None where one of them has none. What an error says is no result."""
+    """Where two readers have different results; None if one of them has none. The text of an error is not a result."""
     golden = fixture.golden
     if not all(one.result == "same" or (one.result in RESULTS and one.departures) for one in (before, after)):
         return None
@@ -233,9 +233,9 @@ def _apart(evidence: Evidence, fixture: Fixture, before: Observation, after: Obs
 
 
 def _values(fixture: Fixture, options: OptionSet, apart: _Apart, texts: tuple[str, str]) -> Moved:
-    """What results that differ say: values first, since nobody sees them change; then new errors; then errors that went.
+    """Describe differing results: values first, since nobody notices when they change; then new errors; then errors that disappeared.
 
-    A program that raised and still raises, in other words, is ``reworded``: nothing worked that does not work any more.
+    A program that raised and still raises, with a different wording, is ``reworded``: nothing stopped working.
     """
     state: State = "new" if apart.new else "mended" if apart.all else "reworded"
     found = apart.new or apart.all
@@ -246,7 +246,7 @@ def _values(fixture: Fixture, options: OptionSet, apart: _Apart, texts: tuple[st
 
 
 def told(evidence: Evidence, fixture: Fixture, expected: dict[str, Any], got: dict[str, Any]) -> list[Difference] | None:
-    """Every difference between two results of a fixture that matters; None where one of them has no values."""
+    """Every difference between two results of a fixture that matters; None if one of them has no values."""
     if not NO_VALUES.isdisjoint({*expected, *got}):
         return None
     found = all_differences(expected, got)[0]
@@ -254,7 +254,7 @@ def told(evidence: Evidence, fixture: Fixture, expected: dict[str, Any], got: di
 
 
 def tell(fixture: Fixture, found: Sequence[Difference]) -> tuple[str, str]:
-    """What differences with one cause share, and one line for people. At least one difference is given."""
+    """A key shared by differences with one cause, and one line for people. Requires at least one difference."""
     value = next((one for one in found if one.kind not in {"raised", "relaxed"}), None)
     if value is not None:
         dtype = f" ({value.dtype})" if value.dtype else ""
@@ -271,7 +271,7 @@ def tell(fixture: Fixture, found: Sequence[Difference]) -> tuple[str, str]:
 
 
 def subject_of(fixture: Fixture, cell: Observation) -> str:
-    """What cells with one cause share: the message; of values that were only stored the kind of difference; of a program its recipe."""
+    """A key shared by cells with one cause: the message; for values that were only stored, the kind of difference; else the recipe."""
     if cell.signal:
         return f"{cell.signal} while {'loading' if cell.stage == 'load' else 'running'}"
     if cell.errors and cell.result != "differs":
@@ -281,7 +281,7 @@ def subject_of(fixture: Fixture, cell: Observation) -> str:
 
 
 def _bare(text: str) -> str:
-    """A message without the class that TorchScript puts before it where it quotes the program."""
+    """A message without the error class that TorchScript prepends when it quotes the program."""
     return text.removeprefix("RuntimeError: ")
 
 
@@ -299,24 +299,24 @@ def _warning(category: str, text: str) -> tuple[str, str]:
 
 
 def _given_once(evidence: Evidence) -> frozenset[tuple[str, str]]:
-    """The warnings that a process gives once, by the policy."""
+    """The warnings that a process issues only once, according to the policy."""
     return frozenset(_warning(one.type, one.text) for entry in evidence.policy.warnings if entry.once for one in entry.says)
 
 
 def _of_all(reader: ObservedReader) -> frozenset[tuple[str, str]]:
-    """The warnings that a reader gives anywhere."""
+    """All warnings that a reader issues."""
     return frozenset().union(*map(_warnings, reader.cells.values()))
 
 
 def in_short(outcome: Outcome, cell: Observation) -> str:
-    """What a reader did, in a few words."""
+    """A short description of what a reader did."""
     if cell.signal:
         return f"{outcome}: {cell.signal} while {'loading' if cell.stage == 'load' else 'running'}"
     return f"{outcome}: {headline(cell.errors[-1]['message'])}" if cell.errors else str(outcome)
 
 
 def why(fixture: Fixture, after: Observation, texts: tuple[str, str]) -> str:
-    """One line for people: the first difference, else both outcomes."""
+    """One line for people: the first difference, or else both outcomes."""
     first = _grave(after)
     if after.result == "differs" and first is not None:
         expected, got = first.facts.get("expected"), first.facts.get("got")
@@ -329,9 +329,9 @@ def why(fixture: Fixture, after: Observation, texts: tuple[str, str]) -> str:
 
 
 def compare_deprecations(base: ObservedReader, later: ObservedReader, judged: Iterable[tuple[str, ReaderJudgement]]) -> Compared:
-    """Compare what two readers did with deprecated things and their alternatives. Documentation is not compared.
+    """Compare two readers on deprecated features and their alternatives. Documentation is not compared.
 
-    A use that came to no end with one of them alone is not compared.
+    A use that timed out with only one of them is not compared.
     """
     moved: list[Moved] = []
     unasked: list[str] = []
@@ -366,7 +366,7 @@ def _use(one: DeprecationObservation, way: str) -> tuple[object, ...]:
 
 
 def _is_better(old: Use, use: Use) -> bool:
-    """Whether a thing works that was lacking, or without the warning or error that it had, and does the same."""
+    """Whether a feature works that was missing, or now works without its warning or error and behaves the same."""
     if use.outcome != WORKED:
         return False
     if old.outcome == LACKS:
@@ -382,7 +382,7 @@ def _in_words(use: Use) -> str:
 
 
 def compare_probes(base: ObservedReader, later: ObservedReader) -> Compared:
-    """Compare what two readers said to probes."""
+    """Compare two readers' results of probes."""
     moved: list[Moved] = []
     unasked: list[str] = []
     same = 0

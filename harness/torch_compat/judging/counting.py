@@ -1,4 +1,4 @@
-"""Measuring anew what exceptions cover, beside what the locks state: ``torch-compat accept`` and whoever generates files do it here."""
+"""Recount what exceptions cover and compare it with the locks, for ``torch-compat accept`` and for generating files."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ ACCEPTED_FILE = f"policies/torch/{WAIVERS_LOCK}"
 
 @dataclass(frozen=True)
 class LockChange:
-    """An entry of the lock that changed. None stands for no entry: ``old`` of a new one, ``new`` of one that is gone.
+    """A changed entry of the lock. None stands for no entry: ``old`` of a new one, ``new`` of a removed one.
 
     Attributes:
-        became: of an operator of an operator_waiver the change that it shows, which ``new`` pins.
+        became: for an operator of an operator_waiver, the changes that it shows, which ``new`` pins.
     """
 
     key: Key
@@ -78,14 +78,14 @@ class LockChange:
 
 @dataclass(frozen=True)
 class CellDifference:
-    """A difference that waivers.lock has not, or has and that is there no more.
+    """A difference missing from waivers.lock, or one in the lock that no longer exists.
 
     Attributes:
         waiver: id of the waiver.
-        new: whether the lock has it not.
+        new: whether the lock lacks it.
         line: the line of the lock.
-        told: what differs, in words; nothing where it is gone.
-        show: the command that shows it; "" where it is gone.
+        told: descriptions of what differs; empty if it no longer exists.
+        show: the command that reproduces it; "" if it no longer exists.
     """
 
     waiver: str
@@ -101,20 +101,20 @@ class CellDifference:
 
 @dataclass(frozen=True)
 class Counted:
-    """What judging counts, beside what the locks state.
+    """The counts of judging, compared with the locks.
 
     Attributes:
-        evidence: what was counted; its policy has no counts.
-        entries: the entries that ``counts.lock`` is to have. Those that judging cannot count, or that cover nothing, keep what is stated.
-        changes: where they differ from what the lock states, sorted.
+        evidence: the evidence that was counted; its policy has no counts.
+        entries: the new entries of ``counts.lock``. Entries that judging cannot count, or that cover nothing, keep their values.
+        changes: the differences from the lock, sorted.
         waiving: what waivers cover.
-        accepted: what ``waivers.lock`` is to have.
-        differences: where that differs from what the lock states, by waiver.
-        unread: why ``waivers.lock`` cannot be read, where it cannot.
+        accepted: the new contents of ``waivers.lock``.
+        differences: how these differ from the lock, by waiver.
+        unread: why ``waivers.lock`` cannot be read, if so.
         unused: waivers and gaps that cover nothing, and why.
         not_checked: what could not be checked or counted, and why.
-        stale: whether a file is not what it is to be.
-        final: whether everything was checked; the counts are not final otherwise, and never written.
+        stale: whether a file is outdated.
+        final: whether everything was checked; otherwise the counts are not final, and never written.
     """
 
     evidence: Evidence
@@ -131,7 +131,7 @@ class Counted:
 
 
 def _in_words(one: Changed) -> Iterator[str]:
-    """A change of an operator: what it is, both schemas, and the command that shows it."""
+    """Describe a change of an operator: what it is, both schemas, and the command that shows it."""
     yield f"{one.side}, since {one.since}: {in_words(one.change)}"
     yield f"old  {one.old or 'none'}"
     yield f"new  {one.new or 'none'}"
@@ -142,12 +142,12 @@ def count(place: Root, *, accepting: bool) -> Counted:
     """Measure what every waiver and gap covers in the recorded evidence. Writes nothing.
 
     Parameters:
-        accepting: whether every difference that a waiver is for is taken. Else only what continues: a difference that the lock has not,
-            in what it should have, is for a person to see.
+        accepting: whether to include every difference within the scope of a waiver. Otherwise only those that continue: a difference
+            missing from the lock where the lock could have it must be reviewed by a person.
 
     Raises:
         NothingSelected: the tree has no policies, or no corpus.
-        PolicyError: the policy is invalid, or a lock cannot be read that is to be kept.
+        PolicyError: the policy is invalid, or a lock that must be kept cannot be read.
     """
     folder = place.inside("policies/torch")
     policy = place.policy(counted=False)
@@ -158,7 +158,7 @@ def count(place: Root, *, accepting: bool) -> Counted:
     except PolicyError as error:
         if not accepting:
             raise
-        stated = None  # it is generated: what is accepted now replaces it, and all of it is shown
+        stated = None  # it is generated: the newly accepted contents replace it, and are all shown
         unread = [f"{one}; everything counts as new" for one in error.problems]
     wanted = counted_tables(read_folder(folder).entries)
     with uncollected():
@@ -168,11 +168,11 @@ def count(place: Root, *, accepting: bool) -> Counted:
     old = lock.values
     counted = {key: count for key, count in measured.counts.items() if count is not None and key not in unused}
     counted |= {key: WAITS for key, count in counted.items() if key[0] == "operator_waiver" and count == 0}
-    if not accepting:  # what an operator became is for a person to see, too
+    if not accepting:  # what an operator became must be reviewed, too
         pinned = {key for key in counted if key[0] == "operator_waiver"}
         counted = {key: old[key] if key in pinned else count for key, count in counted.items() if key not in pinned or key in old}
     uncounted = {key for key, count in measured.counts.items() if count is None}
-    kept = {key: old[key] for key in (*unused, *uncounted) if key in old}  # judging goes on reporting the unused ones
+    kept = {key: old[key] for key in (*unused, *uncounted) if key in old}  # judging keeps reporting the unused ones
     new = rewritten(lock, BY_JUDGING, {**counted, **kept}, wanted)
     missing = [f"{' '.join(key)}: not counted here: {PREDICT}" for key in sorted(wanted - new.keys()) if key[0] in BY_PREDICTING]
     accepted = measured.waiving.accepted()
@@ -198,7 +198,7 @@ def count(place: Root, *, accepting: bool) -> Counted:
 
 
 def _differences(waiving: Waiving, accepted: Accepted, stated: Accepted | None) -> Iterator[CellDifference]:
-    """Where what waivers cover is not what the lock states."""
+    """Yield the differences between what waivers cover and the lock."""
     before = {} if stated is None else {line: line.partition(" ")[0] for line in stated.lines}
     now = {line: block for block in accepted.blocks for line in Accepted(accepted.known, accepted.recipes, (block,)).lines}
     for line, block in now.items():
@@ -215,19 +215,19 @@ def _differences(waiving: Waiving, accepted: Accepted, stated: Accepted | None) 
 
 
 def words_of(waiving: Waiving, block: Block) -> tuple[tuple[str, ...], str]:
-    """What differs in the cells of a block, in words, and the command that shows it; nothing where none of them was recorded."""
+    """Descriptions of what differs in the cells of a block, and the command that shows it; empty if none of them was recorded."""
     told = (waiving.words(block.waiver, block.outcome, block.options, recipe, block.digest) for recipe in block.recipes)
     return next((one for one in told if one is not None), ((), ""))
 
 
 def few(texts: Collection[str], most: int = 4) -> list[str]:
-    """The first of some texts, and how many more there are."""
+    """The first of some texts, and the number of the others."""
     kept = list(texts)[:most]
     return kept if len(texts) <= most else [*kept, f"and {len(texts) - most} more"]
 
 
 def write_lock(place: Root, counted: Counted) -> bool:
-    """Write the locks where they say something else, and everything was checked; whether they were written."""
+    """Write the locks if they are outdated and everything was checked; return whether they were written."""
     written = counted.stale and counted.final
     if written:
         with changing(place.path):
@@ -238,7 +238,7 @@ def write_lock(place: Root, counted: Counted) -> bool:
 
 
 def locked(place: Root, counts: Counts) -> str:
-    """The text of the lock with these counts of behaviors; what judging counts stays as it is stated.
+    """The text of the lock with these counts of behaviors; counts of judging are kept.
 
     Raises:
         PolicyError: the lock cannot be read.
@@ -248,7 +248,7 @@ def locked(place: Root, counts: Counts) -> str:
 
 
 def _unused(evidence: Evidence, measured: Measured) -> Iterator[tuple[Key, str]]:
-    """Waivers and gaps that cover nothing, and why. A waiver for operators may wait for a release that is not recorded yet."""
+    """Waivers and gaps that cover nothing, and why. A waiver for operators may wait for a release that is not yet recorded."""
     recorded = evidence.operators.schemas.releases if evidence.operators is not None else ()
     later = [one for one in evidence.policy.operator_waivers if one.since not in recorded]
     waiting = {key_of(one.id, operator) for one in later for operator in one.operators}

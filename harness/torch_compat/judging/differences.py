@@ -1,12 +1,12 @@
-"""What there is instead of the value that was written, as a digest: two cells with the same digest have the same difference.
+"""Digests of the difference between what was read and what was written: cells with equal digests have the same difference.
 
-Of values, the digest is that of every difference that matters: where it is, its kind and dtype, what was expected there and what there
-is, bit for bit: also of values that are not compared any further, since they have another type, dtype, shape or length, and of what a
-call gives that was to raise. What lies within a tolerance, or is held against nobody, is no part of it: the same machine code gives
-other last bits on another processor. Of errors, it is that of their classes and of their texts without what varies; of an error that is
-another one than the golden's, of both. What a wording explains leaves no trace. Of a process that died, it is that of the stage, the signal
-and its last words. What is unstable gives other values each time: there, where the two observations
-differ from what was written counts, and no value.
+For values, the digest covers every difference that matters: its location, kind and dtype, and the expected and actual content, bit for
+bit. This includes values that are not compared further because their type, dtype, shape or length differs, and the result of a call
+that should have raised. Differences within a tolerance, or that the policy disregards, are excluded: the same machine code gives
+different last bits on another processor. For errors, it covers their classes and their texts without what varies; for an error that
+differs from the golden's, both errors. Errors that a wording explains are ignored. For a process that died, it covers the stage, the
+signal and the last message. Unstable results vary each time: for these it covers only where the two observations
+differ from what was written, not the values.
 """
 
 from __future__ import annotations
@@ -36,27 +36,27 @@ _COMPARED = frozenset({Outcome.DIFFERENT, Outcome.RAISED, Outcome.RELAXED})
 
 
 def digest_of_text(text: str) -> str:
-    """The digest of what a finding says that is about no cells, without numbers: it may name the newest release that there is."""
+    """The digest of the text of a finding that is not about cells, without numbers: it may name the newest existing release."""
     return digest(alike(text))[:DIGITS]
 
 
 class Differences:
-    """Digests of what cells of some evidence have instead of what was written."""
+    """Computes digests of what cells of some evidence have instead of what was written."""
 
     def __init__(self, evidence: Evidence) -> None:
         self._evidence = evidence
         self._known: dict[tuple[Any, ...], tuple[Observation, Fixture, str]] = {}
 
     def digest(self, cells: Cells) -> str:
-        """The digest of what cells that are alike have, in twelve hexadecimal digits."""
+        """The digest of the difference of equivalent cells, as twelve hexadecimal digits."""
         key = _rests_on(cells)
         known = self._known.get(key)
-        if known is None:  # observation and fixture are kept, so that nothing else can have the ids of their parts
+        if known is None:  # observation and fixture are kept alive, so that nothing else can get the ids of their parts
             known = self._known[key] = cells.observation, cells.fixture, digest(self._content(cells))[:DIGITS]
         return known[2]
 
     def in_words(self, cells: Cells) -> tuple[str, ...]:
-        """The same in words: each distinct difference once, without the place where it is; or the error, the signal, both results."""
+        """Describe the difference: each distinct difference once, without its location; or the error, the signal, or what varies."""
         observation, fixture = cells.observation, cells.fixture
         if cells.outcome in _COMPARED and observation.departures:
             others = [f"raises {in_words(*pair[2:])} instead of {in_words(*pair[:2])}" for pair in cells.others]
@@ -77,7 +77,7 @@ class Differences:
             content += [observation.stage, observation.signal]
         if cells.outcome in _COMPARED and observation.departures:
             return [*content, [self._told(one) for one in self._all(fixture, observation)], *_others(cells)]
-        # Without departures, what was recorded of the differences is all that there is.
+        # Without departures, the recorded differences are all there is.
         told: list[Any] = [one.as_json() for one in observation.differences if one.kind != OTHER_ERROR]
         extent = [one for one in observation.extent if one["kind"] != OTHER_ERROR]
         return [*content, _errors(observation.errors), told, extent, observation.digest, *_others(cells)]
@@ -100,22 +100,22 @@ class Differences:
         return [one.where, one.kind, one.dtype, _placeless(expected), _placeless(got)]
 
     def _places(self, fixture: Fixture, observation: Observation) -> list[tuple[str, str]]:
-        """What one of two observations that vary says, without its values."""
+        """Locations and kinds of the differences in one of two varying observations, without values."""
         if not observation.departures:
             return [(observation.result, observation.signal)]
         return [(one.where, one.kind) for one in self._all(fixture, observation)]
 
 
 def _others(cells: Cells) -> list[Any]:
-    """Errors that are others than the golden's; nothing where there are none, so that a digest says nothing of it."""
+    """Errors that differ from the golden's; empty if there are none, so that the digest is unaffected."""
     pairs = sorted({(*plain_error(pair[:2]), *plain_error(pair[2:])) for pair in cells.others})
     return [[list(pair) for pair in pairs]] if pairs else []
 
 
 def _rests_on(cells: Cells) -> tuple[Any, ...]:
-    """What the difference of cells depends on; two cells with equal ones have the same.
+    """A key for what the difference of cells depends on; cells with equal keys have the same difference.
 
-    Most writers have the golden of others, and readers that did the same share what was recorded of it: one object each.
+    Most goldens equal those of other writers, and readers that did the same share their records: one object each.
     """
     fixture, seen = cells.fixture, cells.observation
     if cells.outcome is Outcome.UNSTABLE:
@@ -136,7 +136,7 @@ def _rests_on(cells: Cells) -> tuple[Any, ...]:
 
 
 def _placeless(value: Any) -> Any:
-    """A neutral value without where in memory its tensors lie, which says nothing of one tensor alone."""
+    """A neutral value without the memory locations of its tensors, which are meaningless for a single tensor."""
     if isinstance(value, list):
         return [_placeless(one) for one in value]
     if isinstance(value, dict):
@@ -145,7 +145,7 @@ def _placeless(value: Any) -> Any:
 
 
 def _words(one: Difference) -> str:
-    """One difference in words."""
+    """Describe one difference."""
     expected, got = one.content
     if one.kind == "raised":
         return f"raises {got['type']}: {headline(got['message'])}"

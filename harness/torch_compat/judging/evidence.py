@@ -1,4 +1,4 @@
-"""Evidence: everything that judging may look at. Facts and policy, no archive, no clock."""
+"""Evidence: everything that judging may use. Facts and policy, but no archive and no clock."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ __all__ = ["Evidence", "deprecation_key"]
 
 
 def deprecation_key(sha256: str, reader: ObservedReader) -> str:
-    """The key of what a reader says to a probe of this hash; what stands under another one is of another probe or reader."""
+    """The key of a reader's result for a probe of this hash; results under another key belong to another probe or reader."""
     return digest(sha256, reader.identity_digest, reader.protocol)[:20]
 
 
@@ -54,18 +54,18 @@ class Evidence:
 
     Attributes:
         policy: what was promised.
-        corpus: recipes, manifests and whether they are whole.
-        recorded, fresh: observations by reader's exact name: those kept in the repository, and those made just now.
+        corpus: recipes, manifests, and their damage.
+        recorded, fresh: observations keyed by the reader's exact name: those kept in the repository, and those just made.
         unreadable: files of observations that could not be read, and why.
-        unavailable: readers that were asked for and could not be had here, and why.
-        as_of: the day on which it is judged.
-        reference: what the reference reader did just now, each program at the horizon of its writer; None where it was not let
-            read.
-        operators: what is recorded of the operators of each release; None where nothing is.
-        builds: the public versions of builds whose trees are judged beside the corpus.
-        proofs: the recorded proofs of upgraders; None where no tree was looked at.
-        exported: what is recorded of the schema and the loaders of exported programs; None where nothing is.
-        files: SHA-256, in hex, of the file that a recorded reader was read from, by its name, where it was read from one.
+        unavailable: readers that were requested but not available here, and why.
+        as_of: the day of judging.
+        reference: what the reference reader did just now, each program at the horizon of its writer; None if it was not
+            run.
+        operators: the recorded operators of each release; None if nothing is recorded.
+        builds: the public versions of builds whose trees are judged together with the corpus.
+        proofs: the recorded proofs of upgraders; None if no tree was read.
+        exported: the recorded schema and loaders of exported programs; None if nothing is recorded.
+        files: SHA-256, in hex, of the file that a recorded reader was read from, keyed by its name, if it was read from one.
     """
 
     policy: Policy
@@ -84,7 +84,7 @@ class Evidence:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256, in hex, of everything that the judgement rests on."""
+        """SHA-256, in hex, of everything that the judgement depends on."""
         return digest(
             self.policy.digest,
             sorted(manifest.digest for manifest in self.corpus.manifests),
@@ -114,16 +114,16 @@ class Evidence:
         )
 
     def lines(self) -> Iterator[tuple[Fixture, OptionSet, list[tuple[Observation, int]]]]:
-        """What readers did with each fixture of the corpus, as it is now, under each set of load options.
+        """Yield what readers did with each fixture of the current corpus, under each set of load options.
 
-        By fixture in the order of ids, then by options in the order of the policy. Every distinct observation stands once, with
+        Ordered by fixture id, then by options in the order of the policy. Every distinct observation occurs once, with
         the set of readers (see :attr:`readers`) that made it. No reader's name is in two sets of one line: its recorded
-        observation counts where that is valid, else the fresh one.
+        observation counts if that is valid, otherwise the fresh one.
         """
         loads = [(options, options.load.given()) for options in self.policy.options]
         recorded = together((1 << at, self.recorded[one.name]) for at, one in enumerate(self.readers) if one.recorded)
         fresh = together((1 << at, self.fresh[one.name]) for at, one in enumerate(self.readers) if not one.recorded)
-        later = {  # what counts only where the same reader has no recorded observation
+        later = {  # fresh readers that count only if the same reader has no recorded observation
             1 << at + 1: 1 << at for at, (one, other) in enumerate(itertools.pairwise(self.readers)) if one.name == other.name
         }
         for fixture in sorted(self.corpus.fixtures.values(), key=lambda fixture: fixture.id):
@@ -138,7 +138,7 @@ class Evidence:
 
     @cached_property
     def cells(self) -> tuple[Cells, ...]:
-        """Every observed cell that belongs to the corpus as it is, those that are alike together, in the order of :meth:`lines`."""
+        """Every observed cell that belongs to the current corpus, equivalent cells together, in the order of :meth:`lines`."""
         return tuple(
             Cells(fixture, options, observation, outcome, direction, part, heard.others, heard.worded)
             for fixture, options, observations in self.lines()
@@ -151,7 +151,7 @@ class Evidence:
 
     @cached_property
     def by_line(self) -> dict[tuple[str, str], tuple[Cells, ...]]:
-        """The same by fixture and options: all that was observed of one archive under one set of load options."""
+        """The cells by fixture and options: all observations of one archive under one set of load options."""
         return {
             place: tuple(line)
             for place, line in itertools.groupby(self.cells, lambda cells: (cells.fixture.id, cells.options.id))
@@ -159,7 +159,7 @@ class Evidence:
 
     @cached_property
     def toward(self) -> dict[Direction, tuple[Cells, ...]]:
-        """The same by direction. Each is there, if only without cells."""
+        """The cells by direction. Every direction is present, even without cells."""
         found: dict[Direction, list[Cells]] = {direction: [] for direction in DIRECTIONS}
         for cells in self.cells:
             found[cells.direction].append(cells)
@@ -167,7 +167,7 @@ class Evidence:
 
     @cached_property
     def deprecations(self) -> dict[str, dict[str, DeprecationObservation]]:
-        """What was observed of each deprecated thing, by probe and release: recorded before fresh, of the probe as it is now."""
+        """The observations of each deprecated feature, by probe and release: recorded before fresh, for the current probe."""
         found: dict[str, dict[str, DeprecationObservation]] = {probe.name: {} for probe in self.corpus.deprecations}
         for probe in self.corpus.deprecations:
             for source in (self.recorded, self.fresh):
@@ -180,11 +180,11 @@ class Evidence:
 
     @cached_property
     def wordings(self) -> Wordings:
-        """Which errors are those of the writer in other words."""
+        """The wordings, which decide whether an error is a rewording of the writer's."""
         return Wordings(self.policy.wordings, self.readers)
 
     def derived(self, make: Callable[[Evidence], Made]) -> Made:
-        """What a function makes of this evidence; it is made once and kept."""
+        """The result of a function of this evidence; computed once and cached."""
         if make not in self._derived:
             self._derived[make] = make(self)
         made: Made = self._derived[make]
@@ -196,7 +196,7 @@ class Evidence:
 
     @cached_property
     def modelled(self) -> tuple[tuple[Fixture, str, Observation], ...]:
-        """What the reference reader did with the corpus as it is: fixture, options, observation, by fixture."""
+        """The reference reader's observations of the current corpus: fixture, options, observation, ordered by fixture."""
         if self.reference is None:
             return ()
         return tuple(
@@ -208,7 +208,7 @@ class Evidence:
 
     @staticmethod
     def valid(reader: ObservedReader | None, fixture: Fixture, options: OptionSet) -> Observation | None:
-        """A reader's observation of this very archive, these calls, this golden and these options; None if there is none."""
+        """A reader's observation of exactly this archive, these calls, this golden and these options; None if there is none."""
         if reader is None:
             return None
         observation = reader.cells.get((fixture.id, options.id))
@@ -218,18 +218,18 @@ class Evidence:
 
     @cached_property
     def rank(self) -> dict[str, int]:
-        """The place of each release in the calendar, by version: 0 for the oldest, and what is synthetic before all."""
+        """The position of each release in the calendar, by version: 0 for the oldest, and -1 for synthetic fixtures."""
         return {SYNTHETIC: -1, **{release.version: index for index, release in enumerate(self.policy.calendar)}}
 
     def refusals_expected(self, cells: Cells) -> int:
-        """The readers of cells that refuse as their load options are there to do, and as our model of them predicts where they ask."""
+        """The readers of cells that refuse as their load options intend and, if these require it, as the model predicts."""
         allowed = cells.options.may_refuse
         if cells.outcome is not Outcome.REFUSED or allowed is None or not allowed.covers(cells.fixture.container, cells.message):
             return 0
         return cells.readers & (self.predicted_refusals(cells.fixture) or 0) if allowed.predicted else cells.readers
 
     def predicted_refusals(self, fixture: Fixture) -> int | None:
-        """The readers that refuse a fixture under ``weights_only=True``, by our model of them; None where nothing is predicted."""
+        """The readers that refuse a fixture under ``weights_only=True`` according to the model; None if nothing is predicted."""
         if fixture.id not in self._predicted:
             writer = None if fixture.release == SYNTHETIC else Release(fixture.release)
             told = [
@@ -244,7 +244,7 @@ class Evidence:
 
     @cached_property
     def _refusals(self) -> dict[str, list[BehaviorEntry]]:
-        """What the policy predicts of the archives of each recipe under ``weights_only=True``."""
+        """The policy's predictions for archives of each recipe under ``weights_only=True``."""
         found: dict[str, list[BehaviorEntry]] = {}
         for one in self.policy.behaviors:
             if one.refused_recipe:
@@ -286,8 +286,8 @@ class Evidence:
         """The outcome of an observation, under the policy's tolerances for the fixture's operators.
 
         Parameters:
-            between: the two results that were compared; the golden and the reader's own unless given.
-            others: the errors that are others than the golden's; all whose class or text is another unless given.
+            between: the two compared results; by default the golden and the reader's own.
+            others: the errors that count as different from the golden's; by default all with another class or text.
         """
         if observation.result != "differs":
             return Outcome(observation.result)
@@ -310,7 +310,7 @@ class Evidence:
         return Outcome.RELAXED if kinds else Outcome.CLOSE if apart else Outcome.SAME
 
     def matters(self, fixture: Fixture, one: Difference) -> bool:
-        """Whether one difference of values, types or state is held against the reader."""
+        """Whether a difference of values, types or state counts against the reader."""
         if self.policy.disregards(one.kind, fixture.family):
             return False
         tolerance = self.policy.tolerance(fixture.family, fixture.operators, one.dtype)
@@ -322,8 +322,8 @@ class Evidence:
     def _within(self, fixture: Fixture, observation: Observation, extent: dict[str, Any], between: Results | None) -> bool:
         """Whether all differences of one kind and dtype are within the tolerance.
 
-        What is recorded of all differences decides mostly. Only where an element is beyond the bound in ULP and within the absolute
-        one, the elements themselves are looked at, for the relative one.
+        The recorded summary of the differences usually decides. Only if an element is beyond the ULP bound but within the absolute
+        bound, the elements themselves are checked against the relative bound.
         """
         frontier, dtype = extent["frontier"], str(extent["dtype"])
         tolerance = self.policy.tolerance(fixture.family, fixture.operators, dtype)
@@ -333,20 +333,20 @@ class Evidence:
         if not beyond or max(beyond) > tolerance.max_abs:
             return not beyond
         apart = [one for one in self.distances(fixture, observation, between) if one.dtype == dtype]
-        told = any((one.steps > tolerance.max_ulp).any() for one in apart)  # else what is recorded contradicts itself
+        told = any((one.steps > tolerance.max_ulp).any() for one in apart)  # otherwise the records contradict each other
         return told and all(tolerance.covers(one) for one in apart)
 
     def distances(self, fixture: Fixture, observation: Observation, between: Results | None = None) -> list[Distances]:
-        """How far every floating-point number of an observation is from the golden's; of the parameters as :meth:`outcome`."""
+        """The distance of every floating-point number of an observation from the golden's; parameters as in :meth:`outcome`."""
         if between is not None:
             return distances(*between)
-        # Most writers have the golden of others, and most readers the departures of others: equal ones are one object each.
+        # Most goldens and departures equal those of other writers and readers: equal ones are one object each.
         golden, departures = fixture.golden, observation.departures
         key = (id(golden), id(departures))
         known = self._distances.get(key)
         if known is None:
             apart = distances(golden, observation.own_result(golden))
-            known = self._distances[key] = golden, departures, apart  # kept, so that no other ones can have their ids
+            known = self._distances[key] = golden, departures, apart  # kept alive, so that no other objects get their ids
         return known[2]
 
     @cached_property

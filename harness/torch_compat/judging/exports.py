@@ -1,4 +1,4 @@
-"""What the rules about exported programs share: what they say where something is not recorded, and what a profile asks."""
+"""Shared by the rules about exported programs: judgements for missing records, and what a profile requires."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ RECORD = "torch-compat observe --reader torch-{} --record --survey"
 
 
 def asked(evidence: Evidence) -> Verdict:
-    """What a release is told that falls short of what users would want: no promise, or a failure where a profile asks for it."""
+    """The verdict on a release that falls short of what users would want: no promise, or a failure if a profile requires it."""
     return Verdict.FAIL if evidence.policy.exported else Verdict.NO_PROMISE
 
 
 def not_recorded(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
-    """That nothing is recorded, where the corpus has exported programs."""
+    """Yield a judgement that nothing is recorded, if the corpus has exported programs."""
     if any(fixture.family == "export" for fixture in evidence.corpus.fixtures.values()):
         command = RECORD.format(evidence.policy.corpus.readers[-1])
         cause = Cause("not recorded", "exported programs", f"there are no records of the loaders of exported programs: {command}")
@@ -32,7 +32,7 @@ def not_recorded(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
 
 
 def unasked(evidence: Evidence, rule: RuleEntry, exports: RecordedExports) -> Iterator[Judgement]:
-    """The readers of the policy whose survey does not say what their loader does, though they write exported programs."""
+    """Yield a judgement for each reader of the policy that writes exported programs, but whose loader was not surveyed."""
     known = set(exports.witnesses.releases)
     writing = {fixture.release for fixture in evidence.corpus.fixtures.values() if fixture.family == "export"}
     for release in evidence.policy.corpus.readers:

@@ -31,21 +31,21 @@ class Finding:
     """Judgements of one rule that share a cause.
 
     Attributes:
-        id: the cause's id, by which waivers name it: rule, what, subject, options, and the release where it begins.
+        id: the id of the cause, which waivers use: rule, what, subject, options, and the release where it begins.
         verdict: ``fail``, ``waived``, ``continues`` or ``expected``.
-        count: how many cells or things it covers.
+        count: the number of cells or things it covers.
         cause: one line for people.
-        title: the waiver's title, else the cause.
-        first_reader: the release where it begins (see :class:`_Beginnings`): seen from the writers, the first that behaves so.
+        title: the waiver's title, or else the cause.
+        first_reader: the release where it begins (see :class:`_Beginnings`): seen from the writers, the first to show it.
         readers, writers: public versions concerned, oldest first.
-        smallest: the smallest fixture that shows it, or the first thing, where it is not about cells.
-        reproduce: the command that shows the smallest one again.
-        waiver: id of the waiver, where there is one.
+        smallest: the smallest fixture that shows it, or the first thing, if it is not about cells.
+        reproduce: the command that reproduces the smallest one.
+        waiver: id of the waiver, if there is one.
         what: the outcome or kind.
-        recipes, families: of the archives concerned.
-        options: id of the load options, or "" where it is not about cells.
-        bump: for values that changed: the file format version that announces it, or "" where nothing does.
-        modelled: whether it rests on the reference reader alone.
+        recipes, families: those of the archives concerned.
+        options: id of the load options, or "" if it is not about cells.
+        bump: for values that changed: the file format version that announces it, or "" if none does.
+        modelled: whether it depends on the reference reader alone.
     """
 
     id: str
@@ -70,7 +70,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Named:
-    """A judgement with the id of its cause, the release where that begins, and the waiver that covers it. Findings group them."""
+    """A judgement with the id of its cause, the release where the cause begins, and the waiver that covers it. Findings group them."""
 
     judgement: Judgement
     id: str
@@ -85,12 +85,12 @@ def plain_id(judgement: Judgement) -> str:
 
 
 class _Beginnings:
-    """Where causes begin.
+    """Determines where causes begin.
 
-    Going away from the writer of a fixture, that is the first reader with the cause: the oldest of the newer ones, the newest
-    of the older ones. Where that reader is the nearest one to the writer, the cause may be older than the fixture; so it is
-    followed back, past the writer, for as long as every reader shows it. A change of a reader thus begins with the same release
-    for the archives of all writers.
+    Moving away from the writer of a fixture, a cause begins with the first reader that shows it: the oldest of the newer readers, the
+    newest of the older ones. If that reader is the nearest one to the writer, the cause may be older than the fixture; it is then followed
+    back, past the writer, for as long as every reader shows it. A change in a reader thus begins with the same release for the archives
+    of all writers.
     """
 
     def __init__(self, evidence: Evidence) -> None:
@@ -102,10 +102,10 @@ class _Beginnings:
         self._known: dict[tuple[str, str], tuple[int, dict[tuple[str, str], int]]] = {}
 
     def of(self, cells: Cells, kind: tuple[str, str]) -> tuple[str, str]:
-        """The release where a cause of this kind begins, as seen from the fixture of these cells, and how an id says so.
+        """The release where a cause of this kind begins, as seen from the fixture of these cells, and the suffix of its id.
 
-        Going back from the writer, a cause ends an id with ``@..`` and the newest reader that shows it. Where every reader shows it, up
-        to the newest that there is, the id does not say so: the next release must not change it.
+        For readers older than the writer, the suffix is ``@..`` and the newest reader that shows the cause; it is empty if every reader
+        up to the newest one shows it, since the next release must not change the id. For all others it is ``@`` and that release.
         """
         seen, kinds = self._shown(cells)
         shown = kinds.get(kind) or self._evidence.readers.ranks(cells.readers)
@@ -122,7 +122,7 @@ class _Beginnings:
         return self._versions[first], f"@{self._versions[first]}"
 
     def _shown(self, cells: Cells) -> tuple[int, dict[tuple[str, str], int]]:
-        """The releases that read a fixture under some options, and those that show each kind of cause; as bits by their rank."""
+        """The releases that read a fixture under some options, and those that show each kind of cause, as bits by rank."""
         place = (cells.fixture.id, cells.options.id)
         if place not in self._known:
             seen = 0
@@ -138,17 +138,17 @@ class _Beginnings:
 
 
 def waive(evidence: Evidence, judgements: list[Judgement]) -> tuple[list[Named], Waiving]:
-    """Match failures with waivers: each judgement with the id of its cause, and what waivers cover.
+    """Match failures with waivers: return each judgement with the id of its cause, and what waivers cover.
 
     Parameters:
-        judgements: those with a cause that is shown.
+        judgements: those with a visible cause.
     """
     beginnings = _Beginnings(evidence)
     waiving = Waiving(evidence)
     named: list[Named] = []
     for judgement in judgements:
         cells, cause = judgement.cells, judgement.cause
-        assert cause is not None  # noqa: S101 - only those with a cause come here
+        assert cause is not None  # noqa: S101 - only judgements with a cause are passed
         name, began = plain_id(judgement), judgement.at or judgement.reader
         if cells is not None:
             began, end = beginnings.of(cells, (cause.what, cause.subject))
@@ -166,7 +166,7 @@ def waive(evidence: Evidence, judgements: list[Judgement]) -> tuple[list[Named],
 
 
 def _told(part: Part) -> Judgement:
-    """The judgement of a part. Where a waiver is for it, and not for what differs in it, that is its cause."""
+    """The judgement of a part. If a waiver applies to it but not to this difference, the cause says so."""
     judgement = part.judgement
     if not part.near or judgement.cause is None:
         return judgement
@@ -175,7 +175,7 @@ def _told(part: Part) -> Judgement:
 
 
 def group(evidence: Evidence, named: list[Named]) -> tuple[Finding, ...]:
-    """The findings that judgements make: those of one verdict, cause and waiver together."""
+    """Group judgements into findings: those with the same verdict, cause and waiver together."""
     titles = {waiver.id: waiver.title for waiver in evidence.policy.waivers}
     titles |= {waiver.id: waiver.title for waiver in evidence.policy.operator_waivers}
     groups: dict[tuple[Verdict, str, str], list[Named]] = {}
@@ -224,7 +224,7 @@ def _finding(evidence: Evidence, members: list[Named], titles: dict[str, str]) -
 
 
 def _size(judgement: Judgement, evidence: Evidence) -> tuple[int, int, str, int]:
-    """Small archives first; among equals the older reader."""
+    """A sort key: small archives first; among equals the older reader."""
     cells = judgement.cells
     if cells is None:
         return (0, evidence.rank.get(judgement.reader, 0), judgement.subject, 0)
@@ -232,7 +232,7 @@ def _size(judgement: Judgement, evidence: Evidence) -> tuple[int, int, str, int]
 
 
 def _bumps(evidence: Evidence, cells: Cells) -> Iterator[str]:
-    """The file format versions, between writer and readers, that announce a change of an operator of the fixture; "" for none."""
+    """Yield the file format versions, between writer and readers, that announce a change of an operator of the fixture; "" for none."""
     has = cells.fixture.versions.get("file-format")
     used = {operator.partition(".")[0] for operator in cells.fixture.operators}
     left = evidence.readers.ranks(cells.readers)

@@ -1,4 +1,4 @@
-"""What tolerances forgive: the cells that are not the golden bit for bit, and pass all the same."""
+"""What tolerances forgive: cells that differ from the golden in some bits, but pass."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = ["Forgiven", "Greatest", "forgiven"]
 
 @dataclass
 class Greatest:
-    """The greatest distances of some elements from the golden's.
+    """The largest distances of some elements from the golden's.
 
     Attributes:
         gap: absolute.
-        relative: over the magnitude of the greater of the two.
+        relative: relative to the larger magnitude.
         steps: in ULP.
     """
 
@@ -30,7 +30,7 @@ class Greatest:
     steps: float = 0.0
 
     def take(self, distances: Distances) -> None:
-        """Take more elements."""
+        """Include more elements."""
         self.gap = max(self.gap, float(distances.gap.max(initial=0.0)))
         self.relative = max(self.relative, float(distances.relative.max(initial=0.0)))
         self.steps = max(self.steps, float(distances.steps.max(initial=0.0)))
@@ -41,9 +41,9 @@ class Forgiven:
     """What one tolerance forgives in the archives of one recipe.
 
     Attributes:
-        operators: of the recipe.
-        cells: how many cells pass only because of it.
-        beyond: how many of them have elements that are more than its ULP away, and within its absolute and relative bounds.
+        operators: the operators of the recipe.
+        cells: the number of cells that pass only because of it.
+        beyond: how many of them have elements beyond its ULP bound, but within its absolute and relative bounds.
         writers, readers: the releases concerned, oldest first.
     """
 

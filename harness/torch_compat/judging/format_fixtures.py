@@ -1,4 +1,4 @@
-"""The versions of formats that the corpus has fixtures of, and when each must have one."""
+"""The format versions for which the corpus has fixtures, and when each must have one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["due", "labels", "witnesses"]
 
 
 def witnesses(corpus: Corpus) -> tuple[dict[str, str], dict[str, str]]:
-    """A fixture of each format version that some release wrote, and of each that something synthetic stands for."""
+    """A fixture of each format version that a release wrote, and of each that a synthetic fixture represents."""
     written: dict[str, str] = {}
     synthetic: dict[str, str] = {}
     for fixture in corpus.fixtures.values():
@@ -32,11 +32,11 @@ def witnesses(corpus: Corpus) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def due(policy: Policy, entry: Format) -> dt.date:
-    """The day from which a version must have a fixture: that of the release that first writes it, else of the first that reads it."""
+    """The day from which a version must have a fixture: that of the first release that writes it, or else of the first that reads it."""
     return policy.day_of((entry.written_from or entry.read_from).release)
 
 
 def labels(fixture: Fixture) -> Iterator[str]:
-    """What an archive is a fixture of, as the policy labels its formats."""
+    """Yield the formats that an archive represents, with the policy's labels."""
     yield from (f"{kind} {version}" for kind, version in fixture.versions.items())
     yield f"container {fixture.container}"

@@ -1,4 +1,4 @@
-"""The evidence of a tree: everything that judging looks at, read once.
+"""The evidence of a tree: everything that judging uses, read once.
 
 Judging a tree takes one call::
 
@@ -37,7 +37,7 @@ __all__ = ["gather", "uncollected"]
 
 @contextlib.contextmanager
 def uncollected() -> Iterator[None]:
-    """Without cyclic garbage collection: evidence is a million objects that all stay, and walking them took half of the time."""
+    """Disable cyclic garbage collection: evidence is a million objects that all stay, and walking them took half of the time."""
     was = gc.isenabled()
     gc.disable()
     try:
@@ -45,21 +45,21 @@ def uncollected() -> Iterator[None]:
     finally:
         if was:
             gc.freeze()
-            gc.unfreeze()  # all of it counts as old now, and is not walked at once
+            gc.unfreeze()  # all objects now count as old, and are not walked immediately
             gc.enable()
 
 
 def gather(place: Root, policy: Policy | None = None, *, as_of: dt.date | None = None) -> Evidence:
-    """Read everything that judging looks at, as of the day given, else of the newest that is known.
+    """Read everything that judging uses, as of the given day, or else of the newest known day.
 
     Parameters:
         place: the tree.
-        policy: the tree's own unless given, such as the one of a profile.
+        policy: by default the tree's own; another one for a profile, for example.
         as_of: the day.
 
     Raises:
         NothingSelected: there is no corpus.
-        CorpusError: operators are recorded of a release that the calendar does not have.
+        CorpusError: operators are recorded for a release that is not in the calendar.
     """
     if not place.fixtures.is_dir():
         raise NothingSelected("has no fixtures/, so there is nothing to judge", where=str(place.path), code="no-corpus")

@@ -1,4 +1,4 @@
-"""Judging: every rule of the policy over the evidence, waivers applied, failures grouped by cause.
+"""Judge: run every rule of the policy on the evidence, apply waivers, and group failures by cause.
 
 Pure: no archive is opened, no clock is read, and the same evidence gives the same report.
 """
@@ -49,21 +49,21 @@ __all__ = [
     "measure",
 ]
 
-DEFAULT = "default"  # the load options that pass nothing, as most programs do
-WAIVERS_EXACT = "waivers-exact"  # counts what the other rules' failures used, so it comes last
+DEFAULT = "default"  # the load options that pass nothing, as in most programs
+WAIVERS_EXACT = "waivers-exact"  # counts what the failures of other rules used, so it runs last
 OPERATOR_WAIVERS_EXACT = "operator-waivers-exact"
 UPGRADERS_PROVEN = "upgraders-proven"
 SHOWN = frozenset({Verdict.FAIL, Verdict.WAIVED, Verdict.CONTINUES, Verdict.EXPECTED})
 
 
 class ReaderSource(NamedTuple):
-    """Where what is said of a reader comes from.
+    """The source of statements about a reader.
 
     Attributes:
         reader: its exact name.
-        now: whether it was observed for this report; else it is only recorded.
+        now: whether it was observed for this report; otherwise it is only recorded.
         observed: the day of its newest observation (ISO, UTC).
-        age_days: days from there to the day of judging; less than 0 where that day is an earlier one.
+        age_days: days from that day to the day of judging; negative if the day of judging is earlier.
     """
 
     reader: str
@@ -80,14 +80,14 @@ class Report:
         exit_status: 0 all promises hold, 1 one is broken, 4 something could not be checked.
         counts: judgements by verdict, every verdict named.
         outcomes: cells by (writer, reader, family, options) and outcome.
-        findings: failures first, then what is waived, then what is expected.
+        findings: failures first, then waived ones, then expected ones.
         not_checked: what could not be checked, why, and how many times.
-        no_promise: of which nothing was promised, by rule and reason ("" where the rule itself is the reason), and how many times.
-        questions: whether the values are right, asked once of each cell that was loaded with default options: by direction
+        no_promise: what was not promised, by rule and reason ("" if the rule itself is the reason), and how many times.
+        questions: whether the values are correct, counted once for each cell that was loaded with default options: by direction
             (``backward``, ``own``, ``forward``, ``synthetic``) and verdict.
-        asked: ``counts`` by what the rules ask.
+        asked: ``counts`` by what the rules check.
         waivers: those of the policy.
-        modelled: how many of ``counts`` rest on the reference reader alone, by verdict, every verdict named.
+        modelled: how many of ``counts`` depend on the reference reader alone, by verdict, every verdict named.
         operators: what became of operators from each recorded release to the next, oldest first.
         sources: which readers were observed now, and which are only recorded; oldest release first.
     """
@@ -110,13 +110,13 @@ class Report:
 
 
 class Rule(Protocol):
-    """A module of :mod:`torch_compat.rules`. One with a ``READER`` is about what that reader did, where it was let read.
+    """A module of :mod:`torch_compat.rules`. One with a ``READER`` judges what that reader did, if it was run.
 
     Attributes:
-        ASKS: what it asks.
+        ASKS: what it checks.
 
-    ``PARAMETERS``, if it has them, are the names of its settings in the policy; ``notes``, of the same arguments as ``judge``, gives
-    what has to be said of what it was not asked.
+    The optional ``PARAMETERS`` are the names of its settings in the policy; the optional ``notes`` takes the arguments of ``judge`` and
+    returns remarks on what was not checked.
     """
 
     ASKS: Asks
@@ -126,7 +126,7 @@ class Rule(Protocol):
 
 
 class WaiverRule(Protocol):
-    """The module of the rule that judges waivers by what they covered."""
+    """The module of the rule that judges waivers by what they cover."""
 
     ASKS: Asks
 
@@ -135,18 +135,18 @@ class WaiverRule(Protocol):
 
 
 def judge(evidence: Evidence, step: Step | None = None) -> Report:
-    """Judge evidence: the report of :func:`examine` alone."""
+    """Judge evidence; return only the report of :func:`examine`."""
     return examine(evidence, step)[0]
 
 
 def examine(evidence: Evidence, step: Step | None = None) -> tuple[Report, tuple[Named, ...]]:
-    """Judge evidence; the report, and every judgement that its findings group.
+    """Judge evidence; return the report, and every judgement that its findings group.
 
     Parameters:
-        step: told after each rule how many were asked, and how many there are.
+        step: called before each rule with the number of rules already run, and of all rules.
 
     Raises:
-        UsageError: the policy names a rule that does not exist, or gives one a parameter that it does not have.
+        UsageError: the policy names a rule that does not exist, or sets a parameter that a rule does not have.
     """
     tally, notes, empty = _asked(evidence, step=step)
     waiver_rule = next((entry for entry in evidence.policy.rules if entry.id == WAIVERS_EXACT), None)
@@ -186,7 +186,7 @@ def examine(evidence: Evidence, step: Step | None = None) -> tuple[Report, tuple
 
 
 def _sources(evidence: Evidence) -> Iterator[ReaderSource]:
-    """Every reader once: observed now where it was, else recorded. What trees of builds hold was observed when they were made."""
+    """Yield every reader once: observed now if so, otherwise recorded. The contents of build trees were observed when they were made."""
     for reader in evidence.readers:
         if reader.recorded and reader.name in evidence.fresh:
             continue
@@ -199,13 +199,13 @@ def _sources(evidence: Evidence) -> Iterator[ReaderSource]:
 
 
 class _Tally:
-    """What rules said, counted. Only judgements that may become findings are kept.
+    """Counts the judgements of rules. Only judgements that may become findings are kept.
 
     Attributes:
-        caused: those with a cause that is shown. They are not counted yet, since waivers are still to be looked at.
+        caused: those with a visible cause. They are not counted yet, since waivers are still to be applied.
         not_checked: those that could not be checked, by rule and reason.
-        no_promise: those that nobody was promised, by rule and reason.
-        asks: what each rule asks, by its id.
+        no_promise: those about which nothing was promised, by rule and reason.
+        asks: what each rule checks, by its id.
         questions: those of cells that were loaded with default options, by direction: see :class:`Report`.
     """
 
@@ -219,17 +219,17 @@ class _Tally:
 
     @property
     def counts(self) -> Counter[Verdict]:
-        """How many things have each verdict."""
+        """The number of things with each verdict."""
         return self._sums(self._things)
 
     @property
     def modelled(self) -> Counter[Verdict]:
-        """Those of them that rest on our model of a release alone."""
+        """Those of :attr:`counts` that depend on the model of a release alone."""
         return self._sums(key for key in self._things if key[2])
 
     @property
     def asked(self) -> dict[Asks, Counter[Verdict]]:
-        """The same as :attr:`counts` by what the rules ask."""
+        """:attr:`counts` by what the rules check."""
         return {asks: self._sums(key for key in self._things if self.asks[key[0]] is asks) for asks in Asks}
 
     def _sums(self, keys: Iterable[tuple[str, Verdict, bool]]) -> Counter[Verdict]:
@@ -239,7 +239,7 @@ class _Tally:
         return found
 
     def take(self, judgements: Iterable[Judgement]) -> int:
-        """Take what one rule says; how many things it said something of."""
+        """Take the judgements of one rule; return the number of things that they cover."""
         found = 0
         for judgement in judgements:
             found += judgement.count
@@ -250,7 +250,7 @@ class _Tally:
         return found
 
     def count(self, judgement: Judgement) -> None:
-        """Count a judgement as it stands."""
+        """Count a judgement as it is."""
         things, verdict, cells = judgement.count, judgement.verdict, judgement.cells
         key = judgement.rule, verdict, judgement.modelled
         self._things[key] = self._things.get(key, 0) + things
@@ -263,7 +263,7 @@ class _Tally:
 
 
 def _by_verdict(counts: Counter[Verdict]) -> dict[Verdict, int]:
-    """Every verdict named."""
+    """The counts with every verdict named."""
     return {verdict: counts[verdict] for verdict in Verdict}
 
 
@@ -297,11 +297,11 @@ def _outcomes(evidence: Evidence) -> dict[tuple[str, str, str, str], Counter[Out
 
 
 class ReaderJudgement(NamedTuple):
-    """What a rule says of one cell of a reader, or of something else that the reader did.
+    """The judgement of a rule on one cell of a reader, or on something else that the reader did.
 
     Attributes:
         verdict: ``fail``, ``waived``, ``continues`` or ``expected``.
-        id: of the cause, as findings have it.
+        id: the id of the cause, as in findings.
     """
 
     rule: str
@@ -313,12 +313,12 @@ class ReaderJudgement(NamedTuple):
 def judge_reader(
     evidence: Evidence, name: str
 ) -> tuple[dict[tuple[str, str], tuple[ReaderJudgement, ...]], tuple[tuple[str, ReaderJudgement], ...]]:
-    """What the rules say of what one reader did just now: by fixture and load options, and with its subject what is about no cell.
+    """The judgements of one reader's fresh observations: by fixture and load options, and by subject if they are not about cells.
 
-    Rules that ask whether evidence is whole or exceptions are exact are left out: they are about the corpus.
+    Rules that check whether evidence is complete or exceptions are exact are left out: they are about the corpus.
 
     Raises:
-        UsageError: the policy names a rule that does not exist, or gives one a parameter that it does not have.
+        UsageError: the policy names a rule that does not exist, or sets a parameter that a rule does not have.
     """
     tally, _, _ = _asked(evidence, frozenset({WAIVERS_EXACT, OPERATOR_WAIVERS_EXACT}))
     named, _ = waive(evidence, [one for one in tally.caused if tally.asks[one.rule] is not Asks.BOOKKEEPING])
@@ -339,13 +339,13 @@ def judge_reader(
 
 
 def judge_upgrader(evidence: Evidence, upgrader: str) -> Report:
-    """What the rule about upgraders says of one of them: the report of :func:`judge` without everything else.
+    """The judgement of one upgrader by the rule about upgraders: the report of :func:`judge` without everything else.
 
     Parameters:
         upgrader: its id.
 
     Raises:
-        UsageError: the policy has no such upgrader, or not the rule.
+        UsageError: the policy lacks this upgrader, or the rule.
     """
     stated = next((one for one in evidence.policy.upgraders if one.id == upgrader), None)
     entry = next((one for one in evidence.policy.rules if one.id == UPGRADERS_PROVEN), None)
@@ -383,15 +383,15 @@ def judge_upgrader(evidence: Evidence, upgrader: str) -> Report:
 
 @dataclass(frozen=True)
 class Measured:
-    """What evidence says of everything that a policy has counted.
+    """The counts of everything that a policy has counted, according to the evidence.
 
     Attributes:
-        counts: what each operator_gap covers, by kind and id, and what each operator of an operator_waiver became. None where nothing is
-            recorded to count; 0 where nothing is covered.
+        counts: what each operator_gap covers, by kind and id, and what each operator of an operator_waiver became. None if nothing is
+            recorded to count; 0 if nothing is covered.
         became: the changes that each operator of an operator_waiver shows, by the same keys.
         waiving: what waivers cover.
         expired: those that have expired, and therefore cover nothing.
-        not_checked: what could not be checked, and why: what is counted is then not final.
+        not_checked: what could not be checked, and why: the counts are then not final.
     """
 
     counts: dict[Key, Value | None]
@@ -402,10 +402,10 @@ class Measured:
 
 
 def measure(evidence: Evidence) -> Measured:
-    """Count what judging counts, whatever the policy states of it.
+    """Count everything that judging counts, independently of what the policy states.
 
     Raises:
-        UsageError: the policy names a rule that does not exist, or gives one a parameter that it does not have.
+        UsageError: the policy names a rule that does not exist, or sets a parameter that a rule does not have.
     """
     tally, _, empty = _asked(evidence, frozenset({WAIVERS_EXACT, OPERATOR_WAIVERS_EXACT}))
     _, waiving = waive(evidence, tally.caused)
@@ -426,10 +426,10 @@ def measure(evidence: Evidence) -> Measured:
 def _asked(
     evidence: Evidence, left_out: frozenset[str] = frozenset({WAIVERS_EXACT}), step: Step | None = None
 ) -> tuple[_Tally, list[str], list[tuple[str, str, int]]]:
-    """What the rules of the policy say, but for those left out; notes; and the rules that select nothing, with the reason.
+    """Run the rules of the policy except those left out; return the tally, notes, and the rules that select nothing, with the reason.
 
     Raises:
-        UsageError: the policy names a rule that does not exist, or gives one a parameter that it does not have.
+        UsageError: the policy names a rule that does not exist, or sets a parameter that a rule does not have.
     """
     tally = _Tally()
     notes: list[str] = []
@@ -462,7 +462,7 @@ def _asked(
 
 
 def _unasked(evidence: Evidence) -> Iterator[tuple[str, str, int]]:
-    """What is wrong with the evidence itself, where the policy lacks the rule that would say so."""
+    """Yield problems of the evidence itself, if the policy lacks the rule that would report them."""
     rules = {entry.id for entry in evidence.policy.rules}
     for rule, found, what in (
         ("fixtures-frozen", evidence.corpus.damage, "the corpus is damaged"),
@@ -506,6 +506,6 @@ def _no_notes(_evidence: Evidence, _entry: RuleEntry) -> tuple[str, ...]:
 
 
 def _check_parameters(entry: RuleEntry, known: frozenset[str]) -> None:
-    """Refuse parameters that a rule does not look at: they would seem to promise something and change nothing."""
+    """Refuse parameters that a rule does not use: they would seem to promise something and change nothing."""
     for name in sorted(entry.parameters.keys() - known):
         raise UsageError(f"the policy sets the parameter {name!r} of the rule {entry.id!r}, which has no such parameter")

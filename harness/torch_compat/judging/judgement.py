@@ -1,4 +1,4 @@
-"""The words of judging: verdicts of rules, and one judgement."""
+"""The vocabulary of judging: verdicts of rules, and a judgement."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = ["Asks", "Cause", "Judgement", "Verdict", "slug"]
 
 
 class Verdict(enum.StrEnum):
-    """What a rule says. ``pass`` is green; ``not-checked`` never is.
+    """The verdict of a rule. ``pass`` is green; ``not-checked`` never is.
 
-    What is ``waived`` was recorded when its waiver was accepted; what ``continues`` came later, with the same cause and the same
-    difference, in a release, archive or recipe that was not there then.
+    A ``waived`` failure was recorded when its waiver was accepted; one that ``continues`` came later, with the same cause and the same
+    difference, in a release, archive or recipe that did not exist then.
     """
 
     PASS = "pass"  # noqa: S105 - not a password
@@ -32,7 +32,7 @@ class Verdict(enum.StrEnum):
 
 
 class Asks(enum.StrEnum):
-    """What a rule asks. Each rule says it of itself, as ``ASKS``, so that what it finds is counted with its like."""
+    """What a rule checks. Each rule declares it as ``ASKS``, so that its judgements are counted with similar ones."""
 
     VALUES = "values"
     """Whether the values that were read are correct. No two of these rules judge the same cell."""
@@ -46,11 +46,11 @@ class Asks(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Why a judgement is not a pass, in a form by which equal ones are grouped.
+    """Why a judgement is not a pass, in a form in which equal causes can be grouped.
 
     Attributes:
         what: the outcome or kind, in one or two words.
-        subject: the recipe, record or message that all members share; of a message, without what varies between members.
+        subject: the recipe, record or message that all members share; a message without what varies between members.
         text: one line for people.
     """
 
@@ -61,21 +61,20 @@ class Cause:
 
 @dataclass(slots=True)
 class Judgement:
-    """What one rule says of one thing, or of several that it says the same of. Nobody changes one; as of cells, there are too many to
-    freeze them.
+    """The judgement of a rule on one thing, or on several alike. Never modified, but not frozen: there are too many, as with cells.
 
     Attributes:
         rule: id of the rule.
-        verdict: what it says.
-        subject: a fixture, file, reader or version, as people name it.
-        cause: for every verdict but ``pass``; of ``no-promise`` only where the reason is not the rule's own.
-        cells: the cells, where the rule judges cells.
-        reader: public version of the reader concerned, where there is one: waivers speak of readers by it.
-        modelled: whether it rests on the reference reader alone.
-        reproduce: the command that shows it, where the cells do not give it.
+        verdict: its verdict.
+        subject: a fixture, file, reader or version, as shown to people.
+        cause: for every verdict except ``pass``; for ``no-promise`` only if the reason is not the rule itself.
+        cells: the cells, if the rule judges cells.
+        reader: public version of the reader concerned, if there is one, as used in waivers.
+        modelled: whether it depends on the reference reader alone.
+        reproduce: the command that shows it, if it does not follow from the cells.
         waiver: id of the waiver for operators that covers it; ``verdict`` is then ``waived``.
-        at: the release with which it begins, where that is known and there are no cells; such a judgement can be waived like a cell.
-        things: how many things it is of, where they are no cells.
+        at: the release with which it begins, if that is known and there are no cells; such a judgement can be waived like a cell.
+        things: the number of things it covers, if they are not cells.
     """
 
     rule: str
@@ -92,13 +91,13 @@ class Judgement:
 
     @property
     def count(self) -> int:
-        """How many things it is of."""
+        """The number of things it covers."""
         return self.things if self.cells is None else self.cells.count
 
 
 @functools.cache
 def slug(text: str) -> str:
-    """A short name for a text. Names stand for themselves; whatever else is not kept letter by letter ends with a hash."""
+    """A short name for a text. Names are kept unchanged; any other text that is not kept letter by letter ends with a hash."""
     if re.fullmatch(r"[a-z0-9_./:+-]{1,60}", text):
         return text
     plain = re.sub(r"[^a-z0-9_]+", "-", text.lower())[:40].strip("-")

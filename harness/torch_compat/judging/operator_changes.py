@@ -1,4 +1,4 @@
-"""What the rules about operators share: what broke between recorded releases, and which waivers cover it."""
+"""Shared by the rules about operators: what broke between recorded releases, and which waivers cover it."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ NOT_RECORDED: Final = "there are no records of operators: fixtures/operators/sch
 
 @dataclass(frozen=True)
 class Pair:
-    """Two releases that were recorded one after the other, the newer of which the policy holds to its promise.
+    """Two consecutive recorded releases, the newer of which is bound by the policy's promise.
 
     Attributes:
-        lost: how many schemas of the older one the newer one does not have.
+        lost: the number of schemas of the older release that the newer one lacks.
         broken: those that do not work with the newer one.
     """
 
@@ -63,12 +63,12 @@ class Pair:
 
 @dataclass(frozen=True)
 class Misstated:
-    """An upgrader, and whether the old schema that it states is the one that the release before its bump had.
+    """An upgrader, and whether the old schema that it states is that of the release before its bump.
 
     Attributes:
         first: the first recorded release that states it.
-        before: the last recorded release before the file format version of the bump; "" where none is that old.
-        real: the schema of the operator there; None where there was no such operator.
+        before: the last recorded release before the file format version of the bump; "" if none is that old.
+        real: the schema of the operator there; None if it did not exist.
         same: whether they are the same.
         known: whether the release before is recorded completely, or has the operator at all.
     """
@@ -83,12 +83,12 @@ class Misstated:
 
 @dataclass(frozen=True)
 class OperatorChanges:
-    """What the recorded operators say under a policy.
+    """What the recorded operators show under a policy.
 
     Attributes:
-        early: ``(older, newer, lost)`` of pairs before the policy: how many schemas of the older one the newer one does not have.
+        early: ``(older, newer, lost)`` for pairs before the policy, with the number of schemas of the older one that the newer one lacks.
         pairs: the others, in order.
-        upgraders: every upgrader that some release of the policy's time states.
+        upgraders: every upgrader that some release under the policy states.
         dropped: ``(newer release, entry)`` of upgraders that the release before still had.
         applied: what became of the waivers for operators.
     """
@@ -102,12 +102,12 @@ class OperatorChanges:
 
 @dataclass(frozen=True)
 class PairCounts:
-    """Two releases that were recorded one after the other, in numbers.
+    """Two consecutive recorded releases, in numbers.
 
     Attributes:
-        lost: how many schemas of the older one the newer one does not have as they stand.
-        broken: how many of these, and of those that an incomplete set before hid, do not work; None where nothing was promised.
-        upgraded, waived, unknown: how many have an upgrader, have a waiver, cannot be told.
+        lost: the number of schemas of the older one that the newer one does not have in the same form.
+        broken: how many of these, and of those that an incomplete set before hid, do not work; None if nothing was promised.
+        upgraded, waived, unknown: how many have an upgrader, have a waiver, cannot be determined.
     """
 
     older: str
@@ -120,7 +120,7 @@ class PairCounts:
 
 
 def pair_counts(evidence: Evidence) -> tuple[PairCounts, ...]:
-    """Every two releases that were recorded one after the other, oldest first; none where nothing is recorded."""
+    """Every two consecutive recorded releases, oldest first; empty if nothing is recorded."""
     changes = evidence.derived(operator_changes)
     if changes is None:
         return ()
@@ -135,7 +135,7 @@ def pair_counts(evidence: Evidence) -> tuple[PairCounts, ...]:
 
 
 def not_recorded(evidence: Evidence, rule: str) -> list[Judgement]:
-    """A judgement for each release whose operators would have to be recorded, and are not."""
+    """A judgement for each release whose operators should be recorded, but are not."""
     if evidence.operators is None:
         return [Judgement(rule, Verdict.NOT_CHECKED, "operators", Cause("not recorded", "operators", NOT_RECORDED))]
     found = []
@@ -148,7 +148,7 @@ def not_recorded(evidence: Evidence, rule: str) -> list[Judgement]:
 
 
 def operator_changes(evidence: Evidence) -> OperatorChanges | None:
-    """Everything that the rules about operators look at; None where nothing is recorded. :meth:`Evidence.derived` keeps it."""
+    """Everything that the rules about operators use; None if nothing is recorded. :meth:`Evidence.derived` caches it."""
     if evidence.operators is None:
         return None
     schemas, versions = evidence.operators.schemas, evidence.operators.versions
@@ -180,8 +180,8 @@ def operator_changes(evidence: Evidence) -> OperatorChanges | None:
 
 
 def _misstated(evidence: Evidence, held: list[bool]) -> list[Misstated]:
-    """Every upgrader that some release of the policy's time states, with what the release before its bump had."""
-    assert evidence.operators is not None  # noqa: S101 - asked before
+    """Every upgrader that some release under the policy states, with the schema of the release before its bump."""
+    assert evidence.operators is not None  # noqa: S101 - checked by the caller
     schemas, versions = evidence.operators.schemas, evidence.operators.versions
     bumps = {entry.version: entry.read_from.release for entry in evidence.policy.formats if entry.kind == "file-format"}
     found = []
@@ -206,39 +206,39 @@ def _misstated(evidence: Evidence, held: list[bool]) -> list[Misstated]:
 
 
 def _dropped(evidence: Evidence, since: int) -> list[tuple[str, UpgraderEntry]]:
-    """Upgraders that a release has no more, though the recorded one before it had them."""
-    assert evidence.operators is not None  # noqa: S101 - asked before
+    """Upgraders that a release lacks although the previous recorded one had them."""
+    assert evidence.operators is not None  # noqa: S101 - checked by the caller
     versions = evidence.operators.versions
     pairs = zip(versions.releases[since - 1 :], versions.releases[since:], strict=False)
     return [(newer, entry) for older, newer in pairs for entry in dropped_upgraders(versions, older, newer)]
 
 
 def changed_by(one: Break, release: str) -> Changed:
-    """What waivers are asked of a break that came with a release."""
+    """The change that waivers must cover for a break that came with a release."""
     return Changed(one.side, release, one.operator, one.change, one.old, one.became)
 
 
 def dropped_by(release: str, entry: UpgraderEntry) -> Changed:
-    """What waivers are asked of an upgrader that a release has no more."""
+    """The change that waivers must cover for an upgrader that a release dropped."""
     return Changed("backward", release, entry.operator, ("upgrader-dropped",), entry.old, None)
 
 
 def misstated_by(one: Misstated) -> Changed:
-    """What waivers are asked of an upgrader that states another schema than there was."""
+    """The change that waivers must cover for an upgrader that states a schema other than the real one."""
     change: tuple[Difference, ...] = ("never-there",) if one.real is None else change_of(one.real, one.entry.old)
     return Changed("upgrader", one.first, one.entry.operator, change, one.real, one.entry.old)
 
 
 def judged(evidence: Evidence, changed: Changed) -> tuple[Verdict, str]:
-    """The verdict of something that is broken, and the id of the waiver that covers it."""
+    """The verdict on a change, and the id of the waiver that covers it."""
     changes = evidence.derived(operator_changes)
-    assert changes is not None  # noqa: S101 - nothing is broken where nothing is recorded
+    assert changes is not None  # noqa: S101 - without records there are no breaks
     fitting = changes.applied.by.get(changed, ())
     return (Verdict.WAIVED, fitting[0].id) if fitting else (Verdict.FAIL, "")
 
 
 def operators_became(evidence: Evidence) -> dict[Key, tuple[Changed, ...]]:
-    """The changes that each operator of a waiver shows, by the keys of ``counts.lock``; none where nothing is recorded, or changed so."""
+    """The changes that each operator of a waiver shows, by the keys of ``counts.lock``; empty without records or such a change."""
     changes = evidence.derived(operator_changes)
     return {
         key_of(waiver.id, operator): changes.applied.covered.get((waiver.id, operator), ()) if changes is not None else ()
@@ -248,5 +248,5 @@ def operators_became(evidence: Evidence) -> dict[Key, tuple[Changed, ...]]:
 
 
 def unknown_operators(changes: OperatorChanges, release: str) -> int:
-    """How many operators of the release before the recorded set of a release cannot tell of."""
+    """The number of operators of the previous release that the incomplete record of a release leaves undecided."""
     return sum(one.what == UNKNOWN for pair in changes.pairs if pair.newer == release for one in pair.broken)

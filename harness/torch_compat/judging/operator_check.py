@@ -76,7 +76,7 @@ class SchemaSet(NamedTuple):
 
 
 class KnownOperators(NamedTuple):
-    """What is recorded of the operators of releases."""
+    """The recorded operators of releases."""
 
     schemas: History
     versions: FactHistory
@@ -84,7 +84,7 @@ class KnownOperators(NamedTuple):
 
     @classmethod
     def load(cls) -> KnownOperators:
-        """What came with this package."""
+        """The records shipped with this package."""
         versions, imported = (packaged("fixtures", "operators", f"{name}.txt") for name in ("operator_versions", "imported"))
         return cls(History.load(), FactHistory(versions), SetHistory(imported))
 
@@ -96,7 +96,7 @@ class KnownOperators(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """How many operators, by name and overload, only one side has, and how many have another schema. None of them was left aside."""
+    """How many operators, by name and overload, only one side has, and how many have another schema; those left aside do not count."""
 
     removed: int
     changed: int
@@ -104,7 +104,7 @@ class Counts(NamedTuple):
 
 
 class CheckedOperators(NamedTuple):
-    """What a check found."""
+    """The result of a check."""
 
     old: SchemaSet
     new: SchemaSet
@@ -125,17 +125,17 @@ class CheckedOperators(NamedTuple):
 
     @property
     def incomplete(self) -> list[tuple[str, str]]:
-        """The sets that leave something open, and why."""
+        """The sets that leave something undecided, and why."""
         sides = [self.old, *([self.new] if self.unknown else [])]
         return [(side.name, side.incomplete) for side in sides if side.incomplete is not None]
 
     @property
     def exit_status(self) -> int:
-        """0 nothing is broken, 1 something is or a waiver is wrong, 4 a set is incomplete or cannot be read in full."""
+        """0 if nothing is broken, 1 if something is or a waiver is wrong, 4 if a set is incomplete or cannot be read in full."""
         return 1 if self.broken or self.problems else 4 if self.unknown or self.incomplete else 0
 
     def summary(self) -> dict[str, int | None]:
-        """Everything in numbers; None for what was not asked."""
+        """All results as numbers; None for what was not checked."""
         sides = Counter(one.side for one in self.broken)
         return {
             "old": len(self.old.schemas),
@@ -158,7 +158,7 @@ def read_set(name: str) -> SchemaSet:
     """The schemas of a recorded release, or of a file.
 
     Raises:
-        UsageError: there is no such release or file; a line of the file is no schema; it holds none.
+        UsageError: there is no such release or file, a line of the file is not a schema, or it contains none.
     """
     path = Path(name)
     if path.is_file():
@@ -181,7 +181,7 @@ def _read_file(path: Path) -> SchemaSet:
         raise UsageError(f"cannot be read: {error}", where=str(path)) from error
     schemas: set[str] = set()
     methods = 0
-    bad: list[tuple[str, str, str]] = []  # what is wrong, where, the line
+    bad: list[tuple[str, str, str]] = []  # the message, the place, the line
     for number, line in enumerate(text.splitlines(), 1):
         schema = line.strip()
         if not schema:
@@ -236,11 +236,11 @@ def check_operators(
     """Compare two sets.
 
     Parameters:
-        forward: whether what is written for the newer one must work with the older one, too.
-        upgraders: old schemas that have an upgrader in the newer set, besides the recorded ones.
-        became: what the operators of each waiver became, as ``Policy.became`` has it.
+        forward: whether programs written for the newer set must also work with the older one.
+        upgraders: old schemas that have an upgrader in the newer set, in addition to the recorded ones.
+        became: what the operators of each waiver became, as in ``Policy.became``.
         as_of: the day for waivers that expire.
-        known: what is recorded of releases; all that came with this package unless given.
+        known: the records of releases; by default those shipped with this package.
     """
     known = known or KnownOperators.load()
     history, versions, imported = known
@@ -287,10 +287,10 @@ def check_operators(
 
 
 def _not_imported(one: SchemaSet, other: SchemaSet, recorded: SetHistory) -> dict[str, str]:
-    """The operators of one side that another side, a file, cannot have, with the module whose import registers them.
+    """The operators of one side that the other side, a file, cannot have, with the module whose import registers them.
 
-    A dump is made by a process that has imported torch alone. Where it has any operator of a module, that module was imported, and what
-    is missing of it has gone.
+    A dump is made by a process that has imported only torch. If it has any operator of a module, that module was imported, and the
+    missing operators of the module were removed.
     """
     if other.release is not None:
         return {}
@@ -319,11 +319,11 @@ def _waive(
     *,
     forward: bool,
 ) -> tuple[list[Break], list[tuple[Break, str]], list[tuple[str, str]]]:
-    """What no waiver covers, what one covers, and which waivers are wrong.
+    """Return the breaks that no waiver covers, those that one covers, and the waivers that are wrong.
 
-    Waivers say what changed with one release. Where the two sets are that release and the one that was recorded before it, they must be
-    exact. Where they lie farther apart, the same operator may have changed more than once, and is covered where each of its breaks from
-    one recorded release to the next is. What it became with a release that is still to come is pinned nowhere yet.
+    Waivers state what changed with one release. If the two sets are that release and the recorded one before it, they must be
+    exact. If they are farther apart, the same operator may have changed more than once, and is covered if each of its breaks from
+    one recorded release to the next is. What it becomes with a future release is not pinned anywhere yet.
     """
     from torch_compat.policy.operator_waivers import Changed, apply_waivers, wrong  # noqa: PLC0415 - pydantic
 
@@ -333,7 +333,7 @@ def _waive(
     neighbours = any((old.release, new.release) == pair for pair in itertools.pairwise(releases)) and old.incomplete is None
     problems = []
     covering: dict[Break, str] = {}
-    for since in dict.fromkeys(waiver.since for waiver in wanted):  # each may be the release that the newer set is, or is to be
+    for since in dict.fromkeys(waiver.since for waiver in wanted):  # each may be the release that the newer set is or will be
         mine = [waiver for waiver in wanted if waiver.since == since]
         changed = {one: Changed(one.side, since, one.operator, one.change, one.old, one.became) for one in broken}
         applied = apply_waivers(mine, dict.fromkeys(changed.values()), as_of=as_of)
@@ -362,7 +362,7 @@ def _step_by_step(
     entries: Sequence[UpgraderEntry],
     known: KnownOperators,
 ) -> dict[Break, str]:
-    """Breaks of operators whose every break on the way from a recorded release to a newer set has a waiver; with the last one's id."""
+    """Breaks of operators each of whose breaks on the way from a recorded release to a newer set has a waiver; with the last one's id."""
     history, versions, _ = known
     releases = history.releases
     names = {one.operator for one in broken}
@@ -394,12 +394,12 @@ def _step_by_step(
 
 
 def _within(since: str, old: str | None, new: str | None) -> bool:
-    """Whether a release lies behind the older set and not behind the newer one; a file may stand for anything."""
+    """Whether a release is after the older set and not after the newer one; a file may stand for anything."""
     return (old is None or Release(since) > Release(old)) and (new is None or Release(since) <= Release(new))
 
 
 def advice(one: Break) -> str:
-    """What mends a break."""
+    """How to fix a break."""
     argument = repr(one.argument) if one.argument else "the argument"
     what = DO.get(one.what, "leave the schema as it was").format(argument=argument)
     return f"{what}; or {UPGRADER}" if one.side == "backward" and one.what != "upgrader dropped" else what

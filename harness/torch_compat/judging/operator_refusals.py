@@ -1,10 +1,10 @@
-"""Refusals of programs that call every operator of their writer: each is what became of the operator that the refusal names.
+"""Refusals of programs that call every operator of their writer: the verdict is that of the operator that the refusal names.
 
-A recipe whose ``OPERATORS`` are ``["*"]`` walks through the operators of a release. One that changed is enough for a newer reader to
-refuse all of it, and with every release there are more. What became of each is recorded (``fixtures/operators/schemas.txt``) and judged
-by the rule ``schema-breaks-upgraded``, operator by operator, under waivers for operators. So nobody states by hand which readers refuse
-such a program: a refusal has the verdict of the operator that it names, and one that names none, or one which the record has as it
-was, is a failure.
+A recipe whose ``OPERATORS`` are ``["*"]`` calls all operators of a release. A single changed operator is enough for a newer reader to
+refuse the whole program, and every release adds more. What became of each is recorded (``fixtures/operators/schemas.txt``) and judged
+by the rule ``schema-breaks-upgraded``, operator by operator, under waivers for operators. So it is not stated by hand which readers refuse
+such a program: a refusal has the verdict of the operator that it names, and a refusal that names none, or one that is unchanged according
+to the records, is a failure.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def walks_through_operators(fixture: Fixture) -> bool:
 
 
 class OperatorRefusals:
-    """What became of the operators that refusals name. :meth:`Evidence.derived` keeps it."""
+    """What became of the operators that refusals name. :meth:`Evidence.derived` caches it."""
 
     def __init__(self, evidence: Evidence) -> None:
         self._evidence = evidence
@@ -56,8 +56,8 @@ class OperatorRefusals:
     def verdicts(self, cells: Cells) -> dict[Verdict, int]:
         """The readers of refused cells by their verdict.
 
-        ``expected`` where every break of the operator that came between the writer and the reader has a waiver for operators,
-        ``no-promise`` where the operator changed before the policy was in force, and not after, else ``fail``.
+        ``expected`` if every break of the operator between the writer and the reader has a waiver for operators,
+        ``no-promise`` if the operator changed before the policy was in force, and not after, else ``fail``.
         """
         found: dict[Verdict, int] = {}
         name = self._named(cells)
@@ -92,7 +92,7 @@ class OperatorRefusals:
         return () if self._schemas is None else self._schemas.releases
 
     def _lost(self, name: str, older: str, newer: str) -> bool:
-        """Whether a release has not every schema of an operator that an older one has."""
+        """Whether a release lacks a schema of an operator that an older one has."""
         if self._schemas is None or older not in self._schemas.releases:
             return False
         had, has = self._schemas.schemas(name, older), self._schemas.schemas(name, newer)

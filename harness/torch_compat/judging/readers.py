@@ -1,4 +1,4 @@
-"""The readers that evidence has, in one order, and sets of them as bits."""
+"""The readers in the evidence, in a fixed order, and sets of them as bits."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Reader(NamedTuple):
     Attributes:
         name: exact name, ``torch-1.12.1+cu102``.
         release: its public version.
-        rank: the place of the release in the calendar.
-        recorded: whether its observations are kept in the repository. A reader that is recorded and was observed just now as
-            well is two sources of the same name.
+        rank: the position of the release in the calendar.
+        recorded: whether its observations are kept in the repository. A reader that is recorded and was also just observed
+            is two sources with the same name.
     """
 
     name: str
@@ -32,10 +32,10 @@ class Reader(NamedTuple):
 
 
 class Readers:
-    """Readers in the order of their releases, then of their names, the recorded before the fresh of one name.
+    """Readers in the order of their releases, then of their names, recorded before fresh for the same name.
 
     A set of them is an ``int``: bit 0 stands for the first reader. Since the order is that of the releases, the lowest bit of a
-    set is its oldest reader, and whatever is said of releases up to one, or from one on, is a range of bits.
+    set is its oldest reader, and releases up to one, or from one on, are a range of bits.
 
     Attributes:
         recorded: the set of readers whose observations are kept in the repository.
@@ -54,7 +54,7 @@ class Readers:
         return len(self._all)
 
     def where(self, wanted: Callable[[Reader], bool]) -> int:
-        """The set of readers of which something holds."""
+        """The set of readers for which a predicate holds."""
         return sum(1 << index for index, reader in enumerate(self._all) if wanted(reader))
 
     def of(self, bits: int) -> Iterator[Reader]:
@@ -62,7 +62,7 @@ class Readers:
         return map(self._all.__getitem__, places(bits))
 
     def first(self, bits: int) -> Reader:
-        """The oldest reader of a set that is not empty."""
+        """The oldest reader of a non-empty set."""
         return self._all[lowest(bits)]
 
     def _ranks(self, bits: int) -> int:
@@ -73,9 +73,9 @@ class Readers:
 
 
 class Sums:
-    """For each of many readers a number, as sets: set ``i`` holds the readers whose number has bit ``i``.
+    """A number for each of many readers, as sets: set ``i`` holds the readers whose number has bit ``i``.
 
-    Adding one to the numbers of a set of readers takes about two operations on sets, however many readers it has.
+    Adding one to the numbers of a set of readers takes about two set operations, however many readers it has.
     """
 
     __slots__ = ("_sets",)
@@ -93,7 +93,7 @@ class Sums:
         self._sets.append(bits)
 
     def items(self) -> Iterator[tuple[int, int]]:
-        """The readers that were counted, by their places, and how many times."""
+        """The positions of the counted readers, and how many times each was counted."""
         every = 0
         for counted in self._sets:
             every |= counted
@@ -105,17 +105,17 @@ class Sums:
 
 
 def places(bits: int) -> Iterator[int]:
-    """The indices of the bits that are set, from the lowest."""
+    """The indices of the set bits, from the lowest."""
     while bits:
         yield (bits & -bits).bit_length() - 1
         bits &= bits - 1
 
 
 def lowest(bits: int) -> int:
-    """The index of the lowest bit that is set; -1 where none is."""
+    """The index of the lowest set bit; -1 if there is none."""
     return (bits & -bits).bit_length() - 1
 
 
 def highest(bits: int) -> int:
-    """The index of the highest bit that is set; -1 where none is."""
+    """The index of the highest set bit; -1 if there is none."""
     return bits.bit_length() - 1

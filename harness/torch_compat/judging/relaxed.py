@@ -1,9 +1,9 @@
-"""Where a reader gives a value although the writer raised: whether a stated change of an operator is the cause.
+"""Decide whether a stated operator change explains that a reader returns a value where the writer raised.
 
-An error that went is no broken promise where people asked for it to go, and a silent change of meaning where nobody did. So each
-call that is relaxed is held against the policy's ``[[change]]`` tables: the change is of an operator that the program exercises
-(or that the error quotes), lies between the last release that still raised and the first that did not, and states the error. Which
-releases compute an operator with floats of 16 bits stands in no change, but in what each of them said of it: see
+An error that disappeared breaks no promise if that was intended, and is a silent change of meaning otherwise. So each
+relaxed call is matched with the policy's ``[[change]]`` tables: the change must be of an operator that the program exercises
+(or that the error quotes), lie between the last release that still raised and the first that did not, and state the error. Which
+releases compute an operator with 16-bit floats is not in any change, but derived from what each of them reported: see
 :mod:`torch_compat.operators.halves`.
 """
 
@@ -35,7 +35,7 @@ WHOLE = ""
 
 
 class Relaxations:
-    """The relaxed calls of some evidence, and which of them stated changes explain. What it found out once, it keeps."""
+    """The relaxed calls of some evidence, and which of them stated changes explain. Results are cached."""
 
     def __init__(self, evidence: Evidence) -> None:
         self._evidence = evidence
@@ -45,13 +45,13 @@ class Relaxations:
         """The releases whose own answers count here: evidence as of a day does not include answers from later releases."""
 
     def named(self, cells: Cells) -> int:
-        """The readers of relaxed cells of which every relaxed call has a stated cause."""
+        """The readers of relaxed cells for which every relaxed call has a stated cause."""
         if cells.fixture.release not in self._evidence.policy.calendar:
             return 0
         errors, places = _errors(cells.fixture.golden), self._places(cells)
         relaxed = _relaxed(cells.fixture, cells)
         if not relaxed:
-            return 0  # what is recorded does not say where
+            return 0  # the records do not say where
         left = cells.readers
         wrote = self._evidence.rank[cells.fixture.release]
         for place in relaxed:
@@ -63,7 +63,7 @@ class Relaxations:
         return left
 
     def _changed(self, fixture: Fixture, error: str) -> tuple[int, ...]:
-        """The releases, by rank, that changed an operator which a fixture exercises, or the error quotes, so that the error went."""
+        """The releases, by rank, that changed an operator which a fixture exercises, or the error quotes, so that the error disappeared."""
         key = (*fixture.operators, error)
         if key not in self._changes:
             operators = {bare(operator.partition(".")[0]) for operator in fixture.operators}
@@ -81,7 +81,7 @@ class Relaxations:
         return self._changes[key]
 
     def _places(self, cells: Cells) -> dict[str, tuple[int, int]]:
-        """By place: the releases that raise there, and those that give a value. Of what was refused or died, nothing is known."""
+        """The releases that raise and those that return a value, by place. Refusals and crashes say nothing."""
         key = (cells.fixture.id, cells.options.id)
         if key not in self._known:
             wrote = 1 << self._evidence.rank[cells.fixture.release]
@@ -98,24 +98,24 @@ class Relaxations:
 
 
 def _between(changed: tuple[int, ...], rank: int, wrote: int, raised: int, gave: int) -> bool:
-    """Whether a change lies between a release that raises and the next one that does not, or the other way round.
+    """Whether a change lies between a release that raises and the next one that does not, or vice versa.
 
     Parameters:
         changed: the releases that changed something.
-        rank, wrote: the places of the reader and of the writer in the calendar.
-        raised, gave: the releases that raise in this call, the writer among them, and those that give a value.
+        rank, wrote: the positions of the reader and of the writer in the calendar.
+        raised, gave: the releases that raise in this call, including the writer, and those that return a value.
     """
-    if rank > wrote:  # the error went
+    if rank > wrote:  # the error disappeared
         before = highest(raised & ((1 << rank) - 1))
         after = lowest(gave & (-1 << before))
-    else:  # it came after the reader
+    else:  # the error came after the reader
         after = lowest(raised & (-1 << rank))
         before = highest(gave & ((1 << after) - 1))
     return any(before < since <= after for since in changed)
 
 
 def raised(result: dict[str, Any]) -> list[tuple[str, str]]:
-    """The errors of a result, by class and message: of its load, or of its calls; none where the process ended."""
+    """The errors of a result, by class and message: of its load, or of its calls; empty if the process ended."""
     if "error" in result:
         return [(result["error"]["type"], result["error"]["message"])]
     turns = [call[turn] for call in result.get("calls", ()) for turn in ("first", "second")]
@@ -123,7 +123,7 @@ def raised(result: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _errors(result: dict[str, Any]) -> dict[str, str]:
-    """What was raised in a result, by place."""
+    """The errors raised in a result, by place."""
     for ending in ("crashed", "timed-out"):
         if ending in result:
             return {WHOLE: result[ending].get("signal") or ending}
@@ -138,7 +138,7 @@ def _errors(result: dict[str, Any]) -> dict[str, str]:
 
 
 def _relaxed(fixture: Fixture, cells: Cells) -> list[str]:
-    """The places where a reader gives a value and the writer none."""
+    """The places where a reader returns a value and the writer none."""
     wanted = _errors(fixture.golden)
     if not wanted or cells.observation.result == "same":
         return []

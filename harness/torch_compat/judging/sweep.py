@@ -1,8 +1,8 @@
-"""Judging every day of a span: what of a policy is broken, incomplete or excused on each. No rule; pure like judging.
+"""Judge every day of a span: which parts of a policy are broken, incomplete or excused on it. Not a rule; pure, like judging.
 
-What depends on the day: which releases and format versions are there and must have fixtures and observations; which deprecations
-are broken or overdue; which waivers have expired. All of it changes on few days, the releases' and those that the policy names, so
-each question is asked once for each of these days, not for each day of the span.
+These depend on the day: which releases and format versions exist and must have fixtures and observations; which deprecations
+are broken or overdue; which waivers have expired. They change only on a few days, those of releases and those that the policy names, so
+each question is evaluated once for each of these days, not for each day of the span.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ __all__ = ["Day", "Sweep", "spans", "sweep"]
 
 @dataclass(frozen=True)
 class Day:
-    """What can be said of one day.
+    """The results for one day.
 
     Attributes:
-        broken: promises about deprecations that are broken by then, by the ids of their findings; they never get fewer.
-        waived: those of them that a waiver covers which has not expired.
-        missing: format versions and releases that are there by then, and have no fixture or no observation.
-        expired: waivers that hold no longer.
+        broken: promises about deprecations that are broken by then, by the ids of their findings; their number never decreases.
+        waived: those of them that are covered by a waiver that has not expired.
+        missing: format versions and releases that exist by then, but have no fixture or no observation.
+        expired: waivers that have expired.
     """
 
     day: dt.date
@@ -47,7 +47,7 @@ class Sweep:
     """A policy and its evidence, for any day."""
 
     def __init__(self, evidence: Evidence) -> None:
-        """Find the days on which something changes, and what there is to miss."""
+        """Find the days on which something changes, and what may be missing."""
         policy = evidence.policy
         self._histories = histories(policy)
         written, synthetic = witnesses(evidence.corpus)
@@ -74,7 +74,7 @@ class Sweep:
         self._known: dict[int, Day] = {}
 
     def at(self, day: dt.date) -> Day:
-        """What can be said of a day."""
+        """The results for a day."""
         index = bisect_right(self.changes, day) - 1
         if index not in self._known:
             self._known[index] = self._day(self.changes[index])
@@ -98,7 +98,7 @@ class Sweep:
 
 
 def sweep(evidence: Evidence, first: dt.date, last: dt.date) -> Iterator[tuple[dt.date, Day]]:
-    """Every day from the first to the last, with what can be said of it."""
+    """Yield every day from the first to the last, with its results."""
     swept = Sweep(evidence)
     for number in range((last - first).days + 1):
         day = first + dt.timedelta(days=number)
@@ -106,7 +106,7 @@ def sweep(evidence: Evidence, first: dt.date, last: dt.date) -> Iterator[tuple[d
 
 
 def spans(evidence: Evidence, first: dt.date, last: dt.date) -> Iterator[tuple[dt.date, dt.date, Day]]:
-    """The same, days between which nothing changes taken together: first day, last day, what can be said of them."""
+    """The same, with days between which nothing changes merged: first day, last day, and their results."""
     started, before = first, None
     for day, found in sweep(evidence, first, last):
         if before is not None and found is not before:

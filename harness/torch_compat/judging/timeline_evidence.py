@@ -1,4 +1,4 @@
-"""Evidence about deprecations alone, gathered without looking at any archive."""
+"""Evidence about deprecations alone, gathered without reading any archive."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ WAIVERS_EXACT = "waivers-exact"
 
 
 def gather_deprecations(place: Root, policy: Policy, *, as_of: dt.date | None) -> Evidence:
-    """What releases did with deprecated things, as of the day given, else of the newest that is known."""
+    """Read what releases did with deprecated features, as of the given day, or else of the newest known day."""
     corpus = load_deprecations(place.fixtures)
     found = place.observations()
     if as_of is None:
@@ -40,7 +40,7 @@ def gather_deprecations(place: Root, policy: Policy, *, as_of: dt.date | None) -
 
 
 def judge_deprecations(evidence: Evidence) -> Report:
-    """What the rules about deprecations say, with the waivers of what they find."""
+    """Run the rules about deprecations, with the waivers of their findings."""
     policy = evidence.policy
     waivers = tuple(
         one for one in policy.waivers if one.covers is None and all(name.startswith(RULES) for name in one.findings or ())
@@ -54,7 +54,7 @@ def judge_deprecations(evidence: Evidence) -> Report:
 
 
 def timeline_rows(policy: Policy, as_of: dt.date) -> tuple[TimelineRow, ...]:
-    """Every deprecation as of a day by the policy and the calendar alone, where nothing is recorded of releases."""
+    """Every deprecation as of a day by the policy and the calendar alone, without any records of releases."""
     found = (
         TimelineRow(history, history.at(as_of), history.at(as_of).verdict, (), {}, fits=True) for history in histories(policy)
     )
@@ -62,7 +62,7 @@ def timeline_rows(policy: Policy, as_of: dt.date) -> tuple[TimelineRow, ...]:
 
 
 def judge_timelines(policy: Policy, as_of: dt.date) -> Report:
-    """What the rules say that need no evidence. That releases do what the policy says was not checked, so it is never a pass."""
+    """Run the rules that need no evidence. Whether releases do what the policy says is not checked, so the result is never a pass."""
     waivers = tuple(
         one
         for one in policy.waivers

@@ -1,4 +1,4 @@
-"""Deprecations and what releases really did with them: states derived from observations, and what the two say together. No rule."""
+"""Deprecations and what releases really did with them: states derived from observations, and where both disagree. Not a rule."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ __all__ = [
 
 
 class State(enum.StrEnum):
-    """What a release does with a deprecated thing."""
+    """What a release does with a deprecated feature."""
 
     ABSENT = "absent"
     SILENT = "silent"
@@ -50,7 +50,7 @@ class State(enum.StrEnum):
 
 
 class Used(Protocol):
-    """One use of a thing in a release, as it was observed."""
+    """One observed use of a feature in a release."""
 
     @property
     def outcome(self) -> str:
@@ -58,40 +58,40 @@ class Used(Protocol):
 
     @property
     def warnings(self) -> Sequence[tuple[str, str]]:
-        """Category and text of each."""
+        """Category and text of each warning."""
 
     @property
     def said(self) -> str:
-        """What stood on standard error."""
+        """The output on standard error."""
 
     @property
     def behaves(self) -> str | None:
-        """``old`` or ``new``, where that can be asked."""
+        """``old`` or ``new``, if that can be determined."""
 
     @property
     def error(self) -> Mapping[str, str] | None:
-        """``type`` and ``message``, where it raised."""
+        """``type`` and ``message``, if it raised."""
 
 
 class Observed(Protocol):
-    """What a release did with a deprecation's probe."""
+    """The result of a deprecation's probe in a release."""
 
     @property
     def deprecated(self) -> Used:
-        """The deprecated thing."""
+        """The use of the deprecated feature."""
 
     @property
     def alternative(self) -> Used:
-        """The control: the same through the alternative."""
+        """The control: the same task through the alternative."""
 
     @property
     def docs(self) -> Sequence[str] | None:
-        """The sentences of its docstring that speak of deprecation; None where there is no docstring."""
+        """The sentences of its docstring that mention deprecation; None if there is no docstring."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A state and, where it cannot be told, why."""
+    """A state, and the reason if it cannot be determined."""
 
     state: State
     why: str = ""
@@ -102,8 +102,8 @@ class Mismatch:
     """A release in which the policy file and the evidence disagree.
 
     Attributes:
-        what: ``state``, ``warning`` (nobody sees it), ``alternative``, ``alternative warning`` (it warns itself), ``documentation`` or
-            ``announcement`` (what the documentation says is to come).
+        what: ``state``, ``warning`` (Python hides it), ``alternative``, ``alternative warning`` (it warns itself), ``documentation`` or
+            ``announcement`` (what the documentation announces).
         since: the first release of an unbroken run of releases with this disagreement.
     """
 
@@ -130,11 +130,11 @@ HIDDEN: Final = frozenset({"DeprecationWarning", "PendingDeprecationWarning"})
 _FUTURE = r"(?:a |an |the |any |some )?(?:future|next|upcoming|later|newer)"
 _WHEN = r"(?:[ ,]+(?:in|from|after|by|as|of|with|on|a|an|the|next|future|upcoming|major|minor|versions?|releases?|pytorch|torch|v?\d+(?:\.\d+)*)\b)*"
 _ANNOUNCES = re.compile(
-    # what is to be done to a thing, and when
+    # what will happen to a feature, and when
     rf"\b(?:(?:will|may|might|to) be (?:removed|dropped|changed|deprecated|required|enforced|disallowed|unsupported)"
     rf"|(?:will|may|might) (?:change|go away|disappear|raise an (?:error|exception)|throw an error|no longer)"
     rf"|subject to change){_WHEN}"
-    # when something is to be otherwise
+    # when something will change
     rf"|\b(?:in|from|as of) {_FUTURE}(?: (?:major |minor )?(?:pytorch )?(?:releases?|versions?))?\b|\b{_FUTURE} (?:major |minor )?(?:pytorch )?(?:releases?|versions?)\b"
     rf"|\b(?:is|are|was|were|been|being|now) (?:now )?deprecated\b|\bdeprecated::"
     rf"|\b(?:in|from|as of) (?:pytorch |version |release |v)+\d+(?:\.\d+)+\b(?=[^.]*\bwill\b)",
@@ -149,7 +149,7 @@ def derive(deprecation: Deprecation, observed: Observed, *, exists: bool) -> See
     """The state of a release.
 
     Parameters:
-        exists: whether the release is said to have the thing, or to have had it: what is lacking there was removed.
+        exists: whether the release is said to have, or to have had, the feature: if it is missing there, it was removed.
     """
     use, control = observed.deprecated, observed.alternative
     if use.outcome == "lacks":
@@ -175,7 +175,7 @@ def _warned(deprecation: Deprecation, use: Used) -> bool:
 
 
 def hidden(deprecation: Deprecation, use: Used) -> str:
-    """The category of the warning, where Python hides every one that a release gave; "" where one is seen, or there is none."""
+    """The category of the warning, if Python hides every one that a release issued; "" if one is visible, or there is none."""
     pattern = deprecation.warning
     if pattern is None or re.search(pattern, use.said):
         return ""
@@ -188,7 +188,7 @@ def _error(use: Used) -> str:
 
 
 def expected(history: DeprecationHistory, release: str) -> frozenset[State]:
-    """The states that a release may be in, by what the policy file says."""
+    """The states that a release may be in according to the policy file."""
     points = list(history.axis.points)
     rank = points.index(release)
     deprecation = history.deprecation
@@ -202,7 +202,7 @@ def expected(history: DeprecationHistory, release: str) -> frozenset[State]:
 
 
 def seen(evidence: Evidence, deprecation: Deprecation) -> dict[str, Seen]:
-    """The state of every release that was asked, oldest first."""
+    """The state of every observed release, oldest first."""
     observed = evidence.deprecations.get(deprecation.probe, {})
     since = next((one.since for one in evidence.corpus.deprecations if one.name == deprecation.probe), None)
     first = evidence.rank.get(since or "", 0)
@@ -213,7 +213,7 @@ def seen(evidence: Evidence, deprecation: Deprecation) -> dict[str, Seen]:
 
 
 def mismatches(evidence: Evidence, history: DeprecationHistory, states: Mapping[str, Seen]) -> Iterator[Mismatch]:
-    """Where the policy file and the evidence disagree, release by release."""
+    """Yield where the policy file and the evidence disagree, release by release."""
     deprecation = history.deprecation
     observed = evidence.deprecations.get(deprecation.probe, {})
     runs: dict[str, str] = {}
@@ -241,7 +241,7 @@ def _state(history: DeprecationHistory, release: str, found: Seen) -> str:
 
 
 def _hidden(deprecation: Deprecation, release: str, observed: Observed, found: Seen) -> str:
-    """Whether people see the warning, unless the file says that they do not."""
+    """Check that people see the warning, unless the file says otherwise; return a message, or "" if it agrees."""
     if found.state is not State.WARNED:
         return ""
     said = next((one.category for one in deprecation.hidden if Release(release) in one.readers), "")
@@ -254,24 +254,24 @@ def _hidden(deprecation: Deprecation, release: str, observed: Observed, found: S
 
 
 def _of_alternative(evidence: Evidence, deprecation: Deprecation) -> DeprecationHistory | None:
-    """The history of the alternative, where it was deprecated itself."""
+    """The history of the alternative, if it was itself deprecated."""
     name = deprecation.alternative_deprecation
     return next((one for one in histories(evidence.policy) if one.deprecation.id == name), None) if name else None
 
 
 def _there(history: DeprecationHistory, release: str) -> bool:
-    """Whether the alternative is said to be in a release."""
+    """Whether a release has the alternative according to the file."""
     points, since = list(history.axis.points), _since(history)
     return not since or points.index(since) <= points.index(release)
 
 
 def _since(history: DeprecationHistory) -> str:
-    """The release from which the alternative is said to be there; "" where it always is."""
+    """The first release with the alternative according to the file; "" if it always exists."""
     return next((one.release for one in history.deprecation.events if one.what == "alternative"), "")
 
 
 def _alternative(evidence: Evidence, history: DeprecationHistory, release: str, observed: Observed, found: Seen) -> str:
-    """Whether the alternative is there when it is said to be, and works wherever it is to be used instead."""
+    """Check that the alternative exists when the file says so, and works wherever it should be used instead."""
     deprecation, since, use = history.deprecation, _since(history), observed.alternative
     if deprecation.alternative_package is not None:
         if use.outcome == "lacks":
@@ -306,7 +306,7 @@ class _Alone:
 
     @property
     def alternative(self) -> Used:
-        """Itself: an error of it is one of a deprecation only where the file says how that reads."""
+        """Itself: its error counts as one of a deprecation only if the file states the text."""
         return self.deprecated
 
 
@@ -315,7 +315,7 @@ def _did(use: Used) -> str:
 
 
 def _alternative_warning(evidence: Evidence, history: DeprecationHistory, release: str, observed: Observed) -> str:
-    """Whether the alternative can be used without being warned, unless it was deprecated itself."""
+    """Check that the alternative can be used without a warning, unless it was itself deprecated."""
     deprecation, use = history.deprecation, observed.alternative
     if not _there(history, release) or use.outcome != "worked":
         return ""
@@ -327,7 +327,7 @@ def _alternative_warning(evidence: Evidence, history: DeprecationHistory, releas
 
 
 def statement_of(deprecation: Deprecation, points: Sequence[str], release: str) -> Statement | None:
-    """What the documentation of a release says, by the policy file; None where nothing is said of it."""
+    """What the documentation of a release says according to the policy file; None if the file says nothing."""
     rank = points.index(release)
     return next((one for one in reversed(deprecation.docs) if points.index(one.release) <= rank), None)
 
@@ -349,7 +349,7 @@ def _documentation(history: DeprecationHistory, release: str, observed: Observed
 
 
 def _announcement(history: DeprecationHistory, release: str, observed: Observed, found: Seen) -> str:
-    """Whether the file states all that the documentation says is to come, and no more."""
+    """Check that the file states everything that the documentation announces, and no more."""
     said = statement_of(history.deprecation, list(history.axis.points), release)
     words = () if said is None else tuple(filter(None, (said.holds, *(said.announces or ()))))
     for sentence in observed.docs or ():
@@ -366,7 +366,7 @@ def _announcement(history: DeprecationHistory, release: str, observed: Observed,
 
 
 def finding_of(name: str, breach: Breach) -> str:
-    """The id of the finding that a breach of a deprecation's timeline shows as, by which waivers name it."""
+    """The id of the finding for a breach of a deprecation's timeline, as used in waivers."""
     rule, subject = "deprecations-timeline", f"{name}/{breach.what}"
     if breach.kind == "too-long":
         rule, subject = "deprecations-overdue", name
@@ -375,14 +375,14 @@ def finding_of(name: str, breach: Breach) -> str:
 
 @dataclass(frozen=True)
 class TimelineRow:
-    """One deprecation as of a day, policy and evidence together.
+    """One deprecation as of a day, combining policy and evidence.
 
     Attributes:
         snapshot: what the policy file says by then.
         verdict: that of the timeline, unless the evidence is missing or disagrees.
-        why: why it cannot be told.
-        states: of every release that was asked.
-        fits: whether what was observed agrees with the file.
+        why: why it cannot be determined.
+        states: the states of all observed releases.
+        fits: whether the observations agree with the file.
     """
 
     history: DeprecationHistory
@@ -414,6 +414,6 @@ def _row(evidence: Evidence, history: DeprecationHistory, as_of: dt.date) -> Tim
 
 
 def _excused(evidence: Evidence, deprecation: Deprecation) -> Iterable[str]:
-    """Releases of which the file says that its probe cannot tell."""
+    """Releases whose probe is inconclusive according to the file."""
     for span in deprecation.unclear:
         yield from (release.version for release in evidence.policy.calendar if release.parsed in span.readers)

@@ -1,8 +1,8 @@
-"""Matching failures with waivers: which cells a waiver covers, which of them continue in a new release, and where it is not exact.
+"""Match failures with waivers: which cells a waiver covers, which of them continue in a new release, and where it is not exact.
 
-A waiver states by hand of which recipes, writers, readers and load options its cells are; ``waivers.lock`` states what differs in each of
-them. A failure is *waived* where both hold. It *continues* where its writer, its reader or its recipe was not recorded yet when the lock
-was written, the waiver is for it, and the nearest cell that was recorded has the same difference.
+A waiver states by hand the recipes, writers, readers and load options of its cells; ``waivers.lock`` states what differs in each of
+them. A failure is *waived* if both match. It *continues* if its writer, its reader or its recipe was not yet recorded when the lock
+was written, the waiver applies to it, and the nearest recorded cell has the same difference.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ __all__ = ["Covered", "Part", "Waiving", "direction_of"]
 
 
 class Part(NamedTuple):
-    """A part of a failure, and what waivers say of it.
+    """A part of a failure, and how waivers apply to it.
 
     Attributes:
-        judgement: with the verdict that is left.
-        waiver: id of the waiver that covers it; "" where none does.
-        near: id of a waiver that is for these cells, but not for what differs in them; "" where there is none.
+        judgement: with the remaining verdict.
+        waiver: id of the waiver that covers it; "" if none does.
+        near: id of a waiver that applies to these cells, but not to their difference; "" if there is none.
     """
 
     judgement: Judgement
@@ -52,16 +52,16 @@ class Covered:
     """What a waiver covered.
 
     Attributes:
-        count: how many judgements.
-        cells: the readers, as bits by their places among the recorded releases, by direction, outcome, options, digest, recipe and
-            the place of the writer.
-        shown: the first recorded cells of each outcome, options, recipe and digest: :meth:`Waiving.words` says what differs in them.
-        findings: the digests of what findings say that are about no cells.
+        count: the number of judgements.
+        cells: the readers, as bits by their positions among the recorded releases, by direction, outcome, options, digest, recipe and
+            the position of the writer.
+        shown: the first recorded cells of each outcome, options, recipe and digest: :meth:`Waiving.words` describes their difference.
+        findings: the digests of the texts of findings that are not about cells.
         seen: the ids of all such findings that fail, whatever they say.
-        shared: other waivers that cover some of the same.
-        touched: what of its ``covers`` has a cell: by index, the recipes and writers.
+        shared: other waivers that overlap with it.
+        touched: the parts of its ``covers`` that match a cell: by index, the recipes and writers.
         touching: the readers of these, as a set of them.
-        failing: the readers of all failures that it is for, whatever differs in them: by options, recipe and writer.
+        failing: the readers of all failures that it applies to, whatever differs in them: by options, recipe and writer.
     """
 
     count: int = 0
@@ -76,17 +76,17 @@ class Covered:
 
 
 def direction_of(cells: Cells) -> Direction:
-    """The direction of cells, as the lock has it."""
+    """The direction of cells, as in the lock."""
     return "forward" if cells.direction == "forward-in-window" else cells.direction
 
 
 class Waiving:
-    """Waivers of a policy over some evidence.
+    """Applies the waivers of a policy to some evidence.
 
     Attributes:
         covered: by waiver id.
-        known: the releases that were recorded.
-        later: whether some of what waivers are for came after the day of judging: then they cannot be held to all of it.
+        known: the recorded releases.
+        later: whether some of what waivers cover came after the day of judging; the waivers then need not match all of it.
     """
 
     def __init__(self, evidence: Evidence) -> None:
@@ -100,7 +100,7 @@ class Waiving:
         self.later = any(release in calendar and calendar[release].date > evidence.as_of for release in newest)
         self._digests = Differences(evidence)
         self._known_places: dict[int, int] = {}
-        self._failing: dict[tuple[str, str, str], int] = {}  # who fails uncovered, by options, recipe and writer
+        self._failing: dict[tuple[str, str, str], int] = {}  # uncovered failing readers, by options, recipe and writer
         self._by_recipe: dict[tuple[str, str | None], list[tuple[Waiver, int, Covers]]] = {}  # and by outcome
         self._findings: dict[str, list[Waiver]] = {}
         self._spans: dict[str, int] = {}
@@ -110,7 +110,7 @@ class Waiving:
         accepted = () if self._accepted is None else self._accepted.known.releases
         self._places = [
             self._releases.get(release, 0) for release in accepted
-        ]  # the same, by the place of the release in the lock
+        ]  # the same, by the position of the release in the lock
         self._in_lock = reduce(or_, self._places, 0)
         for waiver in policy.waivers:
             if waiver.expired(evidence.as_of):
@@ -124,9 +124,9 @@ class Waiving:
     # -------------------------------------------------------------------------------------------------------- cells
 
     def cells(self, judgement: Judgement, cells: Cells) -> list[Part]:
-        """A failure of cells that are alike, split by the waiver that covers its readers."""
+        """Split a failure of equivalent cells by the waiver that covers its readers."""
         fitting: dict[str, int] = {}
-        named = 0  # the readers for whom a waiver names the recipe: one that names none is not for them
+        named = 0  # the readers for which a waiver names the recipe: waivers without recipes do not apply to them
         for recipe in (cells.fixture.recipe, None):
             some = 0
             for waiver, index, covers in self._by_recipe.get((cells.outcome, recipe), ()):
@@ -168,7 +168,7 @@ class Waiving:
         self._failing[place] = self._failing.get(place, 0) | bits
 
     def _is_for(self, covers: Covers, cells: Cells) -> bool:
-        """Whether a part of a waiver that is for the outcome and the recipe is for cells."""
+        """Whether a part of a waiver, already matched by outcome and recipe, applies to cells."""
         fixture = cells.fixture
         if covers.families is not None and fixture.family not in covers.families:
             return False
@@ -181,7 +181,7 @@ class Waiving:
         return covers.writers is not None and Release(fixture.release) in covers.writers
 
     def _span(self, covers: Covers) -> int:
-        """The readers that a part of a waiver is for."""
+        """The readers that a part of a waiver applies to."""
         text = str(covers.readers)
         if text not in self._spans:
             self._spans[text] = self._evidence.readers.where(lambda reader: Release(reader.release) in covers.readers)
@@ -197,7 +197,7 @@ class Waiving:
         place.failing[cell] = place.failing.get(cell, 0) | bits
 
     def _settled(self, waiver: str, cells: Cells, digest: str, wanted: int) -> tuple[int, int]:
-        """Those of some readers whose cells are in the lock, and those whose cells continue what is there."""
+        """Those of some readers whose cells are in the lock, and those whose cells continue what is in the lock."""
         if self._accepted is None:
             return wanted, 0
         blocks = self._accepted.differences.get((waiver, cells.options.id, str(cells.outcome), digest), ())
@@ -221,16 +221,16 @@ class Waiving:
         return waived, continues
 
     def _readers_at(self, bits: int) -> int:
-        """The readers of some releases of the lock."""
+        """The readers of some releases in the lock."""
         return reduce(or_, map(self._places.__getitem__, places(bits)), 0)
 
     def _continues(self, blocks: Iterable[Block], cells: Cells, reader: str, *, new_recipe: bool) -> bool:
-        """Whether a cell that the lock cannot have has the difference of the nearest that it has.
+        """Whether a cell that cannot be in the lock has the difference of the nearest cell in the lock.
 
-        The neighbour of a release is the newest recorded one that is no newer. Where a writer and a reader thus become one release, they
-        are told apart by the release before it, of either of them.
+        The neighbor of a release is the newest recorded one that is not newer. If a writer and a reader thus become the same release, the
+        release before it is also tried for either of them.
         """
-        assert self._accepted is not None  # noqa: S101 - asked before
+        assert self._accepted is not None  # noqa: S101 - checked by the caller
         known = self._accepted.known
         writer, place = (self._neighbour(known, release) for release in (cells.fixture.release, reader))
         pairs = {(writer, place)}
@@ -252,7 +252,7 @@ class Waiving:
         return -1 if release == SYNTHETIC else known.newest(Release(release)) or 0
 
     def _note(self, waiver: str, cells: Cells, digest: str, bits: int) -> None:
-        """Put down the recorded cells that a waiver covers."""
+        """Record the recorded cells that a waiver covers."""
         recorded = bits & self._evidence.readers.recorded
         writer = self._place(self.known, cells.fixture.release)
         readers = self._recorded_at(recorded)
@@ -268,13 +268,13 @@ class Waiving:
             )
 
     def _recorded_at(self, bits: int) -> int:
-        """The places among the recorded releases of some readers that are recorded."""
+        """The positions of some recorded readers among the recorded releases."""
         if bits not in self._known_places:
             self._known_places[bits] = self.known.holding({reader.release for reader in self._evidence.readers.of(bits)})
         return self._known_places[bits]
 
     def words(self, waiver: str, outcome: str, options: str, recipe: str, digest: str) -> tuple[tuple[str, ...], str] | None:
-        """What differs in the recorded cells of a waiver, and the command that shows it; None where it has none of this kind."""
+        """Descriptions of what differs in the recorded cells of a waiver, and the command that shows it; None if it has no such cells."""
         cells = self.covered[waiver].shown.get((outcome, options, recipe, digest)) if waiver in self.covered else None
         if cells is None:
             return None
@@ -286,7 +286,7 @@ class Waiving:
     # ----------------------------------------------------------------------------------------------------- findings
 
     def finding(self, judgement: Judgement, name: str) -> Part:
-        """A failure that is about no cells."""
+        """Apply waivers to a failure that is not about cells."""
         fitting = self._findings.get(name, [])
         if not fitting or judgement.cause is None:
             return Part(judgement)
@@ -297,7 +297,7 @@ class Waiving:
         for waiver in fitting[1:]:
             place.shared.add(waiver.id)
             self.covered.setdefault(waiver.id, Covered()).shared.add(chosen)
-        # What it says on an earlier day is less than what was accepted: that something is late, not yet when it went.
+        # On an earlier day a finding says less than what was accepted: that something is late, not yet when it was removed.
         known = None if self._accepted is None else self._accepted.findings.get((chosen, name), "")
         if known is not None and known != digest and not (known and self.later):
             return Part(judgement, "", chosen)
@@ -312,7 +312,7 @@ class Waiving:
     def accepted(self) -> Accepted:
         """What was covered, in the form of the lock.
 
-        Where there is a lock, it is that lock with what continues besides. What is gone stays in it until somebody accepts that.
+        If there is a lock, it is extended by what continues. Entries that no longer exist stay until somebody accepts their removal.
         """
         cells = {(waiver, *key): readers for waiver, place in self.covered.items() for key, readers in place.cells.items()}
         findings = {(waiver, name): digest for waiver, place in self.covered.items() for name, digest in place.findings.items()}
@@ -325,9 +325,9 @@ class Waiving:
         return Accepted(self.known, recipes, pack(cells, self.known), findings)
 
     def gone(self) -> Iterator[tuple[str, str, str, str, str]]:
-        """Cells that waivers are for, which do not fail any more: waiver, options, recipe, writer and reader.
+        """Yield cells that waivers apply to, but that no longer fail: waiver, options, recipe, writer and reader.
 
-        Those of the lock; and those of releases that the lock does not have, whose nearest cell is in it.
+        These are cells of the lock, and cells of releases missing from the lock whose nearest cell is in it.
         """
         if self._accepted is None:
             return
@@ -336,7 +336,7 @@ class Waiving:
         boxes = {waiver.id: waiver for waiver in self._evidence.policy.waivers if not waiver.expired(self._evidence.as_of)}
         readers = [one for one in dict.fromkeys(reader.release for reader in self._evidence.readers) if one not in known]
         writers = {fixture.release for fixture in self._evidence.corpus.fixtures.values()} - {*known.releases, SYNTHETIC}
-        newer: dict[int, list[str]] = {}  # writers that the lock does not have, by the place of their neighbour
+        newer: dict[int, list[str]] = {}  # writers that are not in the lock, by the position of their neighbor
         for release in sorted(writers, key=Release):
             newer.setdefault(self._neighbour(known, release), []).append(release)
         for (name, options, recipe, writer), bits in self._accepted.cells.items():
@@ -357,14 +357,14 @@ class Waiving:
                 old = (wrote == SYNTHETIC or wrote in known) and reader in known
                 of = self._releases.get(reader, 0)
                 if (failing.get(place, 0) | self._failing.get(place, 0)) & of:
-                    continue  # as it was, or told already: it fails in another way
+                    continue  # still failing, or already reported as a different failure
                 if not (old or observed.get(place, 0) & of):
                     continue
                 if old or any(_is_for_release(covers, options, recipe, wrote, reader) for covers in boxes[name].covers or ()):
                     yield name, options, recipe, wrote, reader
 
     def _observed(self) -> dict[tuple[str, str, str], int]:
-        """Who read what: the readers by options, recipe and writer."""
+        """The readers of each cell, by options, recipe and writer."""
         found: dict[tuple[str, str, str], int] = {}
         for cells in self._evidence.cells:
             key = (cells.options.id, cells.fixture.recipe, cells.fixture.release)
@@ -372,10 +372,10 @@ class Waiving:
         return found
 
     def corners(self, waiver: Waiver) -> Iterator[str]:
-        """What a waiver states and no cell has, in words."""
+        """Describe what a waiver states but no cell has."""
         scope, corpus = self._evidence.policy.corpus, self._evidence.corpus
         known = {reader.release for reader in self._evidence.readers}
-        asked = [release for release in scope.readers if release in known]  # who is missing, other rules say
+        asked = [release for release in scope.readers if release in known]  # other rules report missing readers
         place = self.covered.get(waiver.id, Covered())
         for index, covers in enumerate(waiver.covers or ()):
             recipes, writers = place.touched.get(index, (set(), set()))
@@ -400,11 +400,11 @@ class Waiving:
 
 
 def _ends(what: str, stated: ReleaseSet, found: set[str], every: Iterable[str], able: Iterable[str]) -> Iterator[str]:
-    """Ends of a set that no cell has. A set that is open ends with the newest release that could have one.
+    """Describe the ends of a set that no cell has. An open set ends with the newest release that could have one.
 
     Parameters:
         every: the releases of the corpus.
-        able: those of them that wrote or read what it is about.
+        able: those of them that wrote or read such an archive.
     """
     for interval in stated.intervals:
         span = ReleaseSet([interval])
@@ -421,7 +421,7 @@ def _ends(what: str, stated: ReleaseSet, found: set[str], every: Iterable[str], 
 
 
 def _is_for_release(covers: Covers, options: str, recipe: str, writer: str, reader: str) -> bool:
-    """Whether a part of a waiver is for a cell, whatever its outcome."""
+    """Whether a part of a waiver applies to a cell, whatever its outcome."""
     wrote = bool(covers.synthetic) if writer == SYNTHETIC else covers.writers is not None and Release(writer) in covers.writers
     return (
         wrote
@@ -432,7 +432,7 @@ def _is_for_release(covers: Covers, options: str, recipe: str, writer: str, read
 
 
 def _held(block: Block, writer: int, known: Known) -> int:
-    """The readers of the cells that a block has of a writer."""
+    """The readers of the cells of a writer in a block."""
     if writer < 0 or block.writers < 0:
         return block.readers if writer < 0 and block.writers < 0 else 0
     return block.readers & toward(block.direction, writer, known.everyone) if block.writers >> writer & 1 else 0
@@ -443,7 +443,7 @@ def _part(judgement: Judgement, cells: Cells, bits: int, verdict: Verdict) -> Ju
 
 
 def recorded_releases(evidence: Evidence) -> Known:
-    """The releases that wrote or read what is recorded, oldest first."""
+    """The releases with recorded fixtures or observations, oldest first."""
     found = {reader.release for reader in evidence.readers if reader.recorded}
     found |= {fixture.release for fixture in evidence.corpus.fixtures.values() if fixture.release in evidence.policy.calendar}
     return Known(sorted(found, key=evidence.rank.__getitem__))

@@ -1,6 +1,6 @@
-"""Drafts of wordings: what readers raise instead of the writer's error, and nothing states yet.
+"""Drafts of wordings: errors that readers raise instead of the writer's error, and that the policy does not state yet.
 
-Whether two texts are one refusal, only a person can tell: where a release raises for another reason, it is no wording, but a waiver's matter.
+Only a person can decide whether two texts are the same refusal: an error for a different reason is not a wording, and needs a waiver.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ Error = tuple[str, str]
 
 @dataclass
 class Draft:
-    """One error of writers, and what readers raise instead.
+    """One error of writers, and the errors that readers raise instead.
 
     Attributes:
         error: what the writers raise, by class and text without what varies.
         writers: public versions.
-        recipes: whose programs do.
-        instead: what readers raise, and which do: their public versions, and how many cells.
+        recipes: the recipes of the programs that raise it.
+        instead: what readers raise: the public versions of these readers, and the number of cells.
     """
 
     error: Error
@@ -40,7 +40,7 @@ class Draft:
 
 
 def drafts(evidence: Evidence) -> list[Draft]:
-    """Every error that readers word otherwise, of what releases wrote, by class and text."""
+    """Every error that readers word differently, for archives that releases wrote, sorted by class and text."""
     found: dict[Error, Draft] = {}
     for cells in evidence.cells:
         if cells.fixture.release == SYNTHETIC:

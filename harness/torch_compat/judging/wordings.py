@@ -1,8 +1,8 @@
-"""Where a reader raises another error than the writer: whether the policy has both as wordings of one refusal.
+"""Decide whether the policy states a reader's error and the writer's different error as wordings of one refusal.
 
-A release that words a refusal otherwise breaks no promise, and says so of every program that meets the check. So it is stated once, in
-the policy's ``[[message]]`` tables: what each span of releases raises there. Two errors are one where a wording has the writer's
-text for the writer's release, and the reader's text for the reader's. Everything else that is not the same is another error.
+A release that words a refusal differently breaks no promise, and does so for every program that fails the check. So it is stated once, in
+the policy's ``[[message]]`` tables: what each span of releases raises there. Two errors are the same if a wording has the writer's
+text for the writer's release, and the reader's text for the reader's. All other errors that are not equal are different.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ Errors = tuple[Pair, ...]
 
 
 class WordingUse(NamedTuple):
-    """What explains one pair of errors.
+    """The explanation of one pair of errors.
 
     Attributes:
         wording: its id.
-        wrote, read: the texts of the writer and of the reader, by their places in ``says``.
+        wrote, read: the texts of the writer and of the reader, by their indices in ``says``.
     """
 
     wording: str
@@ -44,12 +44,12 @@ class WordingUse(NamedTuple):
 
 
 class Heard(NamedTuple):
-    """What readers raised otherwise than the writer.
+    """Differences between the errors of readers and those of the writer.
 
     Attributes:
-        others: errors that are not the golden's, nor another wording of them.
-        worded: what explains the rest of those that are not the golden's.
-        readers: set of readers of which this holds.
+        others: errors that are neither the golden's nor another wording of them.
+        worded: the wordings that explain the remaining differing errors.
+        readers: set of readers for which this holds.
     """
 
     others: Errors
@@ -58,13 +58,13 @@ class Heard(NamedTuple):
 
 
 def other_errors(observation: Observation) -> Errors:
-    """The errors of an observation that are not the golden's, by class and text."""
+    """The errors of an observation that differ from the golden's, by class and text."""
     found = (tuple(pair) for extent in observation.extent if extent["kind"] == OTHER_ERROR for pair in extent["errors"])
     return tuple(dict.fromkeys((a, b, c, d) for a, b, c, d in found if not same_error((a, b), (c, d))))
 
 
 class Wordings:
-    """The wordings of a policy, asked of the readers of some evidence. What it found out once, it keeps."""
+    """The wordings of a policy, applied to the readers of some evidence. Results are cached."""
 
     def __init__(self, wordings: tuple[KnownMessage, ...], readers: Readers) -> None:
         self._wordings = wordings
@@ -73,7 +73,7 @@ class Wordings:
         self._spans: dict[str, int] = {}
 
     def heard(self, fixture: Fixture, observation: Observation, readers: int) -> Iterator[Heard]:
-        """The readers of one observation, told apart by what explains the errors that are not the golden's."""
+        """Yield the readers of one observation, split by what explains the errors that differ from the golden's."""
         parts: dict[tuple[Errors, frozenset[WordingUse]], int] = {((), frozenset()): readers}
         for pair in other_errors(observation) if observation.extent else ():
             split: dict[tuple[Errors, frozenset[WordingUse]], int] = {}
@@ -86,7 +86,7 @@ class Wordings:
             yield Heard(others, worded, bits)
 
     def others(self, fixture: Fixture, observation: Observation, reader: str) -> Errors:
-        """The errors of one reader that are not the golden's, nor another wording of them; of a release that evidence may not have."""
+        """The errors of one reader that are neither the golden's nor another wording of them; its release need not be in the evidence."""
         return tuple(
             pair
             for pair in other_errors(observation)
@@ -94,7 +94,7 @@ class Wordings:
         )
 
     def _by_use(self, writer: str, pair: Pair, readers: int) -> Iterator[tuple[frozenset[WordingUse], int]]:
-        """Some readers, told apart by all that explains their error; none of them twice, and those unexplained with nothing."""
+        """Yield some readers, split by what explains their error; each occurs once, and those without an explanation with an empty set."""
         groups: dict[frozenset[WordingUse], int] = {frozenset(): readers}
         for use, releases in self._explaining(writer, pair):
             split: dict[frozenset[WordingUse], int] = {}
@@ -106,11 +106,11 @@ class Wordings:
         yield from groups.items()
 
     def _explaining(self, writer: str, pair: Pair) -> tuple[tuple[WordingUse, ReleaseSet], ...]:
-        """What makes two errors one, and for which readers."""
+        """The wordings that make two errors the same, and the readers for which they do."""
         key = (writer, pair)
         if key not in self._known:
             found: list[tuple[WordingUse, ReleaseSet]] = []
-            if writer != SYNTHETIC:  # what no release wrote has the words of none
+            if writer != SYNTHETIC:  # a synthetic archive has no release's wording
                 for wording in self._wordings:
                     found += _uses(wording, Release(writer), pair)
             self._known[key] = tuple(found)

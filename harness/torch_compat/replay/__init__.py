@@ -1,1 +1,1 @@
-"""Plan, produce, observe and record: everything that needs a running reader."""
+"""Planning, producing, observing and recording: everything that needs a running reader."""

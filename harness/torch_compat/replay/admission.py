@@ -1,17 +1,17 @@
-"""The steps by which a release joins the corpus, each of which knows whether its result is there.
+"""The steps that add a release to the corpus, each of which detects whether its result exists.
 
-No step remembers what an earlier run did: each looks at the tree. So a run that was killed is completed by the same command, and what it
-then writes is what it would have written. Beside the tree, ``reports/latest`` holds the digests of all files from before the first run,
-so that the last one can tell what changed, and which environments were built only for this.
+No step remembers earlier runs: each looks at the tree. So the same command completes a run that was killed, and writes what that
+run would have written. In addition, ``reports/latest`` holds the digests of all files from before the first run,
+so that the last run can report what changed, and the environments that were built only for this.
 
-Admitting a release takes a few lines, which can be run again after they were stopped::
+Adding a release takes a few lines, which can be run again after an interruption::
 
     admission = Admission(find_root(Path("path/to/tree")), "2.16.0")
     ended = admission.run_all()
     if not any(one.status for one in ended.values()):
         admission.end()
 
-``torch-compat admit`` also tells what each step will do, and prints what came of it.
+``torch-compat admit`` also prints what each step will do, and its result.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ __all__ = ["STEPS", "Admission", "Ended"]
 
 STEPS: Final = ("calendar", "environment", "produce", "observe", "survey", "readers", "documents", "predictions")
 KEPT: Final = ("fixtures", "policies", "reports", "README.md")
-"""What adding a release changes in a tree, except reports/latest."""
+"""The parts of a tree that adding a release changes, except reports/latest."""
 STATE_VERSION: Final = 1
 
 
@@ -70,11 +70,11 @@ class Ended:
     """How a step ended.
 
     Attributes:
-        state: ``there`` (its result was there already), ``done``, ``incomplete``, ``left`` (its turn did not come), or ``to-do`` (where
-            nothing is done but told).
-        says: what came of it, for people, a line each.
-        status: an exit status of DESIGN's: 0, 1, 2, 3 or 4.
-        left: what somebody has to do before the step is whole.
+        state: ``there`` (its result already existed), ``done``, ``incomplete``, ``left`` (not reached), or ``to-do`` (only
+            described, not run).
+        says: the results, for people, one line each.
+        status: an exit status as defined in DESIGN: 0, 1, 2, 3 or 4.
+        left: what must be done by hand to complete the step.
     """
 
     state: str
@@ -85,16 +85,16 @@ class Ended:
 
 @dataclass
 class Admission:
-    """A release on its way into a tree.
+    """A release that is being added to a tree.
 
     Attributes:
         version: ``2.16.0``.
-        uploaded: the day of its upload, where the index does not tell; None to ask.
-        keep: whether environments that are built only to ask other readers stay.
-        trust: whether archives outside the frozen corpus may be run where releases are not isolated.
-        say: is told each step of the work, a line each.
-        progress: makes what is told how far a step is.
-        read: is given what each release read.
+        uploaded: the day of its upload, if the index does not provide it; None to ask the index.
+        keep: whether to keep environments that are built only to ask other readers.
+        trust: whether archives outside the frozen corpus may be run if releases are not isolated.
+        say: called with each step of the work, one line each.
+        progress: creates the sink for the progress of a step.
+        read: called with what each release read.
     """
 
     place: Root
@@ -111,7 +111,7 @@ class Admission:
     # ------------------------------------------------------------------------------------------------------------ the steps
 
     def does(self, step: str) -> str:
-        """What a step will do, in one sentence."""
+        """A one-sentence description of what a step will do."""
         name = f"torch-{self.version}"
         return {
             "calendar": f"look up {name} in the package index, add it to policies/torch, and remove it from the planned releases",
@@ -125,7 +125,7 @@ class Admission:
         }[step]
 
     def is_there(self, step: str) -> bool:
-        """Whether the result of a step is in the tree. What is generated in seconds is not looked at, but made and compared."""
+        """Whether the result of a step is in the tree. Documents, generated in seconds, are always regenerated and compared instead."""
         if step == "calendar":
             planned = (self.version in planned_releases(self._policies), self.version in self._calendar)
             return planned == (False, True)
@@ -147,10 +147,10 @@ class Admission:
         return not self.readers_to_ask()
 
     def run(self, step: str) -> Ended:
-        """Do a step whose result is not there. An error that says what is wrong ends the step, not the program."""
+        """Run a step whose result is missing. A reported error ends the step, not the program."""
         work: Callable[[], Ended] = getattr(self, f"_do_{step}")
         try:
-            with contextlib.redirect_stdout(sys.stderr):  # what other commands print as data is progress here
+            with contextlib.redirect_stdout(sys.stderr):  # data that other commands print is progress here
                 return work()
         except HarnessError as error:
             return Ended("incomplete", (str(error),), error.exit_status, (f"{step}: {error.hint or error.message}",))
@@ -160,12 +160,12 @@ class Admission:
     def run_all(
         self, steps: Sequence[str] = STEPS, starting: Callable[[str, int, bool], object] = lambda *_: None
     ) -> dict[str, Ended]:
-        """Do steps one after the other, up to the first that cannot be done; how each ended.
+        """Run steps in order, up to the first that cannot be done; return how each ended.
 
         Parameters:
-            starting: is told the step that comes now, its number, and whether its result is there.
+            starting: called with the next step, its number, and whether its result exists.
         """
-        self.begin()  # first: it completes what a run that was killed left
+        self.begin()  # first: it completes what a killed run left behind
         ended: dict[str, Ended] = {}
         for number, step in enumerate(steps, 1):
             if any(one.state == "incomplete" for one in ended.values()):
@@ -198,7 +198,7 @@ class Admission:
             for path, text in (drop_planned(self._policies, self.version) | texts).items():
                 put(path, text, encoding="utf-8")
                 says.append(path.relative_to(self.place.path).as_posix())
-        self.place.policy()  # what does not fit together is said now, before anything is built
+        self.place.policy()  # report inconsistencies now, before anything is built
         return Ended("done", tuple(says))
 
     def _do_environment(self) -> Ended:
@@ -289,27 +289,27 @@ class Admission:
         return self._calendar[self.version]
 
     def _gathered(self) -> Evidence:
-        """What is recorded, read once between two changes of it."""
+        """The recorded evidence, read once between two changes of it."""
         if self._evidence is None:
             with uncollected():
                 self._evidence = gather(self.place, self.place.policy(), as_of=None)
         return self._evidence
 
     def _unwritten(self, evidence: Evidence) -> list[Any]:
-        """The recipes of this release's grid of which the manifest says neither what it wrote nor why not."""
+        """The recipes in this release's grid for which the manifest has neither a fixture nor a reason for its absence."""
         known = {entry.recipe for entry in evidence.corpus.entries if entry.release == self.version}
         left = [recipe for recipe in evidence.corpus.recipes if recipe.name not in known]
         return [recipe for recipe in left if self.version in asked_writers(evidence.policy, recipe)]
 
     def readers_to_ask(self) -> list[CalendarRelease]:
-        """The other readers of the policy of which something is not recorded, oldest first."""
+        """The other readers of the policy with missing records, oldest first."""
         evidence = self._gathered()
         others = [evidence.policy.calendar[name] for name in evidence.policy.corpus.readers if name != self.version]
         produced = self.version in self._calendar and self.is_there("produce")
         return [one for one in others if not produced or is_missing(evidence, one)]
 
     def _ask(self, release: CalendarRelease) -> tuple[str, ...]:
-        """Let a release read whatever is not recorded of it, and record that."""
+        """Let a release read whatever is not yet recorded for it, and record the results."""
         evidence = self._gathered()
         asked = Asked(
             fixtures=list(evidence.corpus.fixtures.values()),
@@ -327,23 +327,23 @@ class Admission:
     # ---------------------------------------------------------------------------------------------------------- environments
 
     def environments_to_build(self) -> list[str]:
-        """The releases whose environments are not there and will be needed, in the order in which they are built."""
+        """The releases whose environments are missing and will be needed, in build order."""
         own = [] if self.is_there("environment") else [self.version]
         return own + [one.version for one in self.readers_to_ask() if self.environments.get(one.version) is None]
 
     def largest_here(self) -> int | None:
-        """The bytes of the largest environment that is built here; None where none is. Nobody knows a size before it is downloaded."""
+        """The size in bytes of the largest environment built here; None if there is none. Sizes are unknown before the download."""
         return max((int(one.description["size"]) for one in self.environments.all()), default=None)
 
     @property
     def needed(self) -> int:
-        """The bytes that have to be free while an environment is built."""
+        """The bytes of free space needed while an environment is built."""
         return NEEDED_BYTES["stub"]
 
     def _build(self, release: CalendarRelease) -> None:
         if self.environments.get(release.version) is None:
             if release.version != self.version:
-                self._remember(built=release.version)  # first: a run that is killed leaves no stranger
+                self._remember(built=release.version)  # first: a killed run leaves no unrecorded environment
             self.environments.build(release, progress=lambda step: self.say(f"{release.name}: {step}"))
 
     def _size(self, version: str) -> str:
@@ -353,16 +353,16 @@ class Admission:
     # ------------------------------------------------------------------------------------------------------------ what changed
 
     def begin(self) -> None:
-        """Put down what the tree holds, unless an earlier run did that has not come to its end."""
+        """Record the contents of the tree, unless an earlier unfinished run already did."""
         self._remember()
 
     def changed(self) -> list[str]:
-        """The files that are not what they were before the first run."""
+        """The files that changed since before the first run."""
         before, now = self._state["before"], _digests(self.place)
         return sorted(path for path in before.keys() | now.keys() if before.get(path) != now.get(path))
 
     def end(self) -> None:
-        """Forget what was put down: everything is done."""
+        """Delete the records: everything is done."""
         with changing(self.place.path):
             remove(self._path)
 
@@ -381,7 +381,7 @@ class Admission:
         return {"schema_version": STATE_VERSION, "before": _digests(self.place), "built": []}
 
     def _remember(self, *, built: str = "", removed: str = "") -> None:
-        """Put down what the tree holds, unless an earlier run did, and which environment is built only for this or was removed."""
+        """Record the contents of the tree, unless an earlier run did, and the environment that was built only for this or removed."""
         with changing(self.place.path):
             state = self._state
             names = [name for name in (*state["built"], built) if name not in {"", removed}]
@@ -389,7 +389,7 @@ class Admission:
 
 
 def _digests(place: Root) -> dict[str, str]:
-    """A digest of every file that a release can change, by its path."""
+    """A digest of every file that adding a release can change, keyed by path."""
     return {path.relative_to(place.path).as_posix(): hashlib.sha256(read_whole(path)).hexdigest() for path in _files(place)}
 
 

@@ -1,4 +1,4 @@
-"""What ``torch-compat candidate`` would have said of each release on the day before it, from recorded observations.
+"""What ``torch-compat candidate`` would have reported for each release on the day before it, from recorded observations.
 
 It takes a few lines::
 
@@ -36,15 +36,15 @@ KEPT = frozenset({Outcome.SAME, Outcome.CLOSE})
 
 
 def backtest(evidence: Evidence, root: Path, version: str) -> Backtested:
-    """What candidate would have said of a release, and what the releases since have made of it.
+    """Return what candidate would have reported for a release, and what became of it in later releases.
 
     Parameters:
-        evidence: all that is recorded.
-        root: the tree that it was read from.
-        version: a release that is recorded.
+        evidence: all recorded evidence.
+        root: the tree that the evidence was read from.
+        version: a recorded release.
 
     Raises:
-        CorpusError: something of the release or a later one is left in what was known before.
+        CorpusError: the evidence from before still contains something of the release or a later one.
     """
     with tempfile.TemporaryDirectory(prefix="torch-compat-backtest-") as scratch:
         return _of_day(evidence, day_before(evidence, root, version, Path(scratch)))
@@ -74,7 +74,7 @@ def _of_day(evidence: Evidence, day: DayBefore) -> Backtested:
 
 
 def _operators(evidence: Evidence, day: DayBefore) -> CheckedOperators | None:
-    """The operators of a release beside those of the newest one before it; None where one of both is not recorded."""
+    """The operators of a release compared with the newest release before it; None if either is not recorded."""
     recorded = evidence.operators.schemas if evidence.operators is not None else None
     version, base = day.release.version, day.base.release
     if recorded is None or version not in recorded.releases or base not in day.operators[0].releases:
@@ -94,7 +94,7 @@ def _operators(evidence: Evidence, day: DayBefore) -> CheckedOperators | None:
 
 
 def _gone_with(evidence: Evidence, version: str, fact: Fact) -> str:
-    """The first later release that gives the witness of a fact as it was written; "" where none does, or where it is no cell."""
+    """The first later release that reads the witness of a fact correctly; "" if there is none, or if the witness is not a cell."""
     name, _, options_id = fact.witness.partition(" (")
     fixture = evidence.corpus.fixtures.get(name)
     options = {one.id: one for one in evidence.policy.options}.get(options_id.rstrip(")") or "default")
@@ -112,7 +112,7 @@ def _gone_with(evidence: Evidence, version: str, fact: Fact) -> str:
 
 
 def _unnamed(evidence: Evidence, day: DayBefore, new: tuple[CandidateItem, ...]) -> list[str]:
-    """The changes that are known of the release today, and whose operators no item reaches."""
+    """The changes known today for the release whose operators no item reaches."""
     before, line = Release(day.base.release), Release(day.release.version)
     reached: set[str] = set()
     for item in new:

@@ -1,4 +1,4 @@
-"""Trees of builds beside the corpus: what a build wrote and did, judged together with everything that is recorded."""
+"""Add the trees of builds to the corpus, so that what a build wrote and did is judged with all recorded evidence."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ __all__ = ["with_trees"]
 
 
 def with_trees(evidence: Evidence, folders: Sequence[Path], *, as_of: dt.date | None) -> tuple[Evidence, tuple[str, ...]]:
-    """Evidence with what builds wrote and did, as if it was observed now; and notes on it.
+    """Return the evidence with what builds wrote and did, as if observed now, and notes on it.
 
     Several trees of one build, such as those of its shards, count as one. A tree that is older than :data:`KEPT_DAYS` on the day of
-    judging is not used: its reader is then one that was asked for and could not be had.
+    judging is not used: its reader then counts as requested but unavailable.
 
     Parameters:
         folders: trees, or folders of trees.
-        as_of: the day of judging; that of the newest observation unless given.
+        as_of: the day of judging; by default that of the newest observation.
 
     Raises:
-        UsageError: a folder holds no tree, two builds state one version, or two trees of one build contradict each other.
+        UsageError: a folder holds no tree, two builds have the same version, or two trees of one build contradict each other.
         CorpusError: a tree cannot be read.
     """
     trees = [tree for folder in folders for tree in trees_at(folder)]
@@ -99,10 +99,10 @@ def with_trees(evidence: Evidence, folders: Sequence[Path], *, as_of: dt.date | 
 
 
 def _no_twins(trees: Iterable[BuildTree]) -> None:
-    """Hold that every version is that of one build.
+    """Make sure that every version belongs to one build.
 
     Raises:
-        UsageError: two builds state the same version.
+        UsageError: two builds have the same version.
     """
     seen: dict[str, BuildTree] = {}
     for tree in trees:
@@ -116,7 +116,7 @@ def _no_twins(trees: Iterable[BuildTree]) -> None:
 
 
 def _known(policy: Policy, tree: BuildTree, own: Corpus) -> Policy:
-    """The policy, whose calendar has the build."""
+    """The policy with the build added to its calendar."""
     version = tree.release.public
     for manifest in own.manifests:
         if manifest.release != version:
@@ -132,7 +132,7 @@ def _known(policy: Policy, tree: BuildTree, own: Corpus) -> Policy:
 
 
 def _predicted(policy: Policy, corpus: Corpus, own: Corpus) -> Policy:
-    """The policy that predicts of archives of the build what it predicts of those with the same content that the newest release wrote."""
+    """The policy with the predictions for archives of the newest release extended to archives of the build with the same content."""
     newest = policy.corpus.writers[-1]
     alike: dict[str, Fixture] = {
         one.recipe: one
@@ -151,13 +151,13 @@ def _predicted(policy: Policy, corpus: Corpus, own: Corpus) -> Policy:
 
 
 def _together(known: Iterable[Manifest], more: Iterable[Manifest]) -> tuple[Manifest, ...]:
-    """Manifests, one for each release: what several trees of one build hold is one manifest."""
+    """Merge manifests so that each release has one: several trees of a build form one manifest."""
     found = {manifest.release: manifest for manifest in known}
     for manifest in more:
         there = found.get(manifest.release)
         if there is not None:
             recipes = {entry.recipe for entry in there.entries}
-            manifest = replace(  # noqa: PLW2901 - the same, together with what is there
+            manifest = replace(  # noqa: PLW2901 - the same manifest, merged with the known one
                 there,
                 writers=there.writers | manifest.writers,
                 fixtures=(*there.fixtures, *(one for one in manifest.fixtures if one.recipe not in recipes)),
@@ -168,10 +168,10 @@ def _together(known: Iterable[Manifest], more: Iterable[Manifest]) -> tuple[Mani
 
 
 def _one(one: ObservedReader, other: ObservedReader, tree: BuildTree) -> ObservedReader:
-    """What two trees say of one reader.
+    """Merge what two trees record for one reader.
 
     Raises:
-        UsageError: they are of two readers, or say two things of one cell.
+        UsageError: they describe two different readers, or contradict each other on a cell.
     """
     if one.identity_digest != other.identity_digest or one.protocol != other.protocol:
         raise UsageError(

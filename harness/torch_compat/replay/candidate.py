@@ -1,4 +1,4 @@
-"""Asking a build, and making one report of what it wrote, read and said: ``torch-compat candidate`` without its output."""
+"""Examine a build and combine what it wrote, read and printed into one report: ``torch-compat candidate`` without its output."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ __all__ = [
 ]
 
 SHARE: Final = 0.1
-"""The number of fixtures that are not in every sample: with the others, a single process of a release reads them in about
+"""The share drawn from the fixtures that are not in every sample; with the others, a single process of a release reads them in about
 ten minutes."""
 OLDEST: Final = 2
 """Number of oldest releases whose fixtures are all in every sample."""
@@ -70,10 +70,10 @@ GRAVITY: Final = {"breaks": 0, "needs": 1, "waived": 2, "allowed": 3}
 
 
 def base_of(evidence: Evidence, release: CalendarRelease, against: str | None) -> ObservedReader:
-    """The reader that a build is compared with: the newest recorded release that is no newer, unless one is named.
+    """The reader that a build is compared with: the newest recorded release that is not newer, unless one is named.
 
     Raises:
-        UsageError: there is none, or nothing is recorded of the one that is named.
+        UsageError: there is none, or the named release has no records.
     """
     recorded = evidence.recorded.values()
     if against is not None:
@@ -92,7 +92,7 @@ def base_of(evidence: Evidence, release: CalendarRelease, against: str | None) -
 
 
 def sample_of(corpus: Corpus, seed: int, *, everything: bool) -> list[Fixture]:
-    """The fixtures that are read: all; or of every recipe the oldest and the newest, all of the oldest writers, and some by the seed."""
+    """The fixtures to read: all, or the oldest and newest of every recipe, all of the oldest writers, and a random share by seed."""
     sound = [fixture for _, fixture in sorted(corpus.fixtures.items()) if corpus.damage_of(fixture) is None]
     if everything:
         return sound
@@ -106,12 +106,12 @@ def sample_of(corpus: Corpus, seed: int, *, everything: bool) -> list[Fixture]:
         fixtures.sort(key=lambda fixture: Release(fixture.release).key)
         always |= {fixtures[0].id, fixtures[-1].id}
     rest = [fixture.id for fixture in sound if fixture.id not in always]
-    drawn = always | {*Random(seed).sample(rest, round(len(rest) * SHARE))}  # noqa: S311 - to be repeated, not to be secret
+    drawn = always | {*Random(seed).sample(rest, round(len(rest) * SHARE))}  # noqa: S311 - repeatable, not secret
     return [fixture for fixture in sound if fixture.id in drawn]
 
 
 def shard_of(corpus: Corpus, part: int, parts: int) -> frozenset[str]:
-    """The recipes of one of several parts of a corpus, synthetic ones among them. Every recipe is in exactly one."""
+    """The recipes of one of several parts of a corpus, including synthetic ones. Every recipe is in exactly one part."""
     names = {recipe.name for recipe in corpus.recipes} | {fixture.recipe for fixture in corpus.fixtures.values()}
     return frozenset(sorted(names)[part - 1 :: parts])
 
@@ -120,10 +120,10 @@ class Against(NamedTuple):
     """What a build is compared with.
 
     Attributes:
-        reader: what it did with archives.
-        environment: what it runs in; None where it is not built here.
-        operators: its operators: the version of a recorded release, or a file of them.
-        wrote: what it wrote, where it is a build; what a release wrote is in the corpus.
+        reader: its observations of archives.
+        environment: its environment; None if it is not built here.
+        operators: its operators: the version of a recorded release, or a file that lists them.
+        wrote: the archives that it wrote, if it is a build; those of a release are in the corpus.
     """
 
     reader: ObservedReader
@@ -133,18 +133,18 @@ class Against(NamedTuple):
 
 
 def recorded(base: ObservedReader) -> Against:
-    """A recorded release as what a build is compared with."""
+    """A recorded release as the base of the comparison with a build."""
     return Against(base, Environments().get(base.release), base.release)
 
 
 def asked_now(asked: Asking, beside: str) -> Against:
-    """Let the build that another one is compared with write, read and list its operators. What its tree holds of it is not asked again.
+    """Let the build that serves as base of a comparison write, read and list its operators. Results already in its tree are reused.
 
     Parameters:
-        beside: the name of the other one as a reader. Two builds of one version are two readers.
+        beside: the reader name of the other build. Two builds of one version are two readers.
 
     Raises:
-        BuildError: it changed meanwhile; nothing is kept.
+        BuildError: the build changed meanwhile; nothing is kept.
         ReaderError: its worker does not start, or does not answer.
         EnvironmentUnavailable, UsageError: its operators cannot be listed.
     """
@@ -165,7 +165,7 @@ def asked_now(asked: Asking, beside: str) -> Against:
 
 
 def compared(asked: Asking, against: Against, earlier: Sequence[BuildTree]) -> Candidate:
-    """A build beside what it is compared with. What a build wrote takes the place of what the corpus has of its release."""
+    """Pair a build with its base. What a base build wrote replaces the archives of its release in the corpus."""
     evidence = asked.evidence
     if against.wrote is not None:
         mine = {manifest.release for manifest in against.wrote.manifests}
@@ -183,13 +183,13 @@ def compared(asked: Asking, against: Against, earlier: Sequence[BuildTree]) -> C
 
 
 def examined(asking: Asking, against: Against, earlier: Sequence[BuildTree] = ()) -> CandidateReport:
-    """Let a build write, read and speak, and compare all of it with a release, or with another build.
+    """Let a build write and read archives, run probes and list its operators, and compare all results with a release or another build.
 
     Parameters:
         earlier: the trees of earlier builds.
 
     Raises:
-        BuildError: it changed meanwhile; nothing is kept.
+        BuildError: the build changed meanwhile; nothing is kept.
         ReaderError: its worker does not start, or does not answer.
     """
     asked = compared(asking, against, earlier)
@@ -206,7 +206,7 @@ def examined(asking: Asking, against: Against, earlier: Sequence[BuildTree] = ()
     older = _read_by_base(asked, own, not_asked)
     unchanged(build)
     with changing(asked.tree.path):
-        beside = older is not None and older.name != fresh.name and mine is fresh  # else the corpus has archives of these names
+        beside = older is not None and older.name != fresh.name and mine is fresh  # else the corpus has archives with these names
         write_recorded(asked.tree.observations, [fresh, older] if older is not None and beside else [fresh])
         if schemas:
             put(asked.tree.path / OPERATORS, schemas, "utf-8")
@@ -254,10 +254,10 @@ def examined(asking: Asking, against: Against, earlier: Sequence[BuildTree] = ()
 
 @contextlib.contextmanager
 def blaming(build: Build) -> Iterator[None]:
-    """A worker that dies or says nothing is the build's matter here: the harness is not at fault.
+    """Attribute a worker that dies or does not answer to the build, not to the harness.
 
     Raises:
-        BuildError: it did.
+        BuildError: the worker died or did not answer.
     """
     try:
         yield
@@ -268,15 +268,15 @@ def blaming(build: Build) -> Iterator[None]:
 
 
 class Said(NamedTuple):
-    """What a release said when it was asked.
+    """The results of examining a release.
 
     Attributes:
-        own: what it wrote.
-        failures: recipes of which nothing came, and why.
-        fresh: what it did with archives of the corpus, and with its own.
-        older: what the release that it is compared with did with its archives; None where that was not asked.
-        operators: its operators beside those of that release; None where they are not known.
-        mine: what it did with its own archives, where the corpus has archives of the same names; else that stands in ``fresh``.
+        own: the archives that it wrote.
+        failures: recipes that yielded nothing, and why.
+        fresh: its observations of archives of the corpus, and of its own.
+        older: the base's observations of its archives; None if the base was not asked.
+        operators: its operators compared with those of the base; None if they are not known.
+        mine: its observations of its own archives, if the corpus has archives with the same names; otherwise these are in ``fresh``.
     """
 
     own: Corpus
@@ -291,10 +291,10 @@ class Read(NamedTuple):
     """What a build did with archives.
 
     Attributes:
-        fresh: with those of the corpus, and with its own unless the corpus has archives of the same names.
-        mine: with its own; the same object as ``fresh`` where that has them.
+        fresh: with those of the corpus, and with its own unless the corpus has archives with the same names.
+        mine: with its own; the same object as ``fresh`` if that includes them.
         chosen: the fixtures of the corpus that it read.
-        in_all: how many cells there are in all.
+        in_all: the total number of cells.
     """
 
     fresh: ObservedReader
@@ -304,7 +304,7 @@ class Read(NamedTuple):
 
 
 class Classified(NamedTuple):
-    """What is new and what is mended, with the comparisons of cells, deprecations and probes that show it."""
+    """New and mended items, with the comparisons of cells, deprecations and probes that show them."""
 
     new: tuple[CandidateItem, ...]
     mended: tuple[CandidateItem, ...]
@@ -312,7 +312,7 @@ class Classified(NamedTuple):
 
 
 def classified(asked: ReleasePair, said: Said, make: Items) -> Classified:
-    """Say what of everything that a release said is new against the other one, by gravity, and what is mended."""
+    """Determine which results of a release are new compared with the base, by gravity, and which are mended."""
     evidence = _with(asked, said)
     judged, others = judge_reader(evidence, said.fresh.name)
     parts = (
@@ -337,7 +337,7 @@ def classified(asked: ReleasePair, said: Said, make: Items) -> Classified:
 
 
 def _only(own: Corpus, recipes: frozenset[str] | None) -> Corpus:
-    """What a build wrote of some recipes: its tree may hold what an earlier run of the same build wrote of others."""
+    """Restrict what a build wrote to some recipes: an earlier run of the same build may have written others into its tree."""
     if recipes is None:
         return own
     return replace(
@@ -361,7 +361,7 @@ def _recipes(asked: Asking) -> list[Any]:
 
 
 def _written(asked: Asking) -> dict[str, str]:
-    """Let the build write every recipe into its tree; the recipes of which nothing came, and why."""
+    """Let the build write every recipe into its tree; return the recipes that yielded nothing, and why."""
     failures: dict[str, str] = {}
     recipes = _recipes(asked)
     target = Corpus(asked.tree.fixtures, tuple(recipes), (), (), ())
@@ -379,8 +379,8 @@ def _observed(asked: Asking, own: Corpus, others: Corpus | None = None, *, known
     """Let the build read a sample of the corpus, and its own archives.
 
     Parameters:
-        others: what the build that it is compared with wrote, all of which it reads.
-        known: what is known of it already.
+        others: the archives of the base build, all of which are read.
+        known: existing observations of the build.
     """
     evidence, release = asked.evidence, asked.release
     corpus = evidence.corpus
@@ -448,7 +448,7 @@ def _operators(asked: Candidate, not_asked: list[tuple[str, str, bool, int]]) ->
 
 
 def only_with_cuda(history: History) -> frozenset[str]:
-    """The operators that a recorded build without CUDA lacks, and that the releases on both sides of it have."""
+    """The operators that a recorded build without CUDA lacks although the releases before and after it have them."""
     found: set[str] = set()
     for before, release, after in zip(history.releases, history.releases[1:], history.releases[2:], strict=False):
         if history.why_incomplete(release) is not None:
@@ -458,12 +458,12 @@ def only_with_cuda(history: History) -> frozenset[str]:
 
 
 def replace_name(one: SchemaSet, name: str) -> SchemaSet:
-    """The same schemas under the name of a build."""
+    """The same schemas under another name."""
     return one._replace(name=name)
 
 
 def _read_by_base(asked: Candidate, own: Corpus, not_asked: list[tuple[str, str, bool, int]]) -> ObservedReader | None:
-    """Let the release read what the build wrote. Where it is not here, that is required within the window alone."""
+    """Let the base read what the build wrote. If it is not built here, this is a required check only within the window."""
     policy, base = asked.evidence.policy, asked.base
     if not own.fixtures:
         return None
@@ -485,7 +485,7 @@ def _read_by_base(asked: Candidate, own: Corpus, not_asked: list[tuple[str, str,
 
 
 def _with(asked: ReleasePair, said: Said) -> Evidence:
-    """The evidence with the build in it. What is recorded of a reader of this very name would hide what was observed now."""
+    """The evidence including the build. Records of a reader with the same name are dropped, as they would hide the new observations."""
     evidence = asked.evidence
     corpus = evidence.corpus
     if said.mine is None or said.mine is said.fresh:
@@ -496,7 +496,7 @@ def _with(asked: ReleasePair, said: Said) -> Evidence:
 
 
 def _with_own(asked: ReleasePair, said: Said, mine: ObservedReader) -> Evidence:
-    """The evidence with what a build wrote in the place of what the corpus has of its release."""
+    """The evidence with what the build wrote in place of the archives of its release in the corpus."""
     evidence = asked.evidence
     rest = tuple(manifest for manifest in evidence.corpus.manifests if manifest.release != asked.release.version)
     corpus = replace(evidence.corpus, manifests=(*rest, *said.own.manifests))

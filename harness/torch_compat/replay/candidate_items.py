@@ -1,4 +1,4 @@
-"""What ``torch-compat candidate`` makes of what a build did: one item for each cause, with its witness and what the policy says."""
+"""The items that ``torch-compat candidate`` reports on a build: one for each cause, with a witness and the policy's verdict."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ KEPT: Final = frozenset({Outcome.SAME, Outcome.CLOSE})
 
 @dataclass(kw_only=True)
 class ReleasePair:
-    """Two releases that are compared, and what is known on that day.
+    """Two releases to compare, and what is known on that day.
 
     Attributes:
-        evidence: the corpus and what is recorded, under a policy whose calendar holds the newer one.
-        release: the newer one, which is judged: nothing is known of it but what it was just asked.
-        base: the release that it is compared with, as it is recorded, or as it was just asked.
+        evidence: the corpus and all records, under a policy whose calendar includes the newer release.
+        release: the newer release, which is judged: nothing is known of it except the observations just made.
+        base: the release that it is compared with, as recorded or as just observed.
         today: the day of the examination.
-        wrote: what the release that it is compared with wrote, where that is a build. The evidence holds it, too, but not its place.
+        wrote: the archives of the base, if that is a build. The evidence includes them, but not their location.
     """
 
     evidence: Evidence
@@ -69,18 +69,18 @@ class ReleasePair:
 
 @dataclass(kw_only=True)
 class Asking:
-    """Everything that asking one build needs.
+    """Everything needed to examine one build.
 
     Attributes:
-        evidence: the corpus, under a policy whose calendar holds the build.
+        evidence: the corpus, under a policy whose calendar includes the build.
         release: the build.
-        today: the day on which it is asked.
-        tree: where it is kept.
-        seed: of the sample; ``everything`` reads all fixtures.
-        trust: which archives may be run where this machine cannot isolate the build.
-        progress: where progress is told.
-        recipes: only these, where some are named.
-        shard: the part, and the number of parts, where the recipes are those of a part. The first part asks all that has no recipe.
+        today: the day of the examination.
+        tree: the tree that stores it.
+        seed: the seed of the sample; ``everything`` reads all fixtures.
+        trust: which archives may be run if this machine cannot isolate the build.
+        progress: the sink for progress.
+        recipes: the only recipes to use, if given.
+        shard: the part and the number of parts, if the recipes are those of a part. The first part runs all checks without a recipe.
     """
 
     evidence: Evidence
@@ -96,17 +96,17 @@ class Asking:
 
     @property
     def whole(self) -> bool:
-        """Whether this examination asks what has no recipe: operators, probes and deprecations."""
+        """Whether this examination includes the checks without a recipe: operators, probes and deprecations."""
         return self.shard is None or self.shard[0] == 1
 
 
 @dataclass(kw_only=True)
 class Candidate(Asking, ReleasePair):
-    """Everything that one examination of a build needs.
+    """Everything needed to compare a build with its base.
 
     Attributes:
-        environment: of the release that it is compared with; None where that is not built here.
-        operators: the operators of that release: its version, or a file of them.
+        environment: the environment of the base; None if it is not built here.
+        operators: the operators of the base: its version, or a file that lists them.
         earlier: the trees of earlier builds.
     """
 
@@ -117,18 +117,18 @@ class Candidate(Asking, ReleasePair):
 
 
 class Programs:
-    """Writes programs that show what a build does without torch-compat, into its tree."""
+    """Writes programs that reproduce what a build does without torch-compat, into its tree."""
 
     def __init__(self, asked: Candidate) -> None:
         self._asked = asked
         self._written = 0
 
     def cell(self, fixture: Fixture, path: Path, options: str, about: str, *, older: bool) -> str | None:
-        """Write a program that shows a cell, and give the command that runs it; None where it takes more than a few lines.
+        """Write a program that reproduces a cell, and return the command that runs it; None if it would take more than a few lines.
 
         Parameters:
             path: the archive.
-            older: whether the release is the reader, which may not be built here.
+            older: whether the base is the reader, which may not be built here.
         """
         sets = {entry.id: entry for entry in self._asked.evidence.policy.options}
         program = self._asked.tree.path.joinpath("reproduce", f"{self._written + 1}.py")
@@ -147,13 +147,13 @@ class Programs:
         return command
 
     def operator(self, name: str) -> str:
-        """The command that lists the overloads of an operator that the build has."""
+        """The command that lists the overloads of an operator in the build."""
         there = f'[print(s) for s in torch._C._jit_get_all_schemas() if str(s).startswith(("{name}(", "{name}."))]'
         return shlex.join([str(self._asked.release.build.environment.python), "-c", f"import torch; {there}"])
 
 
 def _merged(items: Iterable[CandidateItem]) -> list[CandidateItem]:
-    """The same items, each cause once: the first recipe is its witness."""
+    """Merge items with the same cause: the first recipe is the witness."""
     found: dict[str, CandidateItem] = {}
     for item in items:
         same = found.get(item.id)
@@ -162,12 +162,12 @@ def _merged(items: Iterable[CandidateItem]) -> list[CandidateItem]:
 
 
 class Items:
-    """Makes items of a report out of what was observed.
+    """Makes report items from observations.
 
     Parameters:
-        own: what the newer release wrote.
+        own: the archives of the newer release.
         earlier: the trees of earlier builds.
-        programs: writes programs that show single items; none are written without it.
+        programs: writes programs that reproduce single items; without it, none are written.
     """
 
     def __init__(
@@ -181,7 +181,7 @@ class Items:
         ]
 
     def moved(self, parts: Iterable[Compared], state: str) -> list[CandidateItem]:
-        """What moved from the release to the build, one item for each cause."""
+        """The changes from the base to the build, one item for each cause."""
         groups: dict[str, list[Moved]] = {}
         for part in parts:
             for one in part.moved:
@@ -206,7 +206,7 @@ class Items:
         )  # fmt: skip
 
     def _fixture(self, one: Moved) -> Fixture | None:
-        """A fixture of the corpus, or one that the build wrote: the corpus may have one of the same name."""
+        """A fixture of the corpus, or one that the build wrote: the corpus may have one with the same name."""
         known, own = self._asked.evidence.corpus.fixtures, self._own.fixtures
         first, second = (own, known) if one.what in {OWN, OLDER} else (known, own)
         return first.get(one.fixture) or second.get(one.fixture)
@@ -220,7 +220,7 @@ class Items:
         return CandidateItem(**facts, first=first or (self._asked.release.name if self._reports else None))
 
     def _policy(self, one: Moved, verdict: Verdict, rule: str) -> tuple[Policy, str, str | None]:
-        """What the policy says of something new, and from which day it is allowed."""
+        """The policy's verdict on a new item, and the day from which it is allowed."""
         promises = self._asked.evidence.policy
         if verdict is Verdict.FAIL:
             fixture = self._asked.evidence.corpus.fixtures.get(one.fixture)
@@ -231,7 +231,7 @@ class Items:
                 else "needs an upgrader and a new file format version, or must keep the old behavior",
                 "newer-loads": "must load, or be deprecated first",
             }.get(rule, f"see `torch-compat explain {rule}`")
-            kinds = {"newer-computes": None if stored else "behaviour", "newer-loads": "removal"}  # nothing else can be announced
+            kinds = {"newer-computes": None if stored else "behaviour", "newer-loads": "removal"}  # only these can be announced
             kind = kinds.get(rule)
             day = self._from(promises, kind, one.fixture) if kind is not None else None
             return "breaks", f"breaks a promise ({rule}): {mends}", day
@@ -251,7 +251,7 @@ class Items:
         return day.isoformat() if day else None
 
     def _snippet(self, fixture: Fixture, options: str, about: str, *, by: str = "") -> str | None:
-        """Write a program that shows a cell, and give the command that runs it, with the release where it is the reader."""
+        """Write a program that reproduces a cell, and return its command, which uses the base if that is the reader."""
         if self._programs is None:
             return None
         places = [self._own, *([self._asked.wrote] if self._asked.wrote is not None else [])]
@@ -262,10 +262,10 @@ class Items:
     # ---------------------------------------------------------------------------------------------------------- writing
 
     def written(self, own: Corpus, failures: dict[str, str], judged: Mapping[str, ReaderJudgement]) -> list[CandidateItem]:
-        """Recipes that the build writes differently from the release.
+        """Recipes that the build writes differently from the base.
 
         Parameters:
-            judged: the rule that an archive of the build breaks by what it states, by the fixture.
+            judged: the rule that an archive of the build breaks by what it declares, keyed by fixture.
         """
         items: list[CandidateItem] = []
         for recipe, reason in sorted(failures.items()):
@@ -279,7 +279,7 @@ class Items:
         return _merged(items)
 
     def mended_writes(self, own: Corpus) -> list[CandidateItem]:
-        """Recipes that the build writes and the release does not."""
+        """Recipes that the build writes and the base does not."""
         return [
             self._write(recipe, f"{recipe}: can be written now", headline(old.message), "writes it", "allowed")
             for recipe, old, new in self._pairs(own)
@@ -339,14 +339,14 @@ class Items:
         )  # fmt: skip
 
     def own(self, evidence: Evidence, fresh: ObservedReader, judged: dict[tuple[str, str], Any]) -> list[CandidateItem]:
-        """What the build does wrong with its own archives, where the release does it right with its own."""
+        """Failures of the build with its own archives, where the base succeeds with its own."""
         mine = {
             fixture.id: fixture for fixture in evidence.corpus.fixtures.values() if fixture.release == self._asked.release.version
         }
         return self._against_own(evidence, fresh, mine, judged, OWN)
 
     def older(self, evidence: Evidence, older: ObservedReader | None) -> list[CandidateItem]:
-        """What the release does wrong with archives of the build, where it does it right with its own."""
+        """Failures of the base with archives of the build, where it succeeds with its own."""
         if older is None:
             return []
         mine = {
@@ -368,12 +368,12 @@ class Items:
             twin = self._asked.evidence.corpus.fixtures.get(f"{base}/{fixture.recipe}")
             before = evidence.valid(self._asked.base, twin, options[options_id]) if twin is not None else None
             if twin is None or before is None or evidence.outcome(twin, before) is outcome:
-                continue  # the release cannot write it, or does the same with its own: nothing of it is new
+                continue  # the base cannot write it, or does the same with its own: nothing new
             found = None
             if cell.result in RESULTS and cell.departures:
                 found = told(evidence, fixture, fixture.golden, cell.own_result(fixture.golden))
                 if found == []:
-                    continue  # what the build raises, it raises, too, in other words
+                    continue  # the same error with a different wording
             said = judged.get((fixture_id, options_id), ())
             texts = in_short(evidence.outcome(twin, before), before), in_short(outcome, cell)
             subject, text = f"{outcome}:{subject_of(fixture, cell)}", why(fixture, cell, texts)
@@ -388,7 +388,7 @@ class Items:
     # -------------------------------------------------------------------------------------------------------- operators
 
     def operators(self, checked: CheckedOperators | None) -> list[CandidateItem]:
-        """Operators that the build lacks or has with another schema, so that programs of the release do not work."""
+        """Operators that the build lacks or has with another schema, so that programs of the base do not work."""
         if checked is None:
             return []
         items = []

@@ -1,12 +1,12 @@
-"""Which recipe covers which class of what releases can save, and in which releases: from surveys, archives and goldens.
+"""Determine which recipes cover which classes of saved objects, and in which releases, from surveys, archives and goldens.
 
-A class is a dtype in a place of a form of saving, a module class of ``torch.nn``, a construct of TorchScript's source, an operator, or a
-class of packed parameters. Which there are is derived: from the surveys of releases (``fixtures/globals``, ``fixtures/operators``), and
-from the grammar of the reference reader. Of each class the reduced grid of its releases is asked
-(:func:`torch_compat.corpus.grid.reduced`): the first and the last that has it, and one for each version of the file format.
+A class is a dtype at a place in a save form, a module class of ``torch.nn``, a construct of TorchScript source, an operator, or a
+class of packed parameters. The classes are derived from the surveys of releases (``fixtures/globals``, ``fixtures/operators``), and
+from the grammar of the reference reader. Each class requires the reduced grid of its releases
+(:func:`torch_compat.corpus.grid.reduced`): the first and the last release that has it, and one for each version of the file format.
 
-An archive covers a class if it holds it, whatever its recipe is for. A golden may say that a release cannot save a dtype, under the key
-``refused``: that is evidence, too.
+An archive covers a class if it contains it, whatever its recipe is for. A golden may record that a release cannot save a dtype, under the
+key ``refused``; this is evidence, too.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ PACKING: Final = ("quantized", "rnn", "sparse", "xnnpack", "mkldnn")
 
 
 def saved_classes(fixtures: Path, corpus: Corpus, policy: Policy) -> tuple[list[SavedClass], StatedClasses]:
-    """Every class, by group and name, and what the file beside the fixtures states.
+    """Return every class, by group and name, and the contents of the classes file next to the fixtures.
 
     Parameters:
-        fixtures: the folder of the tree.
+        fixtures: the fixtures folder of the tree.
 
     Raises:
         ArchiveError: an archive cannot be read.
@@ -98,12 +98,12 @@ def _dtypes(fixtures: Path, policy: Policy, forms: Iterable[SaveForm]) -> Iterat
             having = [version for version in names.of(words.get(dtype, 0)) if version in policy.corpus.writers]
             able = [version for version in having if Release(version) >= Release(form.since)]
             for place in PLACES if able else ():
-                if not (place == "state" and form.family in SCRIPTED):  # a program is an object, no dictionary
+                if not (place == "state" and form.family in SCRIPTED):  # a program is an object, not a dictionary
                     yield SavedClass("dtype", f"{dtype} as {place}, {form.id}", form.family, reduced(policy, form.family, able))
 
 
 def _of_history(fixtures: Path, policy: Policy) -> Iterator[SavedClass]:
-    """Operators and classes of packed parameters."""
+    """Yield operators and classes of packed parameters."""
     operators: dict[str, int] = defaultdict(int)
     history = History(fixtures / "operators" / "schemas.txt")
     for text, bits in history.texts():
@@ -124,7 +124,7 @@ def _of_history(fixtures: Path, policy: Policy) -> Iterator[SavedClass]:
 def _constructs(
     policy: Policy, stated: StatedClasses, held: list[tuple[Fixture, frozenset[tuple[str, str]]]]
 ) -> Iterator[SavedClass]:
-    """Constructs: asked of the releases between the first and the last that printed it, since no release says what it can print."""
+    """Constructs, required of the releases between the first and the last that printed them: no release lists what it can print."""
     printed: dict[str, set[str]] = defaultdict(set)
     for fixture, classes in held:
         for group, name in classes:
@@ -144,7 +144,7 @@ def _constructs(
 
 
 def _held(corpus: Corpus) -> Iterator[tuple[Fixture, frozenset[tuple[str, str]]]]:
-    """Every archive that a release wrote, with the classes that it holds, by group and name. Equal archives are read once."""
+    """Yield every archive that a release wrote, with its classes, by group and name. Equal archives are read once."""
     known: dict[tuple[str, str, str], frozenset[tuple[str, str]]] = {}
     for fixture in corpus.fixtures.values():
         if fixture.release != SYNTHETIC:
@@ -158,10 +158,10 @@ def _held(corpus: Corpus) -> Iterator[tuple[Fixture, frozenset[tuple[str, str]]]
 def _classes_at(
     path: Path, _sha256: str, family: str, container: str, state: tuple[tuple[str, str], ...]
 ) -> frozenset[tuple[str, str]]:
-    """What one archive holds; kept, since the table and the list of all classes are made one after the other.
+    """The classes in one archive; cached, since the table and the list of all classes are made one after the other.
 
     Parameters:
-        state: of a program, the names of its parameters and buffers, with which of both each is.
+        state: for a program, the names of its parameters and buffers, each with its kind.
     """
     kinds = {name.rpartition(".")[2]: kind for name, kind in state} if family in SCRIPTED else {}
     return frozenset(_classes(read_facts(path, verify=False), family, _FORMS.get((family, container)), kinds))
@@ -188,7 +188,7 @@ def _classes(facts: Facts, family: str, form: str | None, kinds: dict[str, str])
 def _constructs_of(source: str) -> frozenset[str]:
     try:
         return frozenset(constructs(parse(source)))
-    except SyntaxError:  # a name that is no name in Python: the reference reader refuses it as well
+    except SyntaxError:  # a name that is not a valid Python name: the reference reader refuses it as well
         return frozenset()
 
 
@@ -199,12 +199,12 @@ _FORMS: Final = {
 
 
 def _tensors(value: Any, place: str, kinds: dict[str, str], open_: set[int]) -> Iterator[tuple[str, str]]:
-    """Dtypes of tensors with their places.
+    """Yield the dtypes of tensors with their places.
 
     Parameters:
-        place: of what is met here.
-        kinds: of a program, which names are those of parameters and buffers.
-        open_: ids of the containers that were looked into: a container may contain itself.
+        place: the place of tensors found here.
+        kinds: for a program, which names are parameters and which are buffers.
+        open_: ids of the containers already visited: a container may contain itself.
     """
     if isinstance(value, Tensor):
         if value.dtype:
@@ -237,14 +237,14 @@ _INNER: Final = {"_parameters": "parameter", "_buffers": "buffer", "_modules": "
 
 
 def _state(golden: Any) -> Iterator[tuple[str, str]]:
-    """Names of the parameters and buffers of a program, with which of both each is."""
+    """Yield the names of the parameters and buffers of a program, each with its kind."""
     state = golden.get("state") if isinstance(golden, dict) else None
     for name, entry in (state or {}).get("dict", ()):
         yield name, entry["tuple"][0]
 
 
 def _refused(golden: Any) -> Iterator[tuple[str, str]]:
-    """The dtypes that a release cannot save, by its golden, with its words."""
+    """Yield the dtypes that a release cannot save according to its golden, with its error texts."""
     calls = golden.get("calls") or () if isinstance(golden, dict) else ()
     values = [golden.get("value"), *(call.get("first", {}).get("value") for call in calls)] if isinstance(golden, dict) else []
     for value in values:

@@ -1,11 +1,11 @@
-"""Evidence as it was on the day before a release: nothing that begins with the release or a later one, or names one of them, is left.
+"""Evidence as it was on the day before a release, without anything that begins with or names the release or a later one.
 
-The classifier of ``torch-compat candidate`` is held against the past with it. Archives, observations and surveys of these releases go, and
-of the policy whatever :func:`torch_compat.replay.before.remove_from_policies` takes out. Beyond that, no text of the policy may name
-them: a tolerance or an exemption whose reason does so rests on what was learned later, and goes; what other tables explain to people is
-kept without the names, since judging does not read it.
+This is used to test the classifier of ``torch-compat candidate`` on the past. Archives, observations and surveys of these releases are
+removed, and from the policy whatever :func:`torch_compat.replay.before.remove_from_policies` removes. In addition, no policy text may name
+them: a tolerance or an exemption whose reason names one relies on later knowledge, and is removed; explanations for people in other tables
+are kept without the names, since judging does not read them.
 
-:func:`leaks` asks the result again, in another way, whether it names any of them.
+:func:`leaks` checks the result again, in a different way, for any of these names.
 """
 
 from __future__ import annotations
@@ -51,19 +51,19 @@ OLDEST: Final = Release("1.6.0")
 
 @dataclass(frozen=True)
 class DayBefore:
-    """What was known the day before a release, and apart from it what the release does when it is asked.
+    """What was known the day before a release, and separately what the release does when it is observed.
 
     Attributes:
         release: the release.
-        gone: it, and all that came later, as the calendar has them.
-        evidence: what was known. Its calendar holds the release, as that of ``candidate`` holds the build.
-        operators: what was known of operators.
-        texts: the policy's files of that day, by name.
-        base: the newest release that was recorded, with which it is compared.
-        own: what the release wrote of the recipes that there were.
-        fresh: what it did with all archives of that day and with its own.
-        older: what the base did with its archives.
-        unwritten: the recipes that begin with it or later, which nobody could have asked for.
+        gone: this release and all later ones in the calendar.
+        evidence: what was known. Its calendar includes the release, just as that of ``candidate`` includes the build.
+        operators: what was known about operators.
+        texts: the policy files of that day, keyed by name.
+        base: the newest recorded release, with which it is compared.
+        own: what the release wrote with the recipes that existed.
+        fresh: its observations of all archives of that day and of its own.
+        older: the base's observations of its archives.
+        unwritten: the recipes that begin with it or later, which could not have been requested.
     """
 
     release: CalendarRelease
@@ -90,17 +90,17 @@ def backtested(evidence: Evidence) -> tuple[str, ...]:
 
 
 def day_before(evidence: Evidence, root: Path, version: str, scratch: Path) -> DayBefore:
-    """Take a release and everything later out of evidence.
+    """Remove a release and everything later from evidence.
 
     Parameters:
-        evidence: all that is recorded.
+        evidence: all recorded evidence.
         root: the tree that it was read from, for the texts of its policy and its surveys.
-        version: a release that is recorded.
-        scratch: an empty directory, which has to stay for as long as the result is used.
+        version: a recorded release.
+        scratch: an empty directory, which must exist as long as the result is used.
 
     Raises:
         NothingSelected: no older release is recorded.
-        CorpusError: something of the release or a later one is left.
+        CorpusError: something of the release or a later one remains.
     """
     release = evidence.policy.calendar[version]
     gone = frozenset(one.version for one in evidence.policy.calendar if one.parsed >= release.parsed or one.date >= release.date)
@@ -154,7 +154,7 @@ def day_before(evidence: Evidence, root: Path, version: str, scratch: Path) -> D
 
 
 def _of(reader: ObservedReader, fixtures: Iterable[str], probes: Iterable[str]) -> ObservedReader:
-    """What a reader did with some archives, and said to some probes of deprecated things."""
+    """Restrict a reader's observations to some archives and some deprecation probes."""
     some, known = frozenset(fixtures), frozenset(probes)
     return replace(
         reader,
@@ -164,7 +164,7 @@ def _of(reader: ObservedReader, fixtures: Iterable[str], probes: Iterable[str]) 
 
 
 def _corpus(corpus: Corpus, gone: frozenset[str], probes: frozenset[str]) -> Corpus:
-    """A corpus without releases, the recipes that begin with one of them, and the probes of what was deprecated only then."""
+    """A corpus without some releases, the recipes that begin with one of them, and the probes of features deprecated only then."""
     left = replace(
         corpus,
         recipes=tuple(one for one in corpus.recipes if one.since not in gone),
@@ -174,7 +174,7 @@ def _corpus(corpus: Corpus, gone: frozenset[str], probes: frozenset[str]) -> Cor
 
 
 def _only(manifest: Manifest, corpus: Corpus) -> Manifest:
-    """A manifest with nothing but the recipes of a corpus."""
+    """A manifest restricted to the recipes of a corpus."""
     names = {recipe.name for recipe in corpus.recipes}
     return replace(
         manifest,
@@ -187,7 +187,7 @@ def _only(manifest: Manifest, corpus: Corpus) -> Manifest:
 
 
 def _pattern(gone: frozenset[str], kept: Iterable[str]) -> re.Pattern[str]:
-    """Finds the releases that are gone, and the minor lines of which none is left, wherever a text names one."""
+    """A pattern that matches the removed releases, and the minor lines with no remaining release, wherever a text names one."""
     lines = {_line(one) for one in gone} - {_line(one) for one in kept}
     names = sorted({*gone, *lines}, key=len, reverse=True)
     return re.compile(rf"(?<![\d.\w-])(?:{'|'.join(map(re.escape, names))})(?!\d|\.\d)")
@@ -198,7 +198,7 @@ def _line(version: str) -> str:
 
 
 def _unnamed(policies: Path, gone: frozenset[str]) -> dict[str, str]:
-    """Take the names of releases out of what is left of a policy; the text of every file."""
+    """Remove the names of releases from the remaining policy; return the text of every file."""
     texts: dict[str, str] = {}
     kept = [
         part.version
@@ -214,7 +214,7 @@ def _unnamed(policies: Path, gone: frozenset[str]) -> dict[str, str]:
             for part in split_tables(text):
                 if part.is_planned or (part.header in UNEXPLAINED and names.search(part.body)):
                     parts.append(TableText("", "", "\n"))
-                elif part.header in {"[[release]]", "[[package]]"}:  # versions of packages are no releases of torch
+                elif part.header in {"[[release]]", "[[package]]"}:  # versions of packages are not releases of torch
                     parts.append(part)
                 else:
                     parts.append(replace(part, body=names.sub(LATER, part.body), rest=names.sub(LATER, part.rest)))
@@ -231,7 +231,7 @@ def _tables(path: Path) -> list[TableText]:
 
 
 def leaks(day: DayBefore) -> list[str]:
-    """Everything in what was known before a release that is of the release or a later one, or names one of them."""
+    """Everything in the evidence from before a release that belongs to or names the release or a later one."""
     gone = day.gone
     known = [one.version for one in day.evidence.policy.calendar if one.version not in gone]
     names = _pattern(gone, known)

@@ -1,6 +1,6 @@
 """The operators of a build as PyTorch's own ``test/forward_backward_compatibility/dump_all_function_schemas.py`` writes them.
 
-The process has imported torch and nothing else, as that script has. The worker has imported more by the time it is asked, so it is not used.
+The process imports only torch, like that script. The worker has imported more by the time it is asked, so it is not used.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ with open(sys.argv[1], "w") as stream:
 
 
 def dump_operators(environment: Environment) -> str:
-    """One schema on each line, operators first, then methods of classes; in the order in which torch gives them.
+    """Return one schema per line, operators first, then methods of classes, in torch's order.
 
-    A release that was built here runs inside the fence. A Python of the user's runs as the user would run it: torch may lie anywhere.
+    A release that was built here runs inside the sandbox. A Python of the user runs without it: its torch may be anywhere.
 
     Raises:
-        EnvironmentUnavailable: it cannot import torch, or its torch has no list of all schemas.
+        EnvironmentUnavailable: it cannot import torch, or its torch does not list all schemas.
         ReaderError: it does not start, or takes too long.
     """
     own = not environment.version

@@ -1,7 +1,7 @@
-"""``torch-compat observe --recipe NAME --everywhere``: every release runs one recipe, and every release reads what was written.
+"""``torch-compat observe --recipe NAME --everywhere``: every release runs one recipe, and every release reads the resulting archives.
 
-Releases are taken one after another, so that one environment is needed at a time: first each that has to writes its fixture, then each reads all of them. What is
-left is told by the tree itself, so a run that was stopped goes on where it stopped.
+Releases are processed one after another, so that one environment is needed at a time: first each required writer writes its fixture, then
+each reader reads all of them. The remaining work is derived from the tree itself, so an interrupted run continues where it stopped.
 """
 
 from __future__ import annotations
@@ -46,18 +46,18 @@ ASK_SECONDS: Final = 15
 
 @dataclass(frozen=True)
 class Job:
-    """One thing that one release has to do.
+    """One task of one release.
 
     Attributes:
         what: ``write`` the fixture, or ``read`` all fixtures of the recipe.
-        release: which one.
+        release: the release that does it.
     """
 
     what: Literal["write", "read"]
     release: CalendarRelease
 
     def commands(self, recipe: str) -> str:
-        """The same as a line of a shell, for a shard of CI."""
+        """The job as a shell command, for a CI shard."""
         name = self.release.name
         work = (
             f"produce {name} --recipe {recipe}" if self.what == "write" else f"observe --reader {name} --recipe {recipe} --record"
@@ -70,15 +70,15 @@ class Everywhere:
 
     Parameters:
         place: the tree.
-        name: of the recipe.
-        trust: whether archives outside the frozen corpus may be run where releases are not isolated.
-        say: is told each step, a line each.
-        progress: makes what is told how far a reader is.
-        read: is given what each release read.
+        name: the name of the recipe.
+        trust: whether archives outside the frozen corpus may be run if releases are not isolated.
+        say: called with each step, one line each.
+        progress: creates the sink for the progress of a reader.
+        read: called with what each release read.
 
     Raises:
-        UsageError: there is no such recipe.
-        CorpusError: it is unfinished.
+        UsageError: the recipe does not exist.
+        CorpusError: the recipe is unfinished.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class Everywhere:
         self.environments = Environments()
 
     def jobs(self) -> list[Job]:
-        """What is left, in order: all writers, then all readers of what has been written."""
+        """The remaining jobs, in order: all writers, then all readers of what has been written."""
         evidence = self._gathered()
         calendar, scope = evidence.policy.calendar, evidence.policy.corpus
         written = {entry.id for entry in evidence.corpus.entries}
@@ -113,11 +113,11 @@ class Everywhere:
         return left + [Job("read", one) for one in readers if left or self._unread(evidence, one)]
 
     def to_build(self, jobs: list[Job]) -> list[str]:
-        """The releases that are built for these jobs, once for each job."""
+        """The releases to build for these jobs, once for each job."""
         return [one.release.version for one in jobs if self.environments.get(one.release.version) is None]
 
     def cost(self, jobs: list[Job]) -> tuple[int, list[str]]:
-        """What these jobs take: the bytes that are downloaded at most, and all of it in words."""
+        """The cost of these jobs: the maximum number of bytes to download, and a description of all costs."""
         builds = self.to_build(jobs)
         download = len(builds) * WHEEL_BYTES
         known = [float(one.description["seconds"]) for one in self.environments.all() if "seconds" in one.description]
@@ -134,7 +134,7 @@ class Everywhere:
         ]
 
     def run(self, jobs: list[Job]) -> int:
-        """Do the work, release by release; 1 where a fixture was not reproduced as recorded."""
+        """Run the jobs, release by release; return 1 if a fixture was not reproduced as recorded."""
         status = 0
         for at, job in enumerate(jobs, 1):
             ours = self.environments.get(job.release.version) is None
@@ -155,7 +155,7 @@ class Everywhere:
         return status
 
     def _read(self, release: CalendarRelease) -> None:
-        """Record what a release makes of the fixtures. Nothing is recorded of them yet that it could be compared with."""
+        """Record a release's observations of the fixtures. No earlier records exist to compare them with."""
         evidence = self._gathered()
         mine = [one for one in evidence.corpus.fixtures.values() if one.recipe == self.recipe.name]
         if not mine or not self._unread(evidence, release):
@@ -166,7 +166,7 @@ class Everywhere:
         self.read(reading)
 
     def _unread(self, evidence: Evidence, release: CalendarRelease) -> bool:
-        """Whether a reader has not read a fixture of the recipe as it is."""
+        """Whether a reader has not read a fixture of the recipe in its current form."""
         mine = (fixture for fixture in evidence.corpus.fixtures.values() if fixture.recipe == self.recipe.name)
         return any(is_unread(evidence, release, fixture) for fixture in mine)
 

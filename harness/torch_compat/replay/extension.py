@@ -1,4 +1,4 @@
-"""Asking a release what an extension registers: it is loaded in the release's own process, and the dispatcher tells."""
+"""Ask a release what an extension registers: load it in the release's own process and query the dispatcher."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ def ask_extension(
     paths: Sequence[Path] = (),
     call: str | None = None,
 ) -> dict[str, Any]:
-    """Load an extension in a release, and say what it did to the dispatcher (see harness/torch_compat/inside/extension.py).
+    """Load an extension in a release, and return what it did to the dispatcher (see harness/torch_compat/inside/extension.py).
 
-    This runs the extension's code: isolated as an archive's is, where the machine can, but not only there. Whoever names an
-    extension wants it to be loaded.
+    This runs the extension's code: isolated like that of an archive if the machine supports it, but otherwise without isolation.
+    Naming an extension is a request to load it.
 
     Parameters:
         library, module: what to load: a built library, or a Python module; one of them.
-        paths: folders to import from; with them and the folder of the library, the process may read nothing else of the user's.
-        call: a function of the module that is called afterwards.
+        paths: folders to import from; apart from these and the library's folder, the process may read none of the user's files.
+        call: a function of the module to call afterwards.
 
     Raises:
-        UsageError: neither or both were given, there is no such library, or loading it ends the process.
-        EnvironmentUnavailable: the release does not show its dispatcher.
+        UsageError: neither or both were given, the library does not exist, or loading it ends the process.
+        EnvironmentUnavailable: the release does not expose its dispatcher.
     """
     if Release(environment.version) < SHOWS_ITS_DISPATCHER:
         raise EnvironmentUnavailable(
@@ -68,9 +68,9 @@ def ask_extension(
         "call": call,
     }
     with tempfile.TemporaryDirectory(prefix="torch-compat-") as folder:
-        script = Path(folder, "ask.py")  # the worker runs a file and hands nothing to it
+        script = Path(folder, "ask.py")  # the worker runs a file without arguments
         script.write_text(SCRIPT.read_text(encoding="utf-8") + TRAILER.format(request=json.loads(json.dumps(request))), "utf-8")
-        reads = [*paths, *([] if library is None else [library.resolve().parent])]  # with the libraries that lie beside it
+        reads = [*paths, *([] if library is None else [library.resolve().parent])]  # including the libraries next to it
         with TorchRelease(environment, reads=reads) as reader:
             reply = reader.request("survey", script=str(script), timeout_s=SECONDS)
     if "result" not in reply:

@@ -1,4 +1,4 @@
-"""Rewriting what is generated: `nox -s generate`, `nox -s predictions` and ``torch-compat admit`` do it with the same functions."""
+"""Rewrite generated files: `nox -s generate`, `nox -s predictions` and ``torch-compat admit`` use the same functions."""
 
 from __future__ import annotations
 
@@ -82,15 +82,15 @@ reports never open."""
 
 
 def regenerate(place: Root, say: Callable[[str], None] = lambda _: None) -> tuple[list[str], JudgedTree]:
-    """Rewrite every generated file that the tree has and that is not current; which changed, and what judging says in the end.
+    """Rewrite every outdated generated file of the tree; return the changed files, and the final judgement.
 
-    A tree that has a folder for the reports of releases is given one for each minor line, with its notes.
+    If a tree has a folder for release reports, it gets one report for each minor line, with its notes.
 
-    The locks are brought up to date before anything is judged, unless something could not be checked. Judging then says what. What
-    continues in a new release joins the lock of waivers; a difference that is new does not: only ``torch-compat accept`` takes it.
+    The locks are updated before anything is judged, unless something could not be checked; judging then reports what. Differences that
+    continue in a new release are added to the waiver lock; new differences are not: only ``torch-compat accept`` adds them.
 
     Parameters:
-        say: is told the name of each file that changed, and each changed count.
+        say: called with the name of each changed file, and each changed count.
     """
     with holding(place.path):
         return _regenerated(place, say)
@@ -140,7 +140,7 @@ def _regenerated(place: Root, say: Callable[[str], None]) -> tuple[list[str], Ju
 
 
 def _by_hand(place: Root) -> Callable[[str], bytes | None]:
-    """What a tree holds that a person wrote about a release."""
+    """A function that reads the hand-written text of a tree about a release."""
 
     def read(release: str) -> bytes | None:
         path = place.inside(f"{NOTES}/{release}{HAND}")
@@ -150,7 +150,7 @@ def _by_hand(place: Root) -> Callable[[str], bytes | None]:
 
 
 def predictions_current(place: Root, evidence: Evidence) -> bool:
-    """Whether reports/predictions.md counts every program of the corpus for every reader of the policy, or the tree has no such file."""
+    """Whether reports/predictions.md counts every program of the corpus for every reader of the policy, or does not exist."""
     path = place.inside(PREDICTIONS)
     if not path.is_file():
         return True
@@ -160,16 +160,16 @@ def predictions_current(place: Root, evidence: Evidence) -> bool:
 
 
 def predict(place: Root, step: Callable[[int, int], None]) -> tuple[list[str], list[str]]:
-    """Count anew what reports/predictions.md says, and the behaviors of the lock; write both.
+    """Recount what reports/predictions.md states, and the behaviors of the lock; write both.
 
     Parameters:
-        step: is told how many readers are done, and of how many.
+        step: called with the number of finished readers, and of all readers.
 
     Returns:
-        The cells that are told wrongly, in words; and the behaviors that explain nothing, where nothing is written.
+        Descriptions of the wrongly predicted cells, and the behaviors that explain nothing; if there are any, nothing is written.
 
     Raises:
-        NothingSelected: no program is recorded of any reader.
+        NothingSelected: no observation of a program is recorded.
     """
     with uncollected():
         evidence = gather(place, place.policy(counted=False), as_of=None)
@@ -191,18 +191,18 @@ def predict(place: Root, step: Callable[[int, int], None]) -> tuple[list[str], l
 
 
 def rules_of(place: Root) -> Rules:
-    """The rules by which a tree says who loads an archive."""
+    """The rules that decide in a tree which releases load an archive."""
     return load_rules(place.inside("policies/torch"), place.fixtures)
 
 
 def prediction_texts(
     place: Root, evidence: Evidence, readers: Sequence[ReaderCounts], counts: Mapping[Key, int]
 ) -> dict[str, str]:
-    """The new text of each file that states what was predicted, by its path in the tree.
+    """The new text of each file that states predictions, keyed by its path in the tree.
 
     Parameters:
-        readers: what was counted of every reader, oldest first.
-        counts: of behaviors.
+        readers: the counts of every reader, oldest first.
+        counts: the counts of behaviors.
 
     Raises:
         PolicyError: the lock cannot be read.

@@ -1,4 +1,4 @@
-"""Who loads what: what the harness says of every fixture, against everything that real releases were seen to do."""
+"""Loadability: the harness's verdict on every fixture, compared with everything that real releases were observed to do."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["LoadingEvidence", "loads", "takers_of"]
 
 @dataclass(frozen=True)
 class LoadingEvidence:
-    """Facts and needs of every fixture; which releases loaded it, and which were asked, as bits over the calendar."""
+    """Facts and needs of every fixture, and the releases that loaded it or were asked, as bits over the calendar."""
 
     facts: dict[str, Facts]
     items: dict[str, tuple[Item, ...]]
@@ -33,10 +33,10 @@ class LoadingEvidence:
 
     @classmethod
     def of(cls, corpus: Corpus, readers: Iterable[ObservedReader], rules: Rules) -> LoadingEvidence:
-        """Read the archives of a corpus, and put together who loaded them.
+        """Read the archives of a corpus, and collect which releases loaded them.
 
         Parameters:
-            readers: what is recorded of each.
+            readers: the recorded observations of each reader.
         """
         bits = {release: 1 << at for at, release in enumerate(rules.releases)}
         facts = {name: read_facts(corpus.path(fixture)) for name, fixture in corpus.fixtures.items()}
@@ -55,7 +55,7 @@ class LoadingEvidence:
         return cls(facts, {name: judge.items(one) for name, one in facts.items()}, complete, asked)
 
     def deviations(self, rules: Rules) -> Counter[str]:
-        """Cells in which the verdict by these rules is not what was observed, by family."""
+        """The number of cells whose verdict under these rules differs from the observation, by family."""
         judge = Judge(rules)
         found: Counter[str] = Counter()
         for fixture, facts in self.facts.items():
@@ -63,18 +63,18 @@ class LoadingEvidence:
         return +found
 
     def deviations_if(self, need: str, takers: int) -> int:
-        """The same, if these were the releases that take what has a need."""
+        """The number of deviations if ``takers`` were the releases that meet a need."""
         return sum(
             self.wrong(fixture, takers_of([item._replace(takers=takers) if item.what == need else item for item in items]))
             for fixture, items in self.items.items()
         )
 
     def explained(self, need: str, rules: Rules) -> int:
-        """How many cells a need explains: in so many more the verdict would be wrong without it."""
+        """The number of cells whose verdict would be wrong without a need."""
         return self.deviations_if(need, rules.everyone)
 
     def wrong(self, fixture: str, takers: int) -> int:
-        """In how many cells of a fixture these releases are not those that loaded it."""
+        """The number of cells of a fixture in which these releases are not those that loaded it."""
         return ((takers ^ self.loaded["default"][fixture]) & self.asked["default"][fixture]).bit_count()
 
 
@@ -87,10 +87,10 @@ def takers_of(items: Iterable[Item]) -> int:
 
 
 def loads(cell: Observation) -> bool:
-    """Whether the load call returned, both times.
+    """Whether the load call returned, in both runs.
 
     Raises:
-        CorpusError: it returned one of both times.
+        CorpusError: it returned in only one of the two runs.
     """
     if cell.result == "unstable":
         both = {loads(one) for one in cell.both}

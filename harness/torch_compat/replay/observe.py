@@ -1,6 +1,6 @@
-"""Observing: a reader is given subjects, and what happens is put down as facts.
+"""Observe: give a reader its subjects, and record what happens as facts.
 
-Every new cell is observed twice, by two processes of different seeds; one that varies is ``unstable``.
+Every new cell is observed twice, by two processes with different seeds; a cell that varies is ``unstable``.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ if TYPE_CHECKING:
 
 __all__ = ["Observing", "code_digest", "observation", "observe", "observers"]
 
-VALUES = frozenset({"torch-save"})  # families that are read and not run
-BATCH = 32  # cells that are asked for at once; a time-out among them is asked for again by itself
+VALUES = frozenset({"torch-save"})  # families that are read but not run
+BATCH = 32  # cells requested at once; one that times out is requested again alone
 CRASHES = 2  # times that a process observes a cell that crashes; an abort that writes its stack takes a tenth of a second
 
 
 @dataclass
 class Observing:
-    """How far an observation has come. ``progress`` is called after each cell, from one thread at a time.
+    """The progress of an observation. ``progress`` is called after each cell, from one thread at a time.
 
-    Once ``stopped``, what is still running ends with the cell it is at.
+    Once ``stopped``, running work ends after its current cell.
     """
 
     total: int = 0
@@ -57,14 +57,14 @@ class Observing:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def step(self) -> None:
-        """One cell was observed once."""
+        """Count one observation of one cell."""
         with self._lock:
             self.done += 1
             self.progress(self)
 
 
 def code_digest() -> str:
-    """Short hash of the code that makes observations out of replies: this package, and everything that it imports of ours."""
+    """Short hash of the code that turns replies into observations: this package, and everything in the project that it imports."""
     return code_fingerprint("replay")[:12]
 
 
@@ -80,18 +80,18 @@ def observe(
     workers: tuple[TorchRelease, TorchRelease] | None = None,
     trust: Trust = trust_nothing,
 ) -> ObservedReader:
-    """Observe cells and probes with one reader, each twice. Gives what was asked for, known or new.
+    """Observe cells and probes with one reader, each twice. Returns only what was requested, whether reused or new.
 
     Parameters:
-        deprecations: probes of deprecated things.
-        known: earlier observations; cells whose key is among them are taken from there.
+        deprecations: probes of deprecated features.
+        known: earlier observations; cells with a matching key are reused.
         today: the day to put on new observations.
-        workers: the two to ask, from :func:`observers`, which somebody else started and closes.
-        trust: which archives may be run where the release is not isolated; does not matter where ``workers`` are given.
+        workers: the two workers to ask, from :func:`observers`; the caller starts and closes them.
+        trust: which archives may be run if the release is not isolated; ignored if ``workers`` are given.
 
     Raises:
-        ReaderError, WrongVersion: the reader cannot be asked; nothing it said is returned.
-        Untrusted: it is not isolated, and an archive is not trusted; nothing it said of the others is returned.
+        ReaderError, WrongVersion: the reader cannot be asked; nothing is returned.
+        Untrusted: it is not isolated, and an archive is not trusted; nothing is returned.
     """
     state = state or Observing()
     probes, deprecations = tuple(probes), tuple(deprecations)
@@ -106,10 +106,10 @@ def observe(
             return _selected(known, *asked_for)
     pair = workers or observers(environment, trust)
     with ExitStack() as stack, ThreadPoolExecutor(2) as pool, _killed_on_error(pair):
-        for worker in pair:  # by this thread: a worker ends with the one that started it
+        for worker in pair:  # by this thread: a worker ends with the thread that started it
             stack.push(worker)
             worker.start()
-        # importing torch is what takes the time: both at once
+        # importing torch takes most of the time: start both at once
         first, second = pool.map(stack.enter_context, pair)
         identity, name = first.identity, first.name
         if second.identity != identity:
@@ -128,7 +128,7 @@ def observe(
                 ended.result()
             (cells, probed, used), (again, probed_again, used_again) = (one.result() for one in passes)
         finally:
-            state.stopped = True  # where one pass failed, or somebody interrupts, the rest is for nothing
+            state.stopped = True  # if a pass failed or was interrupted, the rest is useless
     settled = {cell: _settle(cells[cell], again[cell]) for cell in cells}
     for probe in probed:
         if probed[probe] != probed_again[probe]:
@@ -147,7 +147,7 @@ def observe(
 
 @contextmanager
 def _killed_on_error(workers: tuple[TorchRelease, TorchRelease]) -> Iterator[None]:
-    """Whatever goes wrong, the threads that wait for these workers' replies need not wait any longer."""
+    """Kill the workers on any error, so that threads do not keep waiting for their replies."""
     try:
         yield
     except BaseException:
@@ -157,7 +157,7 @@ def _killed_on_error(workers: tuple[TorchRelease, TorchRelease]) -> Iterator[Non
 
 
 def observers(environment: Environment, trust: Trust = trust_nothing) -> tuple[TorchRelease, TorchRelease]:
-    """The two workers that observe each cell; not started. ``trust`` says what they may load where they are not isolated."""
+    """The two workers that observe each cell, not yet started. ``trust`` decides what they may load if they are not isolated."""
     return TorchRelease(environment, seed=0, trust=trust), TorchRelease(environment, seed=1, trust=trust)
 
 
@@ -177,7 +177,7 @@ def _probe_is_known(known: ObservedReader | None, probe: ProbeFile, seal: str) -
 def _selected(
     observed: ObservedReader, tasks: list[Task], probes: Iterable[ProbeFile], deprecations: Iterable[DeprecationFile]
 ) -> ObservedReader:
-    """What was asked for, and nothing else."""
+    """Restrict observations to what was requested."""
     names, deprecated = {probe.name for probe in probes}, {probe.name for probe in deprecations}
     wanted = {(task.fixture.id, task.options.id) for task in tasks}
     return replace(
@@ -213,9 +213,9 @@ def _one_pass(
 
 
 def _batches(tasks: list[Task]) -> Iterator[list[Task]]:
-    """Tasks that may share a process of the worker: values under one set of load options. A program stays for itself.
+    """Group tasks that may share a process of the worker: values under one set of load options. A program runs alone.
 
-    Reading a value takes a release far less time than the fork does; running a program does not, and leaves traces.
+    Reading a value takes a release far less time than a fork. Running a program does not, and has side effects.
     """
     ordered = sorted(tasks, key=lambda task: (task.fixture.family in VALUES, task.options.id))
     for (values, _), group in groupby(ordered, key=lambda task: (task.fixture.family in VALUES, task.options.id)):
@@ -231,7 +231,7 @@ def _request(task: Task) -> dict[str, Any]:
 
 
 def _observe_cell(worker: TorchRelease, task: Task, reply: dict[str, Any]) -> Observation:
-    """One observation of a first reply; of a crash several, since corrupted memory does not always end the same way."""
+    """Observe a cell, starting from its first reply; crashes are repeated, since corrupted memory does not always end the same way."""
     first = observation(task, reply)
     for _ in range(CRASHES - 1):
         if first.result != "crashed":
@@ -243,7 +243,7 @@ def _observe_cell(worker: TorchRelease, task: Task, reply: dict[str, Any]) -> Ob
 
 
 def observation(task: Task, reply: dict[str, Any], *, hear: bool = True) -> Observation:
-    """The facts of one reply, compared with the golden; as to ``hear`` see :func:`torch_compat.values.compare.compare`."""
+    """The facts of one reply, compared with the golden; for ``hear`` see :func:`torch_compat.values.compare.compare`."""
     cell = Observation(task.fixture.id, task.options.id, task.key, "same")
     reply = normalise_result(reply, Path(task.path.name))
     if "crashed" in reply:
@@ -290,7 +290,7 @@ def _probe(probe: ProbeFile, reply: dict[str, Any], seal: str) -> Probe:
 
 
 def _deprecation(probe: DeprecationFile, reply: dict[str, Any], seal: str) -> DeprecationObservation:
-    if "result" not in reply:  # what uses the thing has a process and a time of its own, so this says nothing of the thing
+    if "result" not in reply:  # the deprecated code runs in its own process with its own limit, so this does not concern it
         raise ReaderError(
             f"the probe for the deprecation {probe.name} ended without reporting a result: {reply}", code="probe-failed"
         )
@@ -298,9 +298,9 @@ def _deprecation(probe: DeprecationFile, reply: dict[str, Any], seal: str) -> De
 
 
 def _settle(one: Observation, other: Observation) -> Observation:
-    """One observation out of two that should be equal. Where it is the golden, that says what its digest would.
+    """Combine two observations that should be equal. If the result is the golden, its digest is redundant and dropped.
 
-    A refusal that quotes memory nobody wrote says other numbers each time: it is recorded without what varies.
+    A refusal that quotes uninitialized memory prints different numbers each time: it is recorded without what varies.
     """
     if one == other:
         return replace(one, digest="") if one.result == "same" else one

@@ -1,4 +1,4 @@
-"""Planning: which cells a policy asks for, and which of them are known already."""
+"""Plan: the cells that a policy requires, and the keys that identify known ones."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ class Task:
 
 @dataclass(frozen=True)
 class Sample:
-    """A share of all cells, more than 0 and at most 1, and the number by which they are chosen."""
+    """A share of all cells, more than 0 and at most 1, and the seed that selects them."""
 
     share: float
     seed: int
 
 
 def sampled(tasks: list[Task], reader: str, sample: Sample) -> list[Task]:
-    """A sample of a reader's tasks, in their order: always the same for one seed, and at least one where there is any."""
+    """A sample of a reader's tasks, in their order: deterministic for one seed, and not empty unless there are no tasks."""
 
     def lot(task: Task) -> str:
         return digest(sample.seed, reader, task.fixture.id, task.options.id)

@@ -1,4 +1,4 @@
-"""Predicting: the reference reader at the horizon of each release, held against what that release is recorded to have done."""
+"""Compare the reference reader at the horizon of each release with the recorded observations of that release."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ __all__ = ["explained", "predictions"]
 def predictions(
     evidence: Evidence, releases: Collection[str] | None = None, sample: Mapping[str, Sequence[Task]] | None = None
 ) -> Iterator[tuple[ReaderCounts, list[str]]]:
-    """Each recorded reader as it is done, oldest first: what was counted of it, and the cells that are told wrongly, in words.
+    """Yield for each recorded reader, oldest first, its counts and descriptions of the wrongly predicted cells.
 
     One process reads many archives: each of them was verified when the corpus was loaded.
 
     Parameters:
         releases: only these; None for all.
-        sample: the programs of each of them, by release; None for every program.
+        sample: the programs to run for each release; None for every program.
 
     Raises:
-        CorpusError: a program is not recorded of a reader.
+        CorpusError: a reader has no record of a program.
     """
     tasks = plan_reference(evidence.policy, evidence.corpus, list(evidence.corpus.fixtures.values()))
     readers = (one for one in evidence.recorded.values() if releases is None or one.release in releases)
@@ -46,11 +46,11 @@ def predictions(
 
 
 def explained(evidence: Evidence, readers: Iterable[ReaderCounts], rules: Rules) -> dict[Key, int]:
-    """How many cells each counted behavior of the policy explains: what the lock states of them.
+    """The number of cells that each counted behavior of the policy explains, as stated in the lock.
 
     Parameters:
-        readers: what was counted of every reader.
-        rules: the rules of the tree that the evidence is of.
+        readers: the counts of every reader.
+        rules: the rules of the tree that the evidence comes from.
     """
     slips: Counter[str] = Counter()
     for one in readers:
@@ -64,7 +64,7 @@ def explained(evidence: Evidence, readers: Iterable[ReaderCounts], rules: Rules)
 
 
 def _predicted(evidence: Evidence, reader: ObservedReader, given: Sequence[Task]) -> tuple[ReaderCounts, list[str]]:
-    """How many cells of a reader agree, those of slips among them; and the wrong ones in words."""
+    """Count the cells of a reader that agree, including those explained by slips, and describe the wrong ones."""
     today = dt.date.fromisoformat(reader.observed)
     met: dict[tuple[str, str], tuple[str, ...]] = {}
     tasks = list(given)

@@ -1,4 +1,4 @@
-"""Producing: recipes run by a real release become fixtures with goldens. What exists is reproduced, never replaced."""
+"""Run recipes with a real release to produce fixtures with goldens. Existing fixtures are reproduced, never replaced."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ OF_THE_RECIPE: Final = frozenset({"not-written", "wrong-family"})
 
 @dataclass(frozen=True)
 class Produced:
-    """What producing did.
+    """The result of producing.
 
     Attributes:
-        added: entries that are new.
-        reproduced: ids that came out as recorded.
-        differing: id, and the fields in which the new one is not the recorded one. The recorded one stays.
+        added: new entries.
+        reproduced: ids of entries that came out as recorded.
+        differing: ids of entries that came out differently, and the fields that differ. The recorded entry stays.
     """
 
     added: tuple[Entry, ...]
@@ -69,12 +69,12 @@ def produce(
     """Run recipes with a release. New fixtures are added and frozen; recorded ones are produced again and compared.
 
     Parameters:
-        failures: takes the recipes that crashed while writing, took too long or wrote another family, and why, where that is asked
-            of a build; without it, the first of them ends everything.
+        failures: filled with the recipes that crashed while writing, took too long or wrote another family, and why (used for
+            builds); without it, the first such recipe ends the run.
 
     Raises:
         ReaderError: a recipe made the worker fail, crash while writing, or take too long; nothing is recorded then.
-        CorpusError: something that was frozen has gone, or a file lies where a new fixture belongs.
+        CorpusError: a frozen entry is missing, or a file exists where a new fixture belongs.
         WriteError: the tree cannot be written; nothing is recorded then.
     """
     release = reader.environment.version
@@ -118,12 +118,12 @@ def _manifest(folder: Path) -> Manifest:
 
 
 def _known(folder: Path) -> dict[str, Entry]:
-    """What the manifest of a folder says of each recipe."""
+    """The manifest entries of a folder, keyed by recipe."""
     return {entry.recipe: entry for entry in _manifest(folder).entries}
 
 
 def _refuse_to_replace(root: Path, folder: Path, new: list[Recipe]) -> None:
-    """What a manifest has lost is not new: producing it again would hide that it is gone."""
+    """Refuse to produce entries that a manifest has lost: producing them again would hide the loss."""
     pins = _pins(root)
     for recipe in new:
         if f"{folder.name}/{recipe.name}" in pins:
@@ -181,7 +181,7 @@ def _produce_one(recipe: Recipe, reader: TorchRelease, scratch: Path, writer: st
     try:
         identity = identify(path)
         content = content_digest(path)
-    except (Corrupt, Unsupported) as error:  # 1.9 to 1.11 write an empty archive when they are to backport to their own version
+    except (Corrupt, Unsupported) as error:  # 1.9 to 1.11 write an empty archive when asked to backport to their own version
         message = normalise(str(error), {str(path): "<archive>", str(scratch): "<folder>"})
         return NotWritable(**common, type="torch_compat.NoArchive", message=f"it wrote a file that is not an archive: {message}")
     if identity.family != recipe.family:

@@ -1,4 +1,4 @@
-"""Where long work tells how far it is: a command shows bars, Python code hears nothing unless it wants to."""
+"""Sinks for the progress of long operations: commands show progress bars, Python callers see nothing by default."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ __all__ = ["SILENT", "ProgressSink", "Silent"]
 
 
 class ProgressSink(Protocol):
-    """Is told what is done; a block of it is one piece of work."""
+    """Receives progress; a context manager around one operation."""
 
     def __enter__(self) -> Self: ...
 
     def __exit__(self, *_: object) -> None: ...
 
     def say(self, line: str) -> None:
-        """One line that stays."""
+        """Print a line that stays visible."""
 
     def task(self, description: str) -> Callable[[int, int], None]:
-        """A part of the work; the result is called with what is done and how much there is."""
+        """Begin a part of the work; the result is called with the numbers of finished and of all steps."""
 
 
 class Silent:
-    """Says nothing."""
+    """Ignores all progress."""
 
     def __enter__(self) -> Self:
         return self
@@ -34,10 +34,10 @@ class Silent:
         pass
 
     def say(self, line: str) -> None:
-        """Nothing."""
+        """Do nothing."""
 
-    def task(self, description: str) -> Callable[[int, int], None]:  # noqa: ARG002 - there is nobody to describe it to
-        """Nothing."""
+    def task(self, description: str) -> Callable[[int, int], None]:  # noqa: ARG002 - nothing is displayed
+        """Do nothing."""
         return lambda _done, _total: None
 
 

@@ -1,4 +1,4 @@
-"""Observing with one release, and recording what came of it: ``torch-compat observe`` without its output.
+"""Observe with one release and record the results: ``torch-compat observe`` without its output.
 
 Observing a release and recording it takes a few lines::
 
@@ -7,7 +7,7 @@ Observing a release and recording it takes a few lines::
     asked = Asked(fixtures=list(evidence.corpus.fixtures.values()), whole=True, record=True, trust=frozen_in(place.fixtures))
     reading = observe_reader(place, evidence, evidence.policy.calendar["2.13.0"], asked)
 
-``reading.reader`` has the observations; :mod:`torch_compat.replay.reproduced` compares them with what was recorded.
+``reading.reader`` has the observations; :mod:`torch_compat.replay.reproduced` compares them with the recorded ones.
 """
 
 from __future__ import annotations
@@ -63,18 +63,18 @@ SHOWN_FILES: Final = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What is asked of each reader.
+    """What each reader is asked to observe.
 
     Attributes:
-        fixtures: those that it reads.
-        options: only this set of load options, where one is named.
+        fixtures: the fixtures to read.
+        options: only this set of load options, if given.
         sample: only this share of the cells.
-        missing: only what is not recorded of it as it is now.
-        again: whether what the last run observed is observed again.
-        record: whether the results replace what is recorded.
-        survey: whether what the release reports of itself is recorded, too.
-        whole: whether the fixtures are all, so that probes and deprecations are asked, too.
-        trust: which archives it may be given where it is not isolated.
+        missing: only what is not yet recorded in its current form.
+        again: whether to repeat what the last run observed.
+        record: whether the results replace the recorded ones.
+        survey: whether to record a survey of the release, too.
+        whole: whether the fixtures are complete, so that probes and deprecations are run, too.
+        trust: which archives it may be given if it is not isolated.
     """
 
     fixtures: list[Fixture]
@@ -89,11 +89,11 @@ class Asked:
 
 
 class ObservedRelease(NamedTuple):
-    """What came of asking a release.
+    """The result of observing with a release.
 
     Attributes:
-        reader: what it did; where nothing was missing, what is recorded of it.
-        evidence: the evidence with what was recorded.
+        reader: its observations; if nothing was missing, its recorded ones.
+        evidence: the evidence including the new records.
         asked: whether it was asked anything.
     """
 
@@ -110,13 +110,13 @@ def observe_reader(
     progress: ProgressSink = SILENT,
     workers: tuple[TorchRelease, TorchRelease] | None = None,
 ) -> ObservedRelease:
-    """Let one release read, and record what came of it where that is asked.
+    """Let one release read, and record the results if requested.
 
     Parameters:
-        workers: processes of the release that have been started.
+        workers: processes of the release that have already been started.
 
     Raises:
-        CorpusError: an archive is not what it was.
+        CorpusError: an archive has changed.
         EnvironmentUnavailable: the release is not built here.
         NothingSelected: it has nothing to observe.
     """
@@ -163,12 +163,12 @@ def observe_reader(
 def observe_deprecations(
     place: Root, evidence: Evidence, release: CalendarRelease, *, record: bool, progress: ProgressSink = SILENT
 ) -> ObservedRelease:
-    """Let a release use the deprecated things of all probes, each twice.
+    """Let a release use the deprecated features of all probes, each twice.
 
     Raises:
         NothingSelected: the corpus has no such probe.
-        CorpusError: it is to be recorded, and the corpus is not whole.
-        UsageError: there is nothing recorded of this very reader that lines could be added to.
+        CorpusError: the results are to be recorded, and the corpus is damaged.
+        UsageError: this exact reader has no records to which lines could be added.
     """
     corpus = evidence.corpus
     if not corpus.deprecations:
@@ -184,7 +184,7 @@ def observe_deprecations(
 
 
 def _record_deprecations(place: Root, evidence: Evidence, fresh: ObservedReader, say: Callable[[str], None]) -> Evidence:
-    """Put what came out beside everything else that is recorded of this reader; the evidence with it."""
+    """Add the results to all other records of this reader; return the evidence including them."""
 
     def merged(now: ObservedReader | None) -> ObservedReader:
         if now is None or now.identity != fresh.identity:
@@ -202,14 +202,14 @@ def _record_deprecations(place: Root, evidence: Evidence, fresh: ObservedReader,
 
 
 def _recorded_text(place: Root, what: str, changed: list[Path]) -> str:
-    """What was recorded, and which files of the tree are no longer what they were."""
+    """What was recorded, and which files of the tree changed."""
     names = ", ".join(path.relative_to(place.path).as_posix() for path in changed[:SHOWN_FILES])
     more = f" and {len(changed) - SHOWN_FILES} more" if len(changed) > SHOWN_FILES else ""
     return f"recorded {what} in {names}{more}" if changed else f"{what} are already recorded: no file changed"
 
 
 def is_unread(evidence: Evidence, release: CalendarRelease, fixture: Fixture) -> bool:
-    """Whether no recorded observation of a release is about this fixture as it is, under some of its load options."""
+    """Whether a release has no recorded observation of this fixture in its current form under some of its load options."""
     readers = [reader for reader in evidence.recorded.values() if reader.release == release.version]
     return any(
         all(evidence.valid(reader, fixture, options) is None for reader in readers)
@@ -218,7 +218,7 @@ def is_unread(evidence: Evidence, release: CalendarRelease, fixture: Fixture) ->
 
 
 def _probes_recorded(evidence: Evidence, reader: ObservedReader) -> bool:
-    """Whether every probe, as it is now, was asked: probes are only asked together with everything else."""
+    """Whether every probe was run in its current form: probes are only run together with everything else."""
     return all(
         probe.name in reader.probes and reader.probes[probe.name].key == probe_key(probe, reader.identity_digest)
         for probe in evidence.corpus.probes
@@ -226,7 +226,7 @@ def _probes_recorded(evidence: Evidence, reader: ObservedReader) -> bool:
 
 
 def _deprecations_recorded(evidence: Evidence, reader: ObservedReader) -> bool:
-    """Whether every deprecated thing was used by its probe as it is now, and nothing is recorded of others."""
+    """Whether every deprecation probe was run in its current form, and no others are recorded."""
     asked = {probe.name: probe_key(probe, reader.identity_digest) for probe in evidence.corpus.deprecations}
     return asked == {name: one.key for name, one in reader.deprecations.items()}
 
@@ -236,7 +236,7 @@ def _recorded_of(evidence: Evidence, release: CalendarRelease) -> ObservedReader
 
 
 def is_missing(evidence: Evidence, release: CalendarRelease) -> bool:
-    """Whether ``--missing`` would observe anything: a cell, a probe or a deprecation is not recorded of a release as it is now."""
+    """Whether ``--missing`` would observe anything: a release has no current record of a cell, a probe or a deprecation."""
     known = _recorded_of(evidence, release)
     return (
         known is None
@@ -247,7 +247,7 @@ def is_missing(evidence: Evidence, release: CalendarRelease) -> bool:
 
 
 def refuse_damage(corpus: Corpus, chosen: list[Fixture], *, record: bool) -> None:
-    """Observe no archive that is not what it was, and record nothing about a corpus that is not whole."""
+    """Refuse to observe an archive that has changed, or to record anything about a damaged corpus."""
     found = [damage for fixture in chosen if (damage := corpus.damage_of(fixture))]
     if record:
         found.extend(damage for damage in corpus.damage if damage.kind != UNFINISHED)
@@ -277,20 +277,18 @@ def observe_release(
     deprecated: bool | None = None,
     trust: Trust = trust_nothing,
 ) -> ObservedReader:
-    """Observe with one release. What the last run observed under the same key is taken from reports/latest.
+    """Observe with one release. Observations of the last run with the same key are reused from reports/latest.
 
     Parameters:
-        deprecated: whether deprecated things are used, too; None where that depends on whether everything else is observed.
-        trust: which fixtures it may be given where it is not isolated.
+        deprecated: whether to run deprecation probes, too; None to run them only if everything else is observed.
+        trust: which fixtures it may be given if it is not isolated.
     """
     warn_unless_isolated(progress.say)
     tasks = plan(policy, corpus, release, fixtures, options)
     if sample is not None:
         everything, tasks = tasks, sampled(tasks, release.name, sample)
         progress.say(f"{release.name}: a sample of {len(tasks)} of {len(everything)} cells, with seed {sample.seed}")
-    cache = inside(
-        place.latest, f"observations/{code_digest()}"
-    )  # what other code made of the same readers is not what this makes
+    cache = inside(place.latest, f"observations/{code_digest()}")  # results from other code are not reused
     earlier = None if again else _last_run(cache, release.version)
     bar = progress.task(f"{release.name}: starting")
     state = Observing(progress=lambda state: bar(state.done, state.total))
@@ -315,7 +313,7 @@ def observe_release(
 
 
 def _last_run(cache: Path, version: str) -> ObservedReader | None:
-    """What a build of this release did in the last run; None where there is nothing of it that can be read."""
+    """The observations of a build of this release in the last run; None if none can be read."""
     for folder in sorted(cache.glob(f"torch-{version}*")):
         for reader in read_recorded(inside(cache, folder.name)).readers.values():
             if reader.release == version:
@@ -324,11 +322,11 @@ def _last_run(cache: Path, version: str) -> ObservedReader | None:
 
 
 def _record(place: Root, evidence: Evidence, fresh: ObservedReader, whole: bool, say: Callable[[str], None]) -> ObservedReader:
-    """Write down what came out, beside what is recorded and was not asked for; all that is recorded of this reader then."""
+    """Record the results, keeping records of what was not requested; return all records of this reader."""
     before = evidence.recorded.get(fresh.name)
 
     def merged(now: ObservedReader | None) -> ObservedReader:
-        """The results together with the current records: another run may have recorded something in the meantime."""
+        """Merge the results into the current records: another run may have recorded something in the meantime."""
         if now is None or now.identity != fresh.identity:
             if whole:
                 return fresh
@@ -342,7 +340,7 @@ def _record(place: Root, evidence: Evidence, fresh: ObservedReader, whole: bool,
             fresh if whole else now,
             observed=fresh.observed,
             cells={**cells, **fresh.cells},
-            deprecations=fresh.deprecations if whole else fresh.deprecations or now.deprecations,  # all are asked, or none
+            deprecations=fresh.deprecations if whole else fresh.deprecations or now.deprecations,  # all are run, or none
         )
 
     with changing(place.path):
@@ -352,7 +350,7 @@ def _record(place: Root, evidence: Evidence, fresh: ObservedReader, whole: bool,
 
 
 def _is_kept(evidence: Evidence, before: ObservedReader | None, cell: tuple[str, str], one: Observation, *, whole: bool) -> bool:
-    """Whether a recorded cell that this run did not ask for stays: another run has recorded it meanwhile, or it was not this one's matter."""
+    """Whether a recorded cell outside this run stays: another run recorded it meanwhile, or this run did not cover it."""
     known = None if before is None else before.cells.get(cell)
     if known is None or known.key != one.key:
         return True
@@ -360,7 +358,7 @@ def _is_kept(evidence: Evidence, before: ObservedReader | None, cell: tuple[str,
 
 
 def record_survey(place: Root, environment: Environment, fresh: ObservedReader, say: Callable[[str], None]) -> None:
-    """While the environment stands: everything that later work wants to know of this release."""
+    """Record everything that later work needs to know about this release, while its environment exists."""
     found = parse_survey(
         fresh.release, fresh.identity, dt.date.fromisoformat(fresh.observed), survey(environment, place.fixtures)
     )

@@ -1,6 +1,6 @@
-"""Observing with the reference reader: every program of a fixture at the horizon of its own writer.
+"""Observe with the reference reader: every program of a fixture at the horizon of its own writer.
 
-It is asked once per cell: it calculates the same everywhere. Two processes share the cells.
+Each cell is observed once, since the reference reader is deterministic. Two processes share the cells.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def let_reference_read(
     options: str | None = None,
     sample: Sample | None = None,
 ) -> ObservedReader:
-    """Observe with the reference reader. What the last run observed with this very code is taken from reports/latest."""
+    """Observe with the reference reader. Observations of the last run with exactly this code are reused from reports/latest."""
     tasks = [task for task in plan_reference(policy, corpus, fixtures) if options in {None, task.options.id}]
     if sample is not None:
         everything, tasks = tasks, sampled(tasks, NAME, sample)
@@ -91,11 +91,11 @@ def observe_reference(
     """Observe cells with the reference reader.
 
     Parameters:
-        known: earlier observations; where this very code made them, cells whose key is among them are taken from there.
+        known: earlier observations; cells with a matching key are reused if exactly this code made them.
         today: the day to put on new observations.
-        horizon: one for all cells; else each fixture is read at the horizon of its own writer.
+        horizon: one horizon for all cells; by default each fixture is read at the horizon of its own writer.
         together: whether one process reads many archives (:class:`torch_compat.readers.reference.Reference`).
-        slips: takes the slips of the horizon's release (``policies/torch/behaviors.toml``) that each new cell came to, by their ids.
+        slips: filled with the ids of the slips of the horizon's release (``policies/torch/behaviors.toml``) that each new cell reached.
 
     Raises:
         ReaderError: its processes do not start.
@@ -172,7 +172,7 @@ def reference_observation(task: Task, reply: dict[str, Any]) -> Observation:
     dies = replace(empty, result="crashed", stage=end["stage"], signal=end["signal"], errors=(_predicted(end),))
     if "unstable" in reply:
         return replace(empty, result="unstable", both=(dies, cell))
-    return dies if cell.result == "crashed" else cell  # the same, where the writer's program died of it, too
+    return dies if cell.result == "crashed" else cell  # the same if the writer's program also died of it
 
 
 def _predicted(end: dict[str, Any]) -> dict[str, str]:

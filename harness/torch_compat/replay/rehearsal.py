@@ -1,9 +1,9 @@
-"""What two trees say differently of a release that was admitted to both: what may vary is passed over, everything else is told.
+"""Compare two trees to which the same release was added, reporting every difference except those that may vary.
 
-Equal byte for byte are policies, apart from waivers, surveys and everything that is generated. Archives of the release are equal by
-content, but for the last bits of what a recipe computes: the same machine code gives others on another processor. What
-:data:`torch_compat.corpus.manifest.VARYING` names may differ, and with it the pins and the keys of cells; so may the day of an
-observation, what the release says of the machine that it runs on, and who hears a warning that a process gives once.
+Policies (apart from waivers), surveys and everything generated must be equal byte for byte. Archives of the release must be equal in
+content, except for the last bits of what a recipe computes: the same machine code rounds differently on another processor. The fields in
+:data:`torch_compat.corpus.manifest.VARYING` may differ, and with them the pins and the keys of cells; so may the day of an
+observation, what the release reports about its machine, and where a warning appears that a process issues only once.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ LAST_BITS: Final = 4
 
 
 def differences(expected: Path, found: Path, release: str) -> Iterator[str]:
-    """Every difference between two roots that is not allowed to be one, in a line each: the file, and what differs.
+    """Yield every difference between two roots that is not allowed, one line each: the file, and what differs.
 
     Parameters:
-        expected: the root that has been there before.
-        found: the root to which a release was admitted anew.
+        expected: the existing root.
+        found: the root to which a release was added again.
         release: that release, ``2.15.0``.
     """
     ours, theirs = _files(expected), _files(found)
     folder = f"fixtures/{release_folder(release)}/"
     rounded = rounded_elsewhere(expected, found, release)
-    archives: dict[str, None] = {}  # those in which a file differs
+    archives: dict[str, None] = {}  # those with a file that differs
     for name in sorted(ours.keys() | theirs.keys()):
         if name not in theirs:
             yield f"{name}: is missing"
@@ -87,10 +87,10 @@ def differences(expected: Path, found: Path, release: str) -> Iterator[str]:
 
 
 def rounded_elsewhere(expected: Path, found: Path, release: str) -> list[Fixture]:
-    """The fixtures of a release whose goldens differ in the last bits of floating-point numbers, and in no field beside their content.
+    """The fixtures of a release whose goldens differ only in the last bits of floating-point numbers, and in no field but their content.
 
-    What such an archive holds is compared by what it loads, since its digest covers the bits. Who reads it, or what others wrote of its recipe,
-    may see the same bits, or not.
+    The contents of such an archive are compared by what it loads, since its digest covers the bits. Its readers, and other writers of its
+    recipe, may or may not see the same bits.
     """
     ours, theirs = (_fixtures(root, release) for root in (expected, found))
     return [one for recipe, one in ours.items() if recipe in theirs and _is_rounded(one, theirs[recipe])]
@@ -106,7 +106,7 @@ def _is_rounded(one: Fixture, other: Fixture) -> bool:
 
 
 def only_last_bits(one: Fixture, other: Fixture) -> bool:
-    """Whether two goldens differ, and in nothing but the last bits of floating-point numbers, which depend on the processor."""
+    """Whether two goldens differ only in the last bits of floating-point numbers, which depend on the processor."""
     if ("error" in one.golden) is not ("error" in other.golden):
         return False
     apart, errors = all_differences(one.golden, other.golden)
@@ -121,7 +121,7 @@ def _files(root: Path) -> dict[str, Path]:
 
 
 def _first_line(old: Path, new: Path) -> str:
-    """The first line that differs, in a few words."""
+    """A short description of the first line that differs."""
     lines = [path.read_bytes().splitlines() for path in (old, new)]
     at = next((at for at, (one, other) in enumerate(zip(*lines, strict=False)) if one != other), min(map(len, lines)))
     was, is_ = (repr(some[at].decode("utf-8", "replace"))[:120] if at < len(some) else "the end" for some in lines)
@@ -138,7 +138,7 @@ def _manifest(name: str, old: Path, new: Path, rounded: Collection[str]) -> Iter
 
 
 def _pins(name: str, old: Path, new: Path, release: str) -> Iterator[str]:
-    """Of the release's own entries only the names count: a pin covers the day and the writer."""
+    """For the release's own entries only the names are compared: a pin covers the day and the writer."""
     ours, theirs = (
         {entry: "" if entry.startswith(f"{release_folder(release)}/") else pin for entry, pin in read_frozen(path).items()}
         for path in (old, new)
@@ -158,7 +158,7 @@ def _surveyed(name: str, expected: Path, found: Path, release: str) -> Iterator[
 
 
 def _readers(root: Path, once: Collection[KnownMessage]) -> dict[str, ObservedReader]:
-    """The recorded readers, without the warnings that a process gives once: what was loaded before decides who hears them."""
+    """The recorded readers, without warnings that a process issues only once: where they appear depends on what was loaded before."""
     found = read_recorded(root / OBSERVATIONS).readers
     return {
         name: replace(reader, cells={key: _without(once, cell) for key, cell in reader.cells.items()})
@@ -197,9 +197,9 @@ def _observations(
 
 
 def _told_apart_by_bits(one: Observation | None, other: Observation | None, rounded: Collection[str]) -> bool:
-    """Whether two observations of a recipe that another processor rounds otherwise differ in the last bits of values alone.
+    """Whether two observations of a recipe that another processor rounds differently differ only in the last bits of values.
 
-    Of more differences than an observation shows, the kinds are known, and those that it shows stand for the others.
+    If there are more differences than an observation lists, their kinds are known, and the listed ones stand for the others.
     """
     if one is None or other is None or one.fixture.partition("/")[2] not in rounded:
         return False
@@ -213,7 +213,7 @@ def _told_apart_by_bits(one: Observation | None, other: Observation | None, roun
 
 
 def _keyless(entries: dict[Any, Any], folder: str, *, anew: bool) -> dict[Any, Any]:
-    """Observations without the keys that say of which bytes, or of which machine, they are, where these may differ."""
+    """Observations without the keys that identify their bytes or machine, where these may differ."""
     return {
         key: replace(one, key="") if anew or (isinstance(key, tuple) and key[0].startswith(f"{folder}/")) else one
         for key, one in entries.items()

@@ -1,4 +1,4 @@
-"""What a reader did beside what is recorded: each cell, probe and deprecation as a row, which says whether it was reproduced."""
+"""Compare a reader's observations with the recorded ones: a row for each cell, probe and deprecation, with whether it was reproduced."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ Row = dict[str, Any]
 
 
 def compared_rows(evidence: Evidence, fresh: ObservedReader) -> tuple[list[Row], list[Row], list[Row]]:
-    """Every cell, probe and deprecation of a reader beside what is recorded of it."""
+    """Every cell, probe and deprecation of a reader next to its record."""
     cells = [_row(evidence, fresh.name, cell) for _, cell in sorted(fresh.cells.items())]
     return cells, _probe_rows(evidence, fresh), deprecation_rows(evidence, fresh)
 
 
 def rows_status(rows: Iterable[Row]) -> int:
-    """The exit status of rows: 1 if one was not reproduced, 4 if one has nothing to be compared with, else 0."""
+    """The exit status of rows: 1 if one was not reproduced, 4 if one has no record to compare with, else 0."""
     reproduced = {row["reproduced"] for row in rows}
     return 1 if False in reproduced else 4 if None in reproduced else 0
 
 
 def recorded_reader(evidence: Evidence, release: CalendarRelease, chosen: list[Fixture], options: str | None) -> ObservedReader:
-    """What is recorded of one release about the chosen fixtures as they are.
+    """The records of one release about the chosen fixtures in their current form.
 
     Raises:
-        NothingSelected: nothing is.
+        NothingSelected: there are none.
     """
     found = {fixture.id for fixture in chosen}
     sets = {entry.id: entry for entry in evidence.policy.options if options in {None, entry.id}}
@@ -54,7 +54,7 @@ def recorded_reader(evidence: Evidence, release: CalendarRelease, chosen: list[F
             and option in sets
             and evidence.valid(reader, evidence.corpus.fixtures[fixture], sets[option]) is not None
         }
-        if cells:  # of several builds of a release the first, so that a command prints one document
+        if cells:  # the first of several builds of a release, so that a command prints one document
             return replace(reader, cells=cells, probes={}, deprecations={})
     raise NothingSelected(
         f"there is no up-to-date recorded observation by {release.name} in this selection",
@@ -63,7 +63,7 @@ def recorded_reader(evidence: Evidence, release: CalendarRelease, chosen: list[F
 
 
 def _row(evidence: Evidence, reader: str, cell: Observation) -> dict[str, Any]:
-    """One cell beside the recorded one, which must be about this very archive, golden and options to count."""
+    """One cell next to its record, which counts only if it has the same archive, golden and options."""
     fixture = evidence.corpus.fixtures[cell.fixture]
     return {
         "fixture": cell.fixture,
@@ -79,7 +79,7 @@ def _row(evidence: Evidence, reader: str, cell: Observation) -> dict[str, Any]:
 
 
 def _beside_writer(evidence: Evidence, cell: Observation) -> dict[str, Any]:
-    """How a cell of the reference reader stands to the writer's own recorded read-back."""
+    """Compare a cell of the reference reader with the writer's own recorded read-back."""
     fixture = evidence.corpus.fixtures[cell.fixture]
     options = next(entry for entry in evidence.policy.options if entry.id == cell.options)
     own = next(
@@ -119,13 +119,13 @@ def _beside_recorded(evidence: Evidence, reader: str, cell: Observation) -> dict
 
 
 def _comparable(evidence: Evidence, name: str) -> ObservedReader | None:
-    """The recorded observations of this very reader, else of another build of its release."""
+    """The recorded observations of this exact reader, or else of another build of its release."""
     release = public(name)
     return evidence.recorded.get(name) or next((known for known in evidence.recorded.values() if known.release == release), None)
 
 
 def _probe_rows(evidence: Evidence, fresh: ObservedReader) -> list[dict[str, Any]]:
-    """Each probe beside the recorded answer to the same text of it; ``reproduced`` is None where there is none."""
+    """Each probe next to the recorded result of the same probe text; ``reproduced`` is None if there is none."""
     known = _comparable(evidence, fresh.name)
     rows = []
     for name, probe in sorted(fresh.probes.items()):
@@ -138,7 +138,7 @@ def _probe_rows(evidence: Evidence, fresh: ObservedReader) -> list[dict[str, Any
 
 
 def deprecation_rows(evidence: Evidence, fresh: ObservedReader) -> list[dict[str, Any]]:
-    """Each deprecation beside the recorded answer to the same text of its probe; ``reproduced`` is None where there is none."""
+    """Each deprecation next to the recorded result of the same probe text; ``reproduced`` is None if there is none."""
     known = evidence.recorded.get(fresh.name) or next(
         (reader for reader in evidence.recorded.values() if reader.release == fresh.release), None
     )

@@ -1,7 +1,7 @@
-"""What ``torch.load(weights_only=True)`` of each release will say to each archive of the corpus, by our model, as a policy file.
+"""Predict which releases refuse each archive of the corpus under ``torch.load(weights_only=True)``, as a policy file.
 
-Judging opens no archive. So what the model says of the archives (their globals and opcodes, held against the lists that each release
-has) is worked out here, once, and kept beside these lists: a recorded refusal is expected where the model tells it, and nowhere else.
+Judging opens no archive. So the model's verdicts on the archives (their globals and opcodes, compared with the lists of each release)
+are computed here, once, and stored next to these lists: a recorded refusal is expected where the model predicts it, and nowhere else.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def weights_only_refusals(corpus: Corpus, rules: Rules) -> str:
         ArchiveError: an archive cannot be read.
     """
     known = rules.known
-    told: dict[tuple[str, bool], dict[str, str]] = defaultdict(dict)  # by recipe: of each writer the releases that refuse
+    told: dict[tuple[str, bool], dict[str, str]] = defaultdict(dict)  # by recipe: for each writer the releases that refuse
     for fixture in corpus.fixtures.values():
         if fixture.family == "torch-save":
             said = of(read_facts(corpus.path(fixture)), rules).weights_only

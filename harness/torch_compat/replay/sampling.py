@@ -1,17 +1,18 @@
-"""A sample of predictions: some cells of every reader, and with them every cell whose behaviour has a cause that somebody named.
+"""Draw a sample of predictions: some cells of every reader, and at least one cell for every named cause of a behavior.
 
-Executing every program at the horizon of every release takes minutes, so it is not done for each change. What is executed then:
+Executing every program at the horizon of every release takes minutes, so it is not done for each change. The sample consists of:
 
-    otherwise   every cell in which the release did something else than the writer's own result, and did not refuse: changed operators,
+    otherwise   every cell in which the release neither reproduced the writer's own result nor refused: changed operators,
                 slips of programs that run, changed loaders
-    border      where what is recorded of an archive changes from one reader to the next, both sides: what holds of a range of releases
-                shows at its ends first
-    refused     of the cells that were refused or died loading, one for each recipe, line of the reader, end, and all that the release
-                lacks; and of those that died some of each reader, by the seed
-    ordinary    some of all others of each reader, by the seed
-    named       one cell, by the seed, for each named cause of which none of the cells above shows the effect
+    border      both sides of each change in the records of an archive from one reader to the next: a rule for a range of releases
+                shows at the ends of the range first
+    refused     of the cells that were refused or died loading, one for each combination of recipe, line of the reader, outcome, and
+                everything the release lacks; and of those that died, some for each reader, by the seed
+    ordinary    some of all other cells of each reader, by the seed
+    named       one cell, by the seed, for each named cause whose effect none of the cells above shows
 
-A cell counts under the first of these. Beside programs, who loads what is compared for every cell of every family: that executes nothing.
+A cell counts under the first reason that applies. Loadability is compared for every cell of every family, not only of programs, as
+this executes nothing.
 """
 
 from __future__ import annotations
@@ -42,23 +43,23 @@ if TYPE_CHECKING:
 __all__ = ["BORDER", "NAMED", "ORDINARY", "OTHERWISE", "REASONS", "REFUSED", "ExecutedSample", "draw"]
 
 OTHERWISE, BORDER, REFUSED, ORDINARY, NAMED = REASONS = ("otherwise", "border", "refused", "ordinary", "named")
-DEATHS = 150  # of each reader: some hundred of each slip that is frequent
+DEATHS = 150  # for each reader: about a hundred of each frequent slip
 Cell = tuple[str, str]
 """A fixture and a reader's release."""
 
 
 @dataclass(frozen=True)
 class ExecutedSample:
-    """What is executed, and why.
+    """The cells to execute, and why.
 
     Attributes:
-        tasks: the programs of each reader, by its release, in the order of the plan.
-        chosen: how many cells are executed, by reason.
-        among: how many cells there are, by reason.
-        causes: of each named cause but slips, in how many executed cells it decides: ``behavior``, ``module``, ``builtin`` and
-            ``conversion`` who loads, ``change`` what is computed.
-        explained: of each of these, in how many recorded cells; of those about loading in all families.
-        programs: of each of these, in how many recorded cells of programs, which can be executed.
+        tasks: the programs of each reader, keyed by its release, in the order of the plan.
+        chosen: the number of cells to execute, by reason.
+        among: the number of all cells, by reason.
+        causes: for each named cause except slips, the number of executed cells that it decides: ``behavior``, ``beside``, ``builtin`` and
+            ``conversion`` decide which releases load, ``change`` decides what is computed.
+        explained: for each of these, the number of recorded cells; for those about loading, of all families.
+        programs: for each of these, the number of recorded cells of programs, which can be executed.
     """
 
     tasks: Mapping[str, list[Task]]
@@ -69,23 +70,23 @@ class ExecutedSample:
     programs: Mapping[Key, int]
 
     def unmet(self) -> list[Key]:
-        """The causes that explain nothing, and those that explain cells of programs of which none is executed."""
+        """The causes that explain nothing, and those that explain cells of programs none of which is executed."""
         return sorted(key for key, count in self.explained.items() if not self.causes[key] and (self.programs[key] or not count))
 
 
 def draw(
     evidence: Evidence, tasks: Sequence[Task], loading: LoadingEvidence, rules: Rules, *, each: int, seed: str
 ) -> ExecutedSample:
-    """Choose what is executed.
+    """Choose the cells to execute.
 
     Parameters:
         tasks: every program.
-        loading: who loaded what, by the rules of the same tree.
-        each: how many ordinary cells of each reader.
+        loading: the loading evidence, under the rules of the same tree.
+        each: the number of ordinary cells for each reader.
         seed: equal seeds choose equal cells of equal evidence.
 
     Raises:
-        CorpusError: a program is not recorded of a reader.
+        CorpusError: a reader has no record of a program.
     """
     readers = sorted(evidence.recorded.values(), key=lambda one: evidence.rank[one.release])
     releases = [one.release for one in readers]
@@ -102,9 +103,9 @@ def draw(
     reasons = _reasons(tasks, recorded, releases, loading, rules, each=each, seed=seed)
     causes = dict(_causes(evidence, tasks, recorded, releases, loading, rules))
     for key, decided in causes.items():
-        shown = [place for place in decided if place in reasons]  # others than programs cannot be executed
+        shown = [place for place in decided if place in reasons]  # only programs can be executed
         if shown and not any(reasons[place][1] for place in shown):
-            reasons[Random(f"{seed} {' '.join(key)}").choice(shown)] = NAMED, True  # noqa: S311 - to be repeated, not to be secret
+            reasons[Random(f"{seed} {' '.join(key)}").choice(shown)] = NAMED, True  # noqa: S311 - repeatable, not secret
     chosen = frozenset(cell for cell, (_, taken) in reasons.items() if taken)
     programs = frozenset(task.fixture.id for task in tasks)
     return ExecutedSample(
@@ -127,7 +128,7 @@ def _reasons(
     each: int,
     seed: str,
 ) -> dict[Cell, tuple[str, bool]]:
-    """Of each cell its reason, and whether it is executed."""
+    """The reason for each cell, and whether it is executed."""
     bits = [1 << rules.releases.index(release) for release in releases]
     lines = [Release(release).line for release in releases]
     found: dict[Cell, tuple[str, bool]] = {}
@@ -156,13 +157,13 @@ def _reasons(
     groups = [(1, one) for one in alike.values()] + [(DEATHS, one) for one in died.values()]
     groups += [(each, one) for one in ordinary.values()]
     for at, (count, group) in enumerate(groups):
-        for place in Random(f"{seed} {at}").sample(group, min(count, len(group))):  # noqa: S311 - to be repeated, not to be secret
+        for place in Random(f"{seed} {at}").sample(group, min(count, len(group))):  # noqa: S311 - repeatable, not secret
             found[place] = found[place][0], True
     return found
 
 
 def _kept(cell: Observation) -> tuple[object, ...]:
-    """What of a cell is the same in two readers that do the same; of refusals not their words."""
+    """The part of a cell that is equal for two readers that behave the same; excludes the texts of refusals."""
     if cell.result == "refused":
         return (cell.result,)
     return cell.result, cell.stage, cell.signal, cell.digest, repr(cell.extent)
@@ -176,7 +177,7 @@ def _causes(
     loading: LoadingEvidence,
     rules: Rules,
 ) -> Iterator[tuple[Key, list[Cell]]]:
-    """Of each named cause but slips the cells that it decides."""
+    """Yield for each named cause except slips the cells that it decides."""
     for need in rules.needs:
         without = {
             name: [item._replace(takers=rules.everyone) if item.what == need.id else item for item in items]
@@ -193,8 +194,8 @@ def _causes(
 
 
 def _without(rules: Rules) -> Iterator[tuple[Key, Rules]]:
-    """The rules without each of what else decides who loads."""
-    for name in filter(None, rules.beside):  # a package: Python itself stands beside every release
+    """Yield the rules without each of the other things that decide which releases load."""
+    for name in filter(None, rules.beside):  # a package; the empty name is Python itself, which every release has
         yield ("beside", name), rules._replace(beside={one: it for one, it in rules.beside.items() if one != name})
     for name in rules.builtins:
         yield ("builtin", name), rules._replace(builtins={one: it for one, it in rules.builtins.items() if one != name})
@@ -205,7 +206,7 @@ def _without(rules: Rules) -> Iterator[tuple[Key, Rules]]:
 
 
 def _decided(loading: LoadingEvidence, takers: Mapping[str, int], rules: Rules, releases: Collection[str]) -> Iterator[Cell]:
-    """The cells in which it is another verdict that these releases take what they are given."""
+    """Yield the cells whose verdict changes if these releases load the fixtures."""
     for fixture, bits in takers.items():
         other = (bits ^ takers_of(loading.items[fixture])) & loading.asked["default"][fixture]
         if other:
@@ -221,7 +222,7 @@ def _changes(
     releases: Sequence[str],
     loading: LoadingEvidence,
 ) -> Iterator[tuple[Key, list[Cell]]]:
-    """Of each change the cells of programs that call its operators, between a writer and a reader on its two sides, which differ."""
+    """Yield for each change the differing cells of programs that call its operators, with writer and reader on opposite sides of it."""
     parsed = [Release(release) for release in releases]
     calls = {task.fixture.id: {bare(call.name) for call in loading.facts[task.fixture.id].calls} for task in tasks}
     for change in evidence.policy.changes:

@@ -1,4 +1,4 @@
-"""Signing for a release on recorded evidence, verifying, attaching a signature and withdrawing: ``torch-compat signoff`` without its output."""
+"""Sign off a release on recorded evidence, verify, attach a signature and withdraw: ``torch-compat signoff`` without its output."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ NAMESPACE: Final = "torch-compat"
 
 
 class Signed(NamedTuple):
-    """What came of signing.
+    """The result of signing.
 
     Attributes:
-        folder: where the sign-off lies, below ``reports/signoffs``; "" where it is refused.
+        folder: the folder of the sign-off, below ``reports/signoffs``; "" if it is refused.
         document: what was signed.
-        taken: what was accepted, and why.
-        left: what is in its way and was not accepted.
+        taken: the accepted blockers, and the reasons.
+        left: the blockers that were not accepted.
         evidence: the digest of what was judged.
     """
 
@@ -67,14 +67,14 @@ class Signed(NamedTuple):
 
 
 class Verified(NamedTuple):
-    """What has become of a sign-off.
+    """The state of a sign-off.
 
     Attributes:
-        folder: where it lies.
-        document: what was signed; None where it is lost.
-        changed: everything that has changed since, in words.
-        withdrawn: who withdrew it, when and why, as it is written; "" where nobody did.
-        signature: an exit status, and what is to be said of the signature.
+        folder: its folder.
+        document: what was signed; None if it is lost.
+        changed: descriptions of everything that has changed since.
+        withdrawn: who withdrew it, when and why, as written; "" if it is not withdrawn.
+        signature: an exit status, and a message about the signature.
     """
 
     folder: str
@@ -85,7 +85,7 @@ class Verified(NamedTuple):
 
     @property
     def exit_status(self) -> int:
-        """1 if something has changed or it is withdrawn, else that of the signature."""
+        """1 if anything has changed or it is withdrawn, otherwise that of the signature."""
         return 1 if self.document is None or self.changed or self.withdrawn else self.signature[0]
 
 
@@ -97,14 +97,14 @@ def sign(
     accepted: Mapping[str, str],
     counting: Callable[[str], AbstractContextManager[Callable[[int, int], None]]],
 ) -> Signed:
-    """Sign for a release, unless something is in the way that is not accepted.
+    """Sign off a release, unless there is a blocker that is not accepted.
 
     Parameters:
-        accepted: reasons, by the ids of what is accepted.
-        counting: begins a part of the work, and gives what is told how far it is.
+        accepted: reasons, keyed by the ids of the accepted blockers.
+        counting: begins a part of the work, and yields the function to call with its progress.
 
     Raises:
-        UsageError: it is signed already, or something cannot be accepted.
+        UsageError: it is already signed, or something cannot be accepted.
         WriteError: the sign-off cannot be written.
     """
     older = signoffs_of(place.path, version)
@@ -159,14 +159,14 @@ def _newest(place: Root, version: str) -> str:
 
 
 def verify(place: Root, version: str, signers: Path | None) -> Verified:
-    """Compare the newest sign-off of a release with what the tree holds now.
+    """Compare the newest sign-off of a release with the current tree.
 
     Parameters:
         signers: the allowed signers file for ssh-keygen.
 
     Raises:
         NothingSelected: it is not signed.
-        EnvironmentUnavailable: ssh-keygen is needed and not installed.
+        EnvironmentUnavailable: ssh-keygen is needed but not installed.
     """
     name = _newest(place, version)
     folder = place.inside(f"{FOLDER}/{name}")
@@ -183,7 +183,7 @@ def verify(place: Root, version: str, signers: Path | None) -> Verified:
 
 
 def _signature(path: Path, files: dict[str, bytes], signers: Path | None) -> tuple[int, str]:
-    """An exit status, and what is to be said of the signature."""
+    """Return an exit status, and a message about the signature."""
     if SIGNATURE not in files:
         return (1, "no signature is attached, but signers were given") if signers is not None else (0, "no signature is attached")
     if signers is None:
@@ -211,11 +211,11 @@ def _signature(path: Path, files: dict[str, bytes], signers: Path | None) -> tup
 
 
 def attach(place: Root, version: str, signature: Path) -> str:
-    """Add a detached signature to the newest sign-off of a release; the folder of that.
+    """Add a detached signature to the newest sign-off of a release; return the folder of the sign-off.
 
     Raises:
         NothingSelected: it is not signed.
-        UsageError: the file is no signature.
+        UsageError: the file is not a signature.
         WriteError: it cannot be written.
     """
     name = _newest(place, version)
@@ -234,11 +234,11 @@ def attach(place: Root, version: str, signature: Path) -> str:
 
 
 def withdraw(place: Root, version: str, by: str, day: str, because: str) -> str:
-    """Mark the newest sign-off of a release as withdrawn; the folder of that.
+    """Mark the newest sign-off of a release as withdrawn; return the folder of the sign-off.
 
     Raises:
         NothingSelected: it is not signed.
-        UsageError: it is withdrawn already.
+        UsageError: it is already withdrawn.
         WriteError: it cannot be written.
     """
     name = _newest(place, version)

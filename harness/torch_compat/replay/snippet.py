@@ -1,7 +1,7 @@
-"""A plain Python program that does with one archive what a reader was asked to do: a difference shown with torch alone.
+"""Write a plain Python program that does with one archive what a reader was asked to do, to reproduce a difference with torch alone.
 
-The arguments of calls are written out. A tensor is given by its bytes, its shape and its strides; what two tensors share of a storage is
-not kept, and the program says so.
+The arguments of calls are written out. A tensor is given by its bytes, its shape and its strides; storage shared between tensors is
+not preserved.
 """
 
 from __future__ import annotations
@@ -61,23 +61,23 @@ def tensor(dtype, shape, strides, text):
 
 
 class _NotPlainError(Exception):
-    """A value that no short Python expression gives."""
+    """A value without a short Python expression."""
 
 
 def snippet(fixture: Fixture, archive: Path, options: OptionSet, command: str, about: str = "") -> str | None:
-    """A program for one cell; None where its family, load options or arguments cannot be written in a few lines.
+    """Return a program for one cell; None if its family, load options or arguments cannot be written in a few lines.
 
     Parameters:
-        archive: where the archive lies.
+        archive: the path of the archive.
         command: the command that runs this program, for its first lines.
-        about: what it shows, in one line; control characters become escapes, so that the line stays a comment.
+        about: what it shows, in one line; control characters are escaped, so that the line stays a comment.
     """
     given = options.load.given()
     load = LOADS.get(fixture.family)
     if load is None or (given and fixture.family != "torch-save") or given.keys() - {"weights_only", "mmap", "endianness"}:
         return None
     if fixture.family == "package":
-        return None  # its members have names of their own
+        return None  # its members have their own names
     keywords = "".join(f", {key}={value!r}" for key, value in sorted(given.items()) if key != "endianness")
     try:
         calls = [(call["method"], [_expression(value) for value in call["args"]]) for call in fixture.calls]
@@ -112,7 +112,7 @@ def _expression(value: Any) -> str:
     """A Python expression for a neutral value (see :mod:`torch_compat.values`).
 
     Raises:
-        _NotPlainError: there is no short one.
+        _NotPlainError: there is no short expression.
     """
     if value is None or isinstance(value, bool | int | str):
         return repr(value)

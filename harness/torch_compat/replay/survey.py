@@ -1,4 +1,4 @@
-"""Surveying: what a release says of its own operators, upgraders and limits, recorded while its environment stands."""
+"""Survey a release: record what it reports about its own operators, upgraders and limits, while its environment exists."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["survey"]
 SCRIPT = script("survey")
 EXPORTED = script("exported")
 CALLS = script("calls")
-SECONDS = 900  # importing all of a release takes long, and 1.6 forks a thousand times: asking it for an operator's kernels often crashes
+SECONDS = 900  # importing all of a release takes long, and 1.6 forks a thousand times: querying kernels often crashes
 TRAILER = """
 
 def survey(torch):
@@ -33,10 +33,10 @@ def survey(torch):
 
 
 def survey(environment: Environment, fixtures: Path) -> dict[str, Any]:
-    """Everything that harness/torch_compat/inside/survey.py, exported.py and calls.py ask of a release.
+    """Everything that harness/torch_compat/inside/survey.py, exported.py and calls.py query from a release.
 
     Parameters:
-        fixtures: the folder of the frozen fixtures that altered archives are made of, and of the recorded calls.
+        fixtures: the folder of the frozen fixtures from which altered archives are made, and of the recorded calls.
 
     Raises:
         ReaderError: the survey crashed or took too long.
@@ -45,7 +45,7 @@ def survey(environment: Environment, fixtures: Path) -> dict[str, Any]:
 
 
 def _exported(environment: Environment, fixtures: Path) -> dict[str, Any]:
-    """What it says of exported programs."""
+    """What the release reports about exported programs."""
     with tempfile.TemporaryDirectory(prefix="torch-compat-") as folder:
         witnesses = []
         for witness in exported_witnesses(fixtures):
@@ -64,13 +64,13 @@ def _exported(environment: Environment, fixtures: Path) -> dict[str, Any]:
 
 
 def _calls(environment: Environment, fixtures: Path) -> dict[str, Any]:
-    """What it answers to the recorded calls of operators."""
+    """The results of the recorded operator calls."""
     with tempfile.TemporaryDirectory(prefix="torch-compat-") as folder:
         return _asked_with(environment, Path(folder), [SCRIPT, CALLS], [one.as_json() for one in recorded_calls(fixtures)])
 
 
 def _asked_with(environment: Environment, folder: Path, scripts: Sequence[Path], given: Any) -> dict[str, Any]:
-    """What scripts, one behind the other, say to what their ``ask(torch, given)`` is given: the worker runs a file and hands nothing to it."""
+    """The result of concatenated scripts whose ``ask(torch, given)`` gets a value from a file: the worker passes no arguments."""
     asking, asked = folder / "ask.py", folder / "given.json"
     asked.write_text(json.dumps(given), "utf-8")
     texts = [one.read_text(encoding="utf-8") for one in scripts]

@@ -1,15 +1,15 @@
-"""Trees of builds: what a build wrote, and what was observed of it, outside the corpus.
+"""Trees of builds: what a build wrote, and how it was observed, outside the corpus.
 
-A folder holds one tree for each build: ``torch-2.16.0.dev20261120+cpu-1a2b3c4d``, by its version and the digest of its files. In it::
+A folder holds one tree for each build: ``torch-2.16.0.dev20261120+cpu-1a2b3c4d``, named by its version and the digest of its files::
 
     build.json             which build this is, and the day of this tree
     fixtures/              what the build wrote, as in a corpus: manifest, goldens, pins
-    reports/observations/  what the build did with fixtures, as it is recorded of releases
-    operators.txt          its operators, one on each line
+    reports/observations/  what the build did with fixtures, recorded as for releases
+    operators.txt          its operators, one per line
     candidate.json         the last report of ``torch-compat candidate``
-    reproduce/             plain Python programs that show its differences without torch-compat
+    reproduce/             plain Python programs that reproduce its differences without torch-compat
 
-A tree is evidence of the day on which it was made. After some days it is not asked any more.
+A tree is evidence of the day on which it was made. After some days it is no longer used.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ class BuildTree:
 
     Attributes:
         path: its folder.
-        release: the version that the build states, with its local part.
+        release: the version that the build reports, with its local part.
         day: the build's day.
-        digest: of the build's files.
-        made: the day on which it was observed last.
+        digest: the digest of the build's files.
+        made: the day on which it was last observed.
     """
 
     path: Path
@@ -64,23 +64,23 @@ class BuildTree:
 
     @property
     def fixtures(self) -> Path:
-        """What the build wrote."""
+        """The folder of what the build wrote."""
         return self.path / "fixtures"
 
     @property
     def observations(self) -> Path:
-        """What it did."""
+        """The folder of the build's observations."""
         return self.path / "reports" / "observations"
 
     def age(self, today: dt.date) -> int:
-        """Days since it was observed."""
+        """Days since the build was observed."""
         return (today - self.made).days
 
     def report(self) -> dict[str, Any] | None:
-        """The last report about it; None where there is none.
+        """The last report about the build; None if there is none.
 
         Raises:
-            CorpusError: it cannot be read.
+            CorpusError: the report cannot be read.
         """
         path = self.path / REPORT
         if not path.is_file():
@@ -97,19 +97,19 @@ class BuildTree:
 
 
 def builds_folder() -> Path:
-    """Where the trees of builds are kept unless a command is told another place."""
+    """The default folder for the trees of builds."""
     return cache_folder() / "builds"
 
 
 def open_tree(folder: Path, build: Build, today: dt.date, shard: tuple[int, int] | None = None) -> BuildTree:
-    """The tree of a build in a folder, which is made where it is missing.
+    """Return the tree of a build in a folder, creating it if it is missing.
 
     Parameters:
-        shard: the part, and the number of parts, where it is the tree of a part; each part has a tree of its own.
+        shard: the part and the number of parts, if it is the tree of a part; each part has its own tree.
 
     Raises:
-        BuildError: the folder is inside the corpus, or its tree is of another build.
-        WriteError: it cannot be written.
+        BuildError: the folder is inside the corpus, or its tree belongs to another build.
+        WriteError: the tree cannot be written.
     """
     part = f"-{shard[0]}-of-{shard[1]}" if shard is not None else ""
     path = folder.absolute() / f"{build.reader}-{build.digest[:DIGITS]}{part}"
@@ -140,18 +140,18 @@ def trees_in(folder: Path) -> list[BuildTree]:
     """Every tree of a folder, by the build's day and version.
 
     Raises:
-        CorpusError: one of them does not say which build it is of.
+        CorpusError: a tree does not state which build it belongs to.
     """
     found = [_read(path.parent) for path in sorted(folder.glob(f"torch-*/{STATE}"))]
     return sorted(found, key=lambda tree: (tree.day, tree.release, tree.made, tree.digest))
 
 
 def trees_at(folder: Path) -> list[BuildTree]:
-    """The tree that a folder is, else every tree of the folder.
+    """The tree at a folder, or else every tree in the folder.
 
     Raises:
-        UsageError: it is none and holds none.
-        CorpusError: one of them does not say which build it is of.
+        UsageError: the folder is not a tree and holds none.
+        CorpusError: a tree does not state which build it belongs to.
     """
     found = [_read(folder)] if (folder / STATE).is_file() else trees_in(folder)
     if not found:
@@ -165,7 +165,7 @@ def trees_at(folder: Path) -> list[BuildTree]:
 
 
 def expire(folder: Path, today: dt.date, days: int = KEPT_DAYS) -> list[BuildTree]:
-    """Remove the trees of a folder that are older than so many days; those that were removed."""
+    """Remove the trees of a folder that are older than ``days``; return the removed trees."""
     old = [tree for tree in trees_in(folder) if tree.age(today) > days]
     for tree in old:
         remove(tree.path / STATE)  # first: an interrupted removal leaves nothing that looks like evidence
@@ -188,12 +188,12 @@ def _read(path: Path) -> BuildTree:
 
 
 def earlier_trees(folders: list[Path], tree: BuildTree, today: dt.date, keep: int) -> tuple[list[BuildTree], list[str]]:
-    """The earlier builds of some folders that still count, and what is to be said of the others."""
+    """The earlier builds of some folders that still count, and notes on the others."""
     found: list[BuildTree] = []
     said: list[str] = []
     for other in {one.path: one for folder in folders for one in trees_in(folder)}.values():
         if other.path == tree.path or (other.digest == tree.digest and other.release.public == tree.release.public):
-            continue  # it, or another shard of it
+            continue  # this tree, or another shard of it
         if other.release == tree.release and str(other.release) == str(tree.release) and other.digest != tree.digest:
             said.append(f"{other.path.name} is another build that also reports {tree.release}; it is not compared with this one")
         elif other.age(today) > keep:

@@ -21,10 +21,10 @@ __all__ = ["frozen_in", "trusted"]
 
 
 def trusted(fixtures: Path | None, *, everything: bool) -> Trust:
-    """What may be run by a release that is not isolated: everything where that is wanted, else the frozen corpus.
+    """What a release that is not isolated may run: everything if requested, otherwise the frozen corpus.
 
     Parameters:
-        fixtures: the corpus's folder; None where there is none.
+        fixtures: the corpus's folder; None if there is none.
     """
     if everything:
         return trust_everything
@@ -32,12 +32,12 @@ def trusted(fixtures: Path | None, *, everything: bool) -> Trust:
 
 
 def frozen_in(fixtures: Path) -> Trust:
-    """Trust in the fixtures of a corpus whose manifest entry ``FROZEN`` pins and whose bytes are those of the entry.
+    """Trust the fixtures of a corpus whose manifest entry ``FROZEN`` pins and whose bytes match the entry.
 
-    Whoever can change ``FROZEN`` can make it pin anything: it vouches for nothing in a tree that a stranger has changed.
+    Anyone who can change ``FROZEN`` can make it pin anything, so it proves nothing in a tree modified by others.
 
     Parameters:
-        fixtures: the corpus's folder. Where it holds no readable corpus, nothing is trusted.
+        fixtures: the corpus's folder. If it holds no readable corpus, nothing is trusted.
     """
 
     @cache
@@ -63,7 +63,7 @@ def frozen_in(fixtures: Path) -> Trust:
             return False
         try:
             return measure(path).sha256 == entry.sha256
-        except CorpusError:  # a directory that contains something else than files
+        except CorpusError:  # a directory that contains something other than files
             return False
 
     return trusted

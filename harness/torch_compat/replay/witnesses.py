@@ -1,8 +1,8 @@
-"""Altered archives of exported programs: what the loaders of releases do with what they do not know is asked with them.
+"""Altered archives of exported programs, used to test what the loaders of releases do with unknown content.
 
-Each is a frozen fixture of a real release with one thing altered in the JSON of its program, the same bytes every time. Nothing else
-changes but that ``zipfile`` lays out the records. An archive that is only laid out anew is the *base* that the others are compared
-with. The answers of every release stand in ``fixtures/operators/export_witnesses.txt``, with the SHA-256 of each archive;
+Each is a frozen fixture of a real release with a single alteration in the JSON of its program, reproducible byte for byte. Apart from
+that, only the record layout changes, which comes from ``zipfile``. An archive with nothing but a new layout is the *base* that the others
+are compared with. The results of every release are in ``fixtures/operators/export_witnesses.txt``, with the SHA-256 of each archive;
 ``python tools/export_witnesses.py FOLDER`` writes the archives.
 """
 
@@ -48,8 +48,8 @@ class Witness:
 
     Attributes:
         name: ``ALTERATION@WRITER``.
-        base: the name of the archive that it is compared with; None of a base itself.
-        marker: a text that its program has and that of its base has not; "" where there is none.
+        base: the name of the archive that it is compared with; None for a base itself.
+        marker: a text in its program that its base lacks; "" if there is none.
         shapes: the shapes of the inputs of each call.
         data: the archive.
     """
@@ -62,7 +62,7 @@ class Witness:
 
 
 def exported_witnesses(fixtures: Path) -> Iterator[Witness]:
-    """Every altered archive, each base before what was made of it; none of a writer that the corpus does not have.
+    """Yield every altered archive, each base before those made from it; none for a writer that the corpus lacks.
 
     Parameters:
         fixtures: the folder of the frozen fixtures.
@@ -80,7 +80,7 @@ def exported_witnesses(fixtures: Path) -> Iterator[Witness]:
 
 
 def _altered(source: bytes, alteration: Alteration) -> tuple[bytes, str]:
-    """The archive with one thing altered, and its marker; no bytes where its program has nothing of the kind."""
+    """The archive with one alteration, and its marker; empty bytes if its program has nothing of that kind."""
     with zipfile.ZipFile(io.BytesIO(source)) as archive:
         records = [(name, archive.read(name)) for name in archive.namelist()]
     holders = [name for name, data in records if name.endswith(".json") and b'"schema_version"' in data]
@@ -101,7 +101,7 @@ def _altered(source: bytes, alteration: Alteration) -> tuple[bytes, str]:
 
 
 # ------------------------------------------------------------------------------------------------------- the alterations
-# Each alters a program in place and gives its marker; LookupError where the program has nothing of the kind.
+# Each alters a program in place and returns its marker; LookupError if the program has nothing of that kind.
 
 
 def _nodes(program: Document) -> list[Document]:
@@ -110,7 +110,7 @@ def _nodes(program: Document) -> list[Document]:
 
 
 def _tensor(program: Document) -> Document:
-    """The first tensor of the graph; in 2.1 its description lies one level deeper."""
+    """The first tensor of the graph; in 2.1 its description is nested one level deeper."""
     first: Document = next(iter(program["graph_module"]["graph"]["tensor_values"].values()))
     deeper: Document = first.get("meta", first)
     return deeper
@@ -137,7 +137,7 @@ def _unknown(holder: Document) -> str:
 
 
 def _member(program: Document) -> str:
-    """A kind of argument that no release knows, as the releases write their own: beside None for all others until 2.2."""
+    """An unknown kind of argument, written like the known ones: until 2.2 next to None for all others."""
     argument = _nodes(program)[0]["inputs"][0]["arg"]
     for key in list(argument):
         argument[key] = None
@@ -161,7 +161,7 @@ def _argument_kind(program: Document) -> str:
 
 
 def _guards(program: Document) -> str:
-    """A guard that a call with fewer than six rows breaks."""
+    """A guard that a call with fewer than six rows violates."""
     program["guards_code"] = ["L['x'].size()[0] >= 6"]
     return "L['x'].size()[0] >= 6"
 

@@ -1,7 +1,7 @@
-"""What a pickle says, with arrays for the tensors in it. Shared objects stay shared, and what contains itself still does.
+"""Convert the contents of a pickle, with arrays for its tensors. Shared objects stay shared, and self-references are kept.
 
-Nothing recurses but through keys, which the unpickler has bounded: values may be nested thousands deep. Containers that can be
-filled later are made empty first; tuples and frozen sets are made from the inside out.
+Only keys are processed recursively, and the unpickler limits their depth: values may be nested thousands deep. Containers that can be
+filled later are created empty; tuples and frozen sets are built from the inside out.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ TUPLES = frozenset({tuple, Size, frozenset, slice})
 
 
 class Converter:
-    """Turns what came out of a pickle into values with arrays.
+    """Converts the contents of a pickle into values with arrays.
 
     Parameters:
-        storages: of the archive.
-        with_types: whether each tensor and storage comes with all that torch knows of it.
+        storages: the storages of the archive.
+        with_types: whether each tensor and storage carries everything that torch knows about it.
     """
 
     def __init__(self, storages: Storages, *, with_types: bool) -> None:
         self.storages = storages
         self.with_types = with_types
         self.tensors = Tensors(storages, self.part, self._later)
-        self._made: dict[int, Any] = {}  # by the identity of what it was made from, which the pickle's value keeps alive
+        self._made: dict[int, Any] = {}  # keyed by the identity of the original, which the pickle's value keeps alive
         self._typed: dict[int, TypedTensor | TypedStorage] = {}
         self._fill: list[Callable[[], None]] = []
         self._makers: dict[type, Callable[[Any], Any]] = {
@@ -64,10 +64,10 @@ class Converter:
         self._fill.append(fill)
 
     def convert(self, value: Any) -> Any:
-        """The whole value.
+        """Convert the whole value.
 
         Raises:
-            Corrupt, Unsupported: something in it cannot be what it says.
+            Corrupt, Unsupported: a part of it cannot be what it claims to be.
         """
         made = self.part(value)
         while self._fill:
@@ -75,7 +75,7 @@ class Converter:
         return made
 
     def part(self, value: Any) -> Any:
-        """What stands for a part of it. Containers are filled later."""
+        """Convert a part of the value. Containers are filled later."""
         kind = value.__class__
         if kind in TUPLES:
             return self._tuple(value)
@@ -91,7 +91,7 @@ class Converter:
     # ---------------------------------------------------------------------------------------------------------- containers
 
     def _tuple(self, value: Any) -> Any:
-        """Tuples and frozen sets, from the inside out."""
+        """Convert tuples and frozen sets, from the inside out."""
         done = self._made
         stack = [value]
         while stack:
@@ -152,7 +152,7 @@ class Converter:
         return made
 
     def _key(self, key: Any) -> Any:
-        """What stands for a key: arrays cannot be one, so tensors come with their types there."""
+        """Convert a key. Arrays cannot be keys, so tensors in keys become typed tensors."""
         kind = key.__class__
         if kind is tuple or kind is Size:
             return kind(map(self._key, key))
@@ -224,7 +224,7 @@ class Converter:
     # --------------------------------------------------------------------------------------------------------------- numpy
 
     def _numpy_array(self, value: NumpyArray) -> Any:
-        """An NumPy array, in the byte order of this machine, as numpy itself unpickles it; a description where it has no dtype."""
+        """Convert a NumPy array to the native byte order, as numpy's own unpickling does; without a known dtype, keep its description."""
         dtype = numpy_dtype(value.dtype)
         where = f"{self.storages.archive.path}, NumPy array"
         count = 1
@@ -237,7 +237,7 @@ class Converter:
             objects = np.empty(count, object)
 
             def fill() -> None:
-                for index, item in enumerate(value.data):  # one by one: a list of lists would be taken for rows
+                for index, item in enumerate(value.data):  # one by one: numpy would take a list of lists for rows
                     objects[index] = self.part(item)
 
             if count:
@@ -254,7 +254,7 @@ class Converter:
             raise Corrupt(said, where=where, code="bad-array")
         made = view(bytes(data), dtype, value.shape, order=order, where=where)
         _check_texts(made, where)
-        native = dtype if dtype.fields else dtype.newbyteorder("=")  # numpy leaves records as they are
+        native = dtype if dtype.fields else dtype.newbyteorder("=")  # numpy leaves record dtypes unchanged
         if native != dtype:
             made = made.astype(native, order="K")
         return made.copy(order="K") if self.storages.mmap is False else made
@@ -278,10 +278,10 @@ class Converter:
 
 
 def _check_texts(array: np.ndarray[Any, Any], where: str) -> None:
-    """Make sure that texts are made of characters: numpy makes Python texts of whatever stands there, and Python relies on them.
+    """Make sure that strings contain valid code points: numpy makes Python strings of any numbers, and Python relies on their validity.
 
     Raises:
-        Corrupt: a number is none of a character.
+        Corrupt: a number is not a code point.
     """
     for name in array.dtype.names or ():
         _check_texts(array[name], where)
@@ -292,10 +292,10 @@ def _check_texts(array: np.ndarray[Any, Any], where: str) -> None:
 
 
 def _raw(data: Any, where: str) -> Any:
-    """Bytes that Python 2 pickled as text, as bytes.
+    """Return data as bytes, which Python 2 may have pickled as text.
 
     Raises:
-        Corrupt: it is text that never was bytes.
+        Corrupt: it is text that was never bytes.
     """
     if data.__class__ is not str:
         return data

@@ -1,4 +1,4 @@
-"""Which contradictions of an archive leave doubt about what was read."""
+"""Decide which contradictions of an archive cast doubt on what was read."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ if TYPE_CHECKING:
 
 __all__ = ["refuse_damage"]
 
-# Contradictions that leave no doubt about what a record holds.
+# Contradictions that leave the contents of a record unambiguous.
 HARMLESS = frozenset({
     "junk-after", "junk-before", "junk-between", "offset-disagrees", "outside-folder", "no-folder", "unlisted-record",
 })  # fmt: skip
 
 
 def refuse_damage(archive: Archive, touched: set[str]) -> None:
-    """Raise the first contradiction that leaves doubt about what was read.
+    """Raise the first contradiction that casts doubt on what was read.
 
     Raises:
-        Corrupt: as the archive contradicts itself.
+        Corrupt: the archive contradicts itself.
     """
     for one in archive.damage:
         if one.code not in HARMLESS and (one.record is None or one.record in touched):

@@ -1,7 +1,7 @@
-"""Reading a distributed checkpoint: the nested state dict, with every tensor whole, as a NumPy array.
+"""Read a distributed checkpoint: the nested state dict, with every tensor whole, as a NumPy array.
 
-A tensor that is stored in one part is a view of the mapped file, as :func:`torch_compat.load_state` gives it; one that is stored in several is
-assembled in memory. Parts are opened before anything is allocated, so a shape that is only stated costs nothing.
+A tensor stored in one part is a view of the mapped file, as :func:`torch_compat.load_state` returns it; a tensor stored in several parts is
+assembled in memory. Parts are opened before anything is allocated, so a large declared shape alone allocates nothing.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ __all__ = ["load_checkpoint"]
 
 
 def load_checkpoint(folder: str, *, mmap: bool | None = None, with_types: bool = False) -> dict[Any, Any]:
-    """What a distributed checkpoint holds.
+    """Return the contents of a distributed checkpoint.
 
     Parameters:
-        folder: holds ``.metadata``.
-        mmap: as of :func:`torch_compat.load_state`; True refuses tensors that are stored in several parts.
-        with_types: as of it; refused for tensors that are stored in several parts, which have no storage of their own.
+        folder: the directory that holds ``.metadata``.
+        mmap: as in :func:`torch_compat.load_state`; True refuses tensors that are stored in several parts.
+        with_types: as in :func:`torch_compat.load_state`; refused for tensors stored in several parts, which have no storage of their own.
 
     Raises:
         UsageError: a file cannot be opened.
         Corrupt: the metadata or an entry is damaged, or a part is missing.
-        Unsafe: a pickle costs more than it may.
-        Unsupported: an entry is compressed, or numpy has no such array.
+        Unsafe: a pickle exceeds its resource limits.
+        Unsupported: an entry is compressed, or numpy cannot represent an array.
     """
     reader = _Reader(folder, mmap, with_types)
     try:
@@ -54,7 +54,7 @@ def load_checkpoint(folder: str, *, mmap: bool | None = None, with_types: bool =
 
 
 class _Shared(Storages):
-    """The storages of an entry: checked in the copy that was made of it, and given out as views of the mapped file."""
+    """The storages of an entry: checked in a copy of the entry, and returned as views of the mapped file."""
 
     def __init__(self, archive: ZipArchive, facts: Facts, mmap: bool | None, raw: Raw, start: int) -> None:
         super().__init__(archive, facts, mmap)
@@ -85,12 +85,12 @@ class _Reader:
         self.raws: dict[str, Raw] = {}
 
     def close(self) -> None:
-        """Let the files go; arrays that were given out keep what they need mapped."""
+        """Release the files; arrays that were returned keep their mappings."""
         for raw in self.raws.values():
             close(raw)
 
     def read(self) -> dict[Any, Any]:
-        """All values, under the keys that lead to them."""
+        """Return all values, under the keys that lead to them."""
         found = read_metadata(self.folder, self.allowance)
         values: dict[Any, Any] = {}
         lists: list[tuple[dict[Any, Any], Any]] = []
@@ -120,7 +120,7 @@ class _Reader:
         return self._assembled(entry, parts)
 
     def _assembled(self, entry: CheckpointEntry, parts: list[Any]) -> Array:
-        """The whole of a tensor whose parts are there; nothing is allocated before they were seen."""
+        """Assemble a tensor from its parts; nothing is allocated before the parts have been checked."""
         if self.mmap:
             said = f"{shown(entry.name)} is stored in {len(parts)} parts and cannot be mapped as one array"
             raise Unsupported(said, where=self.folder, hint="remove mmap=True", code="not-mappable")
@@ -129,7 +129,7 @@ class _Reader:
             if not isinstance(part, np.ndarray) or part.dtype != parts[0].dtype:
                 raise Unsupported(f"{shown(entry.name)} has parts that are not plain arrays of one dtype", where=self.folder)
         assert entry.shape is not None  # noqa: S101 - of a tensor
-        whole: Array = np.empty(entry.shape, parts[0].dtype)  # as many elements as its parts have together
+        whole: Array = np.empty(entry.shape, parts[0].dtype)  # as many elements as its parts have in total
         filled = np.zeros(entry.shape, np.bool_)
         for shard, part in zip(entry.shards, parts, strict=True):
             box = tuple(slice(first, first + size) for first, size in zip(shard.start or (), shard.sizes or (), strict=True))
@@ -140,14 +140,14 @@ class _Reader:
         return whole
 
     def _check(self, entry: CheckpointEntry, shard: Shard, part: Any) -> None:
-        """Whether a part is what the metadata says."""
+        """Make sure that a part matches the metadata."""
         shape = tuple(getattr(part, "shape", ()))
         if shape != shard.sizes or not hasattr(part, "shape"):
             said = f"contains a part of {shown(entry.name)} with the shape {shape}, but the metadata states {shard.sizes}"
             raise Corrupt(said, where=f"{os.path.join(self.folder, shard.file)}, entry at {shard.offset}", code="size-disagrees")  # noqa: PTH118
 
     def _object(self, shard: Shard) -> Any:
-        """What an entry holds."""
+        """Return the contents of an entry."""
         raw = self.raws.get(shard.file)
         if raw is None:
             raw = self.raws[shard.file] = read_raw(os.path.join(self.folder, shard.file))  # noqa: PTH118
@@ -165,14 +165,14 @@ class _Reader:
 
 
 class _Indexed(dict[Any, Any]):
-    """A list while it is filled: its values by their indices."""
+    """A list that is being filled: its values keyed by index."""
 
 
 def _put(values: dict[Any, Any], path: tuple[Any, ...], value: Any, lists: list[tuple[dict[Any, Any], Any]]) -> None:
     """Set a value under the keys that lead to it; a number below a key is an index of a list.
 
     Raises:
-        TypeError: something on the way is no dict and no list.
+        TypeError: something on the path is neither a dict nor a list.
     """
     at = values
     for key, following in itertools.pairwise(path):
@@ -187,7 +187,7 @@ def _put(values: dict[Any, Any], path: tuple[Any, ...], value: Any, lists: list[
 
 
 def _listed(found: Any) -> Any:
-    """A list of what was found by its indices, if they are those of a list; else the dict as it is."""
+    """Turn values keyed by index into a list, if the indices are complete; otherwise return the dict."""
     if set(found) == set(range(len(found))):
         return [found[index] for index in range(len(found))]
     return dict(found)

@@ -1,8 +1,8 @@
-"""Dtypes of torch as dtypes of numpy: which array shows the elements of a storage.
+"""Dtypes of torch as dtypes of numpy: which array represents the elements of a storage.
 
 Elements are little-endian unless the archive says otherwise (the record ``byteorder``; in streams and tar archives they always
-are, whatever ``sys_info`` says). Numpy has dtypes of the other byte order, so nothing needs to be copied for it, except for
-ml_dtypes, which have none.
+are, whatever ``sys_info`` says). Numpy has dtypes of either byte order, so byte order requires no copies, except for
+ml_dtypes, which are native only.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 PLAIN = {row.name: row.numpy for row in DTYPES.values() if row.numpy}
 IN_ML_DTYPES = frozenset(row.name for row in DTYPES.values() if row.ml_dtypes)
-# what neither has: the dtype of the bits, and how many of these an element consists of
+# what neither has: the dtype of the bits, and how many of them make up an element
 RAW = {
     row.name: (row.parts, row.size // DTYPES[row.parts].size)
     for row in DTYPES.values()
@@ -31,20 +31,20 @@ _SIGNS = {"little": "<", "big": ">"}
 
 
 def is_raw(dtype: str) -> bool:
-    """Whether there is no dtype for these elements, so that only their bits can be shown."""
+    """Whether neither numpy nor ml_dtypes has a dtype for these elements, so that only their bits can be shown."""
     return dtype not in PLAIN and dtype not in IN_ML_DTYPES
 
 
 def lane(dtype: str) -> tuple[str, int]:
-    """The dtype of what an element consists of, and how many of them: ``("float32", 1)``, of complex32 ``("float16", 2)``."""
+    """The dtype of the parts of an element, and their number: ``("float32", 1)``, for complex32 ``("float16", 2)``."""
     return RAW.get(dtype, ("uint8", 1)) if is_raw(dtype) else (dtype, 1)
 
 
 def array_dtype(dtype: str, byteorder: str) -> np.dtype[Any] | None:
-    """The dtype of numpy for elements in a byte order; None where there is none, so that they have to be turned round first.
+    """The numpy dtype for elements in a byte order; None if there is none, so that the bytes must be swapped first.
 
     Parameters:
-        dtype: one of torch for which :func:`is_raw` is false.
+        dtype: a dtype of torch for which :func:`is_raw` is false.
         byteorder: ``little`` or ``big``.
     """
     if dtype in PLAIN:

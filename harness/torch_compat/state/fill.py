@@ -1,15 +1,15 @@
-"""The second pass over an archive whose storages were skipped: they are written at their calculated offsets.
+"""The second pass over an archive with skipped storages: write each storage at its calculated offset.
 
-Under ``torch.serialization.skip_data`` (2.5 and newer) ``torch.save`` only moves on by the size of each storage: what is written is a
-whole archive with holes of zeros. Headers, data descriptors and the central directory are there, and say 0 for the checksum of
-each hole. Torch compares no checksums when it reads, so it reads an archive that was filled in place; this module writes the
-checksums, too, so that whoever compares them is satisfied. The record ``.data/serialization_id``, which torch's writer derives from
-all checksums, stays as it is: nobody checks it, and it still tells one archive from another.
+Under ``torch.serialization.skip_data`` (2.5 and newer) ``torch.save`` only seeks past each storage: the result is a
+complete archive with holes of zeros. Headers, data descriptors and the central directory are present and give 0 as the checksum of
+each hole. Torch does not verify checksums when reading, so it reads an archive that was filled in place; this module writes the
+checksums as well, for readers that do verify them. The record ``.data/serialization_id``, which torch's writer derives from
+all checksums, is left unchanged: nothing checks it, and it still distinguishes archives.
 
-In place nothing can be lost: every name, size and offset is compared before the first byte is written, holes hold nothing, and
-nothing but holes and their checksums is written to. Of each storage the checksums are written first and the data then; so what
-was interrupted shows as a damaged record, never as numbers, and filling it once more from a mapping mends it. (Without checksums
-nobody could see it: there, write a copy.)
+Filling in place cannot lose data: every name, size and offset is compared before the first byte is written, holes hold nothing, and
+only holes and their checksums are written to. For each storage the checksums are written before the data, so an interrupted
+run shows up as a damaged record, never as wrong numbers, and filling the archive again from a mapping repairs it. (Without checksums
+an interrupted run cannot be detected: write a copy instead.)
 """
 
 from __future__ import annotations
@@ -44,21 +44,21 @@ __all__ = ["Source", "fill_storages"]
 Source = Mapping[str, Any] | Callable[[str], Any]
 """Data keyed by storage key: bytes in the byte order of the archive, or a NumPy array."""
 
-CENTRAL = Struct("<4s4HI3I5H2I")  # of an entry of the directory: the lengths of name, extra field and comment are at 9 to 11
+CENTRAL = Struct("<4s4HI3I5H2I")  # a directory entry: the lengths of name, extra field and comment are fields 9 to 11
 CENTRAL_SIGNATURE = b"PK\x01\x02"
 CRC_IN_ENTRY = 16
 CRC_IN_DESCRIPTOR = 4
 AT_ONCE = 16 << 20  # bytes
-UNFINISHED = frozenset({"crc-mismatch", "crc-disagrees"})  # what a run leaves behind that was interrupted within a storage
+UNFINISHED = frozenset({"crc-mismatch", "crc-disagrees"})  # what a run leaves behind if it is interrupted within a storage
 
 
 @dataclass(slots=True)
 class _Hole:
-    """One storage that was skipped.
+    """A storage that was skipped.
 
     Attributes:
-        one: what the format says of it.
-        entry: where its entry in the central directory starts.
+        one: the record of the storage according to the format.
+        entry: offset of its entry in the central directory.
     """
 
     one: StorageRecord
@@ -74,25 +74,25 @@ class _Hole:
 def fill_storages(path: str | os.PathLike[str], source: Source, *, to: str | os.PathLike[str] | None = None) -> tuple[str, ...]:
     """Write the storages of an archive that was saved under ``skip_data``, in place or in a copy.
 
-    Storages are asked for one after the other, in the order of the file, so a callable needs to have no more than one in memory. Where the
-    archive has no checksums at all (``set_crc32_options(False)``), holes cannot be told from zeros: there every storage that holds only
-    zeros counts as a hole, and no checksum is written.
+    Storages are requested one after the other, in file order, so a callable needs to hold only one in memory. If the
+    archive has no checksums at all (``set_crc32_options(False)``), holes cannot be distinguished from zeros: every storage that holds only
+    zeros then counts as a hole, and no checksum is written.
 
     Parameters:
         path: the archive.
-        source: the data of every hole, by the key of its storage (``"0"``): a mapping, or a callable that is given the key. Bytes are
-            written as they are; a NumPy array is put into the byte order of the archive, and has to have the dtype of the
-            storage, unless one of the two is uint8. Quantized dtypes are those of their numbers.
-        to: where to write a filled copy, which appears there whole or not at all; the archive itself stays as it is.
+        source: the data of every hole, by the key of its storage (``"0"``): a mapping, or a callable that takes the key. Bytes are
+            written as they are; a NumPy array is converted to the byte order of the archive, and must have the dtype of the
+            storage, unless one of the two is uint8. For quantized dtypes it must have the dtype of their integers.
+        to: where to write a filled copy, which appears there complete or not at all; the archive itself is not modified.
 
     Returns:
-        The keys of what was filled.
+        The keys of the filled storages.
 
     Raises:
-        UsageError: the archive has no holes; a key is missing or unknown, or a size is not exactly that of its storage. Of a callable this
-            is only known when it is asked: storages before are filled then, and those behind are holes still.
-        Corrupt: the archive contradicts itself, or its storages do not lie where they are calculated to.
-        Unsupported: it is no archive of torch.save.
+        UsageError: the archive has no holes, a key is missing or unknown, or a size is not exactly that of its storage. With a callable
+            this is only detected when it is called: the preceding storages are then filled, and the following ones are still holes.
+        Corrupt: the archive contradicts itself, or its storages are not at their calculated offsets.
+        Unsupported: the file is not an archive of torch.save.
     """
     path = Path(path)
     if to is None:
@@ -147,10 +147,10 @@ def _write_crc(file: BinaryIO, hole: _Hole, crc: int) -> None:
 
 
 def _holes(path: Path, source: Source) -> tuple[list[_Hole], str, bool]:
-    """The holes of an archive in the order of the file, its byte order, and whether it has checksums.
+    """The holes of an archive in file order, its byte order, and whether it has checksums.
 
     Raises:
-        UsageError: there are none, or the source is not for these.
+        UsageError: there are no holes, or the source does not match them.
         Corrupt: the archive contradicts itself.
     """
     with open_archive(path) as archive:
@@ -196,7 +196,7 @@ def _is_hole(archive: ZipArchive, one: StorageRecord, member: Member, protected:
 
 
 def _interrupted(archive: ZipArchive, one: StorageRecord, member: Member, source: Source) -> bool:
-    """Whether an earlier run wrote the checksum of this hole and did not finish: then the same data mend it."""
+    """Whether an earlier run wrote the checksum of this hole and did not finish; writing the same data then repairs it."""
     if not member.crc or not isinstance(source, Mapping) or one.key not in source:
         return False
     try:
@@ -229,7 +229,7 @@ def _check_keys(path: str, source: Mapping[str, Any], keys: list[str]) -> None:
 
 
 def _entries(archive: ZipArchive) -> dict[int, int]:
-    """Where the entry of each member starts in the central directory, by the offset of its local header."""
+    """The offset of each member's entry in the central directory, keyed by the offset of its local header."""
     found = {}
     position = archive.directory_offset
     data = archive.data
@@ -244,10 +244,10 @@ def _entries(archive: ZipArchive) -> dict[int, int]:
 
 
 def _data(source: Source, hole: _Hole, byteorder: str, path: str) -> memoryview:
-    """The bytes for a hole.
+    """The bytes to write into a hole.
 
     Raises:
-        UsageError: there are none, or they do not fit.
+        UsageError: the source has no usable data for it, or data of the wrong size or dtype.
     """
     one = hole.one
     where = f"{path}, storage {one.key!r}"
@@ -270,9 +270,7 @@ def _bytes_of(given: np.ndarray[Any, np.dtype[Any]], one: StorageRecord, byteord
     if given.dtype != np.uint8 and wanted is not None and wanted != np.uint8 and given.dtype.newbyteorder("=") != wanted:
         said = f"was given an array of {given.dtype}, expected {one.dtype}"
         raise UsageError(said, where=where, code="wrong-dtype")
-    if (
-        given.dtype.type is np.void or given.dtype.kind not in "biufcV"
-    ):  # numpy counts those of ml_dtypes as void, but for their type
+    if given.dtype.type is np.void or given.dtype.kind not in "biufcV":  # numpy reports ml_dtypes as void, except for their type
         raise UsageError(f"was given an array of {given.dtype}; expected numbers", where=where, code="wrong-dtype")
     data = np.ascontiguousarray(given).reshape(-1).view(np.uint8)
     order = {"<": "little", ">": "big"}.get(given.dtype.byteorder, sys.byteorder)

@@ -1,4 +1,4 @@
-"""Reading: a ``torch.save`` archive as values of Python, with arrays of numpy where it has tensors."""
+"""Read a ``torch.save`` archive as Python values, with NumPy arrays for its tensors."""
 
 from __future__ import annotations
 
@@ -22,42 +22,42 @@ if TYPE_CHECKING:
 
 __all__ = ["load_state", "objects_of"]
 
-# The record of each layout that holds the object itself, by the name under which the facts keep it.
+# The record of each layout that holds the saved object, by its name in the facts.
 OBJECTS = {"torch_save_zip": "data.pkl", "torch_save_stream": "object", "torch_save_tar": "pickle", "bare_pickle": "pickle"}
 
 
 def load_state(path: str | os.PathLike[str], *, mmap: bool | None = None, with_types: bool = False) -> Any:
-    """What a ``torch.save`` archive holds, with every tensor as a NumPy array. Nothing that it says is executed or imported.
+    """Return the contents of a ``torch.save`` archive, with every tensor as a NumPy array. Nothing in the file is executed or imported.
 
-    Arrays are read-only views of the mapped file, with the shape and strides that torch states, in the byte order of the
-    archive; views that share a storage share memory, and the file stays mapped while one of them is alive. It must not be cut
-    shorter meanwhile. Checksums of all records that are touched are compared.
+    Arrays are read-only views of the mapped file, with torch's shape and strides, in the byte order of the
+    archive; views that share a storage share memory, and the file stays mapped as long as one of them is alive. It must not be
+    truncated meanwhile. The checksums of all records that are read are verified.
 
     * float16, float32, float64, complex64, complex128, bool and integers of 8 to 64 bits: dtypes of numpy; bfloat16 and the float8
       dtypes: those of ml_dtypes; anything else: :class:`~torch_compat.state.RawTensor`
-    * conjugate and negative views: the numbers that torch shows, copied
+    * conjugate and negative views: the values that torch shows, copied
     * quantized, sparse and nested tensors: :class:`~torch_compat.state.QuantizedTensor`, :class:`~torch_compat.state.SparseTensor`,
       :class:`~torch_compat.state.CompressedTensor`, :class:`~torch_compat.state.NestedTensor`
-    * storages that were skipped, tensors on ``meta``, all tensors of a bare ``data.pkl``: :class:`~torch_compat.state.Absent`
-    * storages that were saved as such: arrays of one axis
-    * parameters and tensors of other classes: arrays like others (their classes with ``with_types``)
-    * ``OrderedDict``, ``defaultdict`` and ``Counter``: :class:`torch_compat.pickles.Dict`, which is a dict; arrays of numpy: such
-    * every other object (modules, classes of the writer's own, calls of functions): :class:`torch_compat.pickles.Described`, not carried
-      out
+    * skipped storages, tensors on ``meta``, all tensors of a bare ``data.pkl``: :class:`~torch_compat.state.Absent`
+    * storages that were saved directly: one-dimensional arrays
+    * parameters and tensors of other classes: plain arrays (``with_types`` gives their classes)
+    * ``OrderedDict``, ``defaultdict`` and ``Counter``: :class:`torch_compat.pickles.Dict`, which is a dict; NumPy arrays: NumPy arrays
+    * every other object (modules, the writer's own classes, function calls): :class:`torch_compat.pickles.Described`, which describes it
+      without executing it
 
     Parameters:
         path: the file: zip, stream or tar of any release, or a bare pickle; or the directory of a distributed checkpoint, whose tensors are
-            whole: those that are stored in several parts are assembled in memory.
-        mmap: None maps, and copies what has to be (compressed records, bfloat16 of the other byte order, conjugates); True refuses
-            instead of copying; False reads everything into memory, and the arrays may be written to.
-        with_types: give a :class:`~torch_compat.state.TypedTensor` for each tensor and a :class:`~torch_compat.state.TypedStorage` for each
-            storage: with requires_grad, class, device, key of the storage.
+            returned whole: those stored in several parts are assembled in memory.
+        mmap: None maps the file and copies only what it must (compressed records, bfloat16 of the opposite byte order, conjugates); True
+            raises instead of copying; False reads everything into memory, and the arrays are writable.
+        with_types: return each tensor as a :class:`~torch_compat.state.TypedTensor` and each storage as a
+            :class:`~torch_compat.state.TypedStorage`, with requires_grad, class, device and storage key.
 
     Raises:
-        UsageError: there is no such file, it is a folder, or it may not be read.
-        Corrupt: a record is damaged, a size disagrees, a tensor reaches beyond its storage; ``where`` names the record.
-        Unsafe: its pickle costs more than a pickle may.
-        Unsupported: it is no archive of torch.save, or numpy has no such array.
+        UsageError: the file does not exist, is a folder, or cannot be read.
+        Corrupt: a record is damaged, a size disagrees, or a tensor reaches beyond its storage; ``where`` names the record.
+        Unsafe: its pickle exceeds the resource limits.
+        Unsupported: it is not an archive of torch.save, or numpy cannot represent an array.
     """
     folder = os.fspath(path)
     if os.path.isdir(folder) and is_checkpoint(folder):  # noqa: PTH112 - as it was given
@@ -71,11 +71,11 @@ def load_state(path: str | os.PathLike[str], *, mmap: bool | None = None, with_t
 
 
 def objects_of(archive: Archive) -> Facts:
-    """The facts of a ``torch.save`` archive, its pickle read.
+    """The facts of a ``torch.save`` archive, including its pickle.
 
     Raises:
         Corrupt, Unsafe: it cannot be read.
-        Unsupported: it is of another family.
+        Unsupported: it belongs to another family.
     """
     facts, module = recognised(archive)
     if facts.layout not in OBJECTS:

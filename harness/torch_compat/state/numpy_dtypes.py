@@ -1,4 +1,4 @@
-"""Dtypes of numpy that a pickle describes, made by the gate (:mod:`torch_compat.arrays`) and bounded in all that they are made of."""
+"""Build the numpy dtypes that a pickle describes through :mod:`torch_compat.arrays`, with limits on all their parts."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 
 __all__ = ["numpy_dtype"]
 
-# What np.dtype is asked for; a file may say anything. Sizes of texts are bounded by the data that have to be there.
+# What may be passed to np.dtype; a file may contain anything. Sizes of strings are limited by the data that must be present.
 PLAIN_CODE = re.compile(r"[biufc]\d{1,2}|[SUV][1-9]\d{0,8}")
 TIME_CODE = re.compile(r"[mM]8")
 UNITS = frozenset({"Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as", "generic"})
-LARGEST_UNIT = 1 << 31  # of a unit of time, as 25 of 25 s
+LARGEST_UNIT = 1 << 31  # of the multiple of a time unit, as 25 in 25 s
 DEEPEST = 20
-MOST_PARTS = 10_000  # fields of fields, each counted as often as it stands: numpy goes through all of them to compare two dtypes
+MOST_PARTS = 10_000  # nested fields, each occurrence counted: numpy visits all of them to compare two dtypes
 
 
 def numpy_dtype(value: NumpyDtype | None) -> np.dtype[Any] | None:
-    """The dtype that a description names; None for objects, and for what is not known or cannot be."""
+    """The dtype that a description names; None for objects, and for unknown or impossible dtypes."""
     if value is None or value.__class__ is not NumpyDtype:
         return None
     try:
@@ -33,10 +33,10 @@ def numpy_dtype(value: NumpyDtype | None) -> np.dtype[Any] | None:
 
 
 class _Builder:
-    """Makes each description into a dtype once, however often it is shared."""
+    """Converts each description into a dtype once, even if it is shared."""
 
     def __init__(self) -> None:
-        self._made: dict[int, tuple[np.dtype[Any] | None, int]] = {}  # by identity: the dtype, and of how many parts it is
+        self._made: dict[int, tuple[np.dtype[Any] | None, int]] = {}  # keyed by identity: the dtype and its number of parts
 
     def dtype(self, value: Any, depth: int) -> np.dtype[Any] | None:
         return self._counted(value, depth)[0]
@@ -49,7 +49,7 @@ class _Builder:
             found = self._make(value, depth)
             if found[1] > MOST_PARTS:
                 raise ValueError(f"has more than {MOST_PARTS} fields")
-            if depth:  # the outermost is read in another way: its sub-dtype does not count
+            if depth:  # the outermost is handled differently: its sub-dtype does not count
                 self._made[id(value)] = found
         return found
 
@@ -71,7 +71,7 @@ class _Builder:
         return sized_dtype(value.order, value.code), 1
 
     def _fields(self, state: tuple[Any, ...], depth: int) -> tuple[np.dtype[Any] | None, int]:
-        """A record dtype: of sub-dtype, names, fields and size."""
+        """A record dtype, from sub-dtype, names, fields and size."""
         names, fields, size = state[1:4]
         if names.__class__ is not tuple or not isinstance(fields, dict) or size.__class__ is not int:
             return None, 0
@@ -89,7 +89,7 @@ class _Builder:
 
 
 def _time_dtype(value: NumpyDtype, state: tuple[Any, ...]) -> np.dtype[Any] | None:
-    """``datetime64`` and ``timedelta64``: their unit stands at the end of the state, as ``({}, (unit, number, 1, 1))``."""
+    """``datetime64`` and ``timedelta64``: the unit is at the end of the state, as ``({}, (unit, number, 1, 1))``."""
     last = state[-1] if state else None
     unit = last[1] if last.__class__ is tuple and len(last) == 2 else None
     if unit.__class__ is not tuple or len(unit) != 4:

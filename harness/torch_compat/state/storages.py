@@ -1,4 +1,4 @@
-"""Storages of an archive as arrays over the file itself, each made once; so views that share a storage share memory."""
+"""Storages of an archive as arrays over the file, each made once, so that views that share a storage share memory."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Storages:
     """The storages of one archive.
 
     Parameters:
-        archive: open; what is given out stays valid after it is closed.
-        facts: what its format says: where storages lie, and in which byte order.
-        mmap: None to map and copy where that is needed, True to refuse what would need a copy, False to copy everything.
+        archive: open; arrays stay valid after it is closed.
+        facts: the facts of its format: where storages are, and their byte order.
+        mmap: None to map and copy where necessary, True to raise where a copy is necessary, False to copy everything.
     """
 
     def __init__(self, archive: Archive, facts: Facts, mmap: bool | None) -> None:
@@ -43,14 +43,14 @@ class Storages:
         self._turned: dict[tuple[str, int], Array] = {}
 
     def where(self, key: str) -> str:
-        """The place of a storage, for errors."""
+        """The location of a storage, for errors."""
         return f"{self.archive.path}, storage {key!r}"
 
     def absent(self, storage: Storage) -> str | None:
-        """Why the archive has no data for a storage; None where it has.
+        """Why the archive has no data for a storage; None if it has data.
 
         Raises:
-            Corrupt: the archive has no storage of this key.
+            Corrupt: the archive has no storage with this key.
         """
         one = self._record(storage)
         if not one.absent:
@@ -65,10 +65,10 @@ class Storages:
         return one
 
     def bytes_of(self, storage: Storage) -> Array:
-        """All bytes of a storage, as they are in the file: uint8, one axis; read-only unless everything is copied.
+        """All bytes of a storage, as stored in the file: uint8, one-dimensional; read-only unless everything is copied.
 
         Raises:
-            Corrupt: its record is missing or damaged, or has another size than the pickle states.
+            Corrupt: its record is missing or damaged, or its size differs from that in the pickle.
             Unsupported: it is compressed, and must not be copied.
         """
         root = storage.root or storage
@@ -105,22 +105,22 @@ class Storages:
         return found
 
     def needs_copy(self, key: str, why: str) -> Unsupported:
-        """The error where a copy is needed and none is allowed."""
+        """The error to raise if a copy is needed but not allowed."""
         said = f"cannot be mapped: {why}"
         return Unsupported(said, where=self.where(key), hint="remove mmap=True", code="not-mappable")
 
     def in_order(self, storage: Storage, dtype: str) -> tuple[Array, np.dtype[np.generic]]:
-        """The bytes of a storage in an order in which numpy has a dtype for its elements, and that dtype.
+        """The bytes of a storage in a byte order for which numpy has a dtype, and that dtype.
 
         Parameters:
-            dtype: for which :func:`~torch_compat.state.dtypes.is_raw` is false; not always that of the storage.
+            dtype: a dtype for which :func:`~torch_compat.state.dtypes.is_raw` is false; may differ from that of the storage.
         """
         data = self.bytes_of(storage)
         found = array_dtype(dtype, self.byteorder)
         if found is not None:
             return data, found
         native = array_dtype(dtype, sys.byteorder)
-        assert native is not None  # noqa: S101 - in its own order each machine has it
+        assert native is not None  # noqa: S101 - every machine has the dtype in its native order
         if self.mmap:
             raise self.needs_copy((storage.root or storage).key, f"{dtype} must be converted to the byte order of this machine")
         return self._turn(storage, data, native.itemsize), native

@@ -1,7 +1,7 @@
-"""Tensors of a pickle as arrays: zero-copy views of their storages, with the strides that torch states.
+"""Tensors of a pickle as arrays: zero-copy views of their storages, with torch's strides.
 
-Copies are made only of what torch keeps lazily: a conjugate or a negative view becomes the numbers that torch shows, since numpy
-has no such views. So it does not share memory with the tensor that it is a view of.
+Copies are made only where torch is lazy: a conjugate or negative view becomes the values that torch shows, since numpy
+has no such views. Such an array does not share memory with the tensor that it is a view of.
 """
 
 from __future__ import annotations
@@ -44,24 +44,24 @@ COMPRESSED = {
 
 
 class Tensors:
-    """Makes arrays of tensors, each once.
+    """Converts tensors to arrays, each once.
 
     Parameters:
-        storages: of the archive.
-        part: what stands for any other value that a tensor carries (attributes, arrays of numpy).
-        later: what is to be called when everything around has been made.
+        storages: the storages of the archive.
+        part: converts any other value that a tensor carries (attributes, NumPy arrays).
+        later: registers a function to call when all surrounding objects have been made.
     """
 
     def __init__(self, storages: Storages, part: Callable[[Any], Any], later: Callable[[Callable[[], None]], None]) -> None:
         self.storages = storages
         self.part = part
         self.later = later
-        self._copies: dict[tuple[Any, ...], Array] = {}  # of storages whose conjugate or negative was calculated
+        self._copies: dict[tuple[Any, ...], Array] = {}  # of storages whose conjugate or negative was computed
 
     # ------------------------------------------------------------------------------------------------------------ storages
 
     def storage(self, storage: Storage) -> Array | RawTensor | Absent:
-        """A storage as an array of one axis."""
+        """A storage as a one-dimensional array."""
         why = self.storages.absent(storage)
         if why is not None:
             return Absent(storage.dtype, (storage.numel,), (1,), why)
@@ -70,11 +70,11 @@ class Tensors:
     # ------------------------------------------------------------------------------------------------------------- tensors
 
     def make(self, tensor: Tensor) -> Any:
-        """What stands for a tensor: an array, or one of :mod:`torch_compat.state.values`.
+        """Convert a tensor to an array, or to a class of :mod:`torch_compat.state.values`.
 
         Raises:
             Corrupt: it reaches beyond its storage, or its parts do not fit together.
-            Unsupported: numpy has no such array.
+            Unsupported: numpy cannot represent it.
         """
         storage = tensor.storage
         if storage is None:
@@ -95,7 +95,7 @@ class Tensors:
         return self._view(storage, tensor.dtype, tensor.shape, strides, tensor.offset)
 
     def _check(self, tensor: Tensor, storage: Storage) -> None:
-        """Make sure that a tensor lies within its storage, by what the pickle says of both."""
+        """Make sure that a tensor lies within its storage, according to the pickle."""
         if any(stride < 0 for stride in tensor.strides or ()):
             said = f"is viewed by a tensor with strides {_short(tensor.strides or ())}; torch does not support negative strides"
             raise Corrupt(said, where=self.storages.where(storage.key), code="bad-tensor")
@@ -115,11 +115,11 @@ class Tensors:
     def _array(
         self, storage: Storage, data: Array, dtype: np.dtype[Any], shape: tuple[int, ...], strides: tuple[int, ...], offset: int
     ) -> Array:
-        """An array over bytes; shape, strides and offset in elements."""
+        """An array over bytes, with shape, strides and offset in elements."""
         return view(data, dtype, shape, strides, offset, where=self.storages.where(storage.key))
 
     def _resolved(self, tensor: Tensor, storage: Storage, strides: tuple[int, ...]) -> Array | RawTensor:
-        """The numbers of a conjugate or negative view, with its own strides: over a copy of its storage, made once."""
+        """The values of a conjugate or negative view, with its own strides, over a copy of its storage that is made once."""
         if self.storages.mmap:
             kind = "conjugate" if tensor.conj else "negative"
             raise self.storages.needs_copy(storage.key, f"a {kind} view of it must be calculated")
@@ -164,12 +164,12 @@ class Tensors:
         scales, zero_points = (self._channels(storage, one) for one in quantizer[1:3])
         if isinstance(quantizer[2], Tensor) and quantizer[2].dtype.startswith(
             "float"
-        ):  # torch tells the schemes apart by it alone
+        ):  # torch distinguishes the schemes only by this
             scheme = "per_channel_affine_float_qparams"
         return QuantizedTensor(tensor.dtype, tensor.shape, numbers, scheme, scales, zero_points, quantizer[3])
 
     def _channels(self, storage: Storage, found: Any) -> Any:
-        """Numbers for each channel: a tensor; in 1.3 and 1.4 a list."""
+        """Numbers for each channel: a tensor, or a list in 1.3 and 1.4."""
         if isinstance(found, Tensor) and found.storage is not None and found.quantizer is None:
             return self.part(found)
         kinds = {type(one) for one in found} if isinstance(found, list) else set()
@@ -181,7 +181,7 @@ class Tensors:
         raise Corrupt(said, where=self.storages.where(storage.key), code="bad-tensor")
 
     def _packed(self, tensor: Tensor, storage: Storage, bits: int) -> Array:
-        """The bytes of elements smaller than a byte, which only torch's packed kernels can view."""
+        """The bytes of elements smaller than a byte, of which only torch's packed kernels can make views."""
         length = -(-tensor.numel * bits // 8)
         contiguous = tensor.strides == contiguous_strides(tensor.shape)
         if tensor.offset or not contiguous:
@@ -217,7 +217,7 @@ class Tensors:
         raise Unsupported(f"has a tensor of layout {tensor.layout}", where=self.storages.archive.path, code="layout")
 
     def _plain_part(self, tensor: Tensor, parts: dict[str, Any], name: str) -> Any:
-        """A part of a tensor that has to be a tensor with a storage itself."""
+        """Convert a part of a tensor that must itself be a tensor with a storage."""
         found = parts.get(name)
         if not isinstance(found, Tensor) or found.storage is None or found.quantizer is not None:
             raise self._bad(tensor, f"with invalid {name}, expected a plain tensor")
@@ -237,7 +237,7 @@ class Tensors:
         return SparseTensor(tensor.dtype, tensor.shape, indices, values, coalesced if isinstance(coalesced, bool) else None)
 
     def _nested(self, tensor: Tensor, parts: dict[str, Any]) -> NestedTensor:
-        """Tensors cut out of one buffer, by sizes, strides and offsets that are tensors, too."""
+        """Cut the tensors out of one buffer, using sizes, strides and offsets that are also tensors."""
         buffer = parts["buffer"]
         self._plain_part(tensor, parts, "buffer")
         numbers = {name: self.part_numbers(tensor, parts, name) for name in ("sizes", "strides", "offsets")}
@@ -260,7 +260,7 @@ class Tensors:
         return NestedTensor(tensor.dtype, tuple(found))
 
     def part_numbers(self, tensor: Tensor, parts: dict[str, Any], name: str) -> Any:
-        """A part that holds whole numbers, as an array; Absent where it was skipped."""
+        """Convert a part that holds integers to an array; Absent if it was skipped."""
         found = self._plain_part(tensor, parts, name)
         made = self.make(parts[name])
         if isinstance(made, Absent):
@@ -272,7 +272,7 @@ class Tensors:
         return made
 
     def _device_tensor(self, tensor: Tensor, data: Any) -> Any:
-        """A tensor of a device that was saved as a NumPy array or a tensor of the CPU, perhaps of a wider dtype."""
+        """Convert a device tensor that was saved as a NumPy array or a CPU tensor, possibly of a wider dtype."""
         if isinstance(data, Tensor):
             if data.storage is None or data.numel * ELEMENT_SIZES.get(data.dtype, 1) > data.storage.nbytes:
                 raise self._bad(tensor, "whose data is not a plain tensor")
@@ -293,8 +293,8 @@ class Tensors:
 
 
 def _resolve(numbers: Array, dtype: str, lanes: int, *, conj: bool, neg: bool) -> None:
-    """Turn numbers into their conjugates, or negatives, or both, in place."""
-    if lanes == 2:  # the parts of a complex number are elements of their own
+    """Replace numbers with their conjugates, or negatives, or both, in place."""
+    if lanes == 2:  # the parts of a complex number are separate elements
         real, imaginary = numbers[0::2], numbers[1::2]
     elif numbers.dtype.kind == "c":
         real, imaginary = numbers.real, numbers.imag
@@ -307,7 +307,7 @@ def _resolve(numbers: Array, dtype: str, lanes: int, *, conj: bool, neg: bool) -
 
 
 def _negate(numbers: Array, dtype: str) -> None:
-    """Negate in place: numbers with a sign bit by that bit, so that it works for zeros, too; a NaN keeps its other bits."""
+    """Negate in place: flip the sign bit if there is one, which also negates zeros; a NaN keeps its other bits."""
     if dtype not in SIGN_BITS and numbers.dtype.kind != "f":
         np.negative(numbers, out=numbers)
         return

@@ -1,4 +1,4 @@
-"""What stands for a tensor that is no plain NumPy array. Each is compared by identity, as an array would be."""
+"""Classes for tensors that are not plain NumPy arrays. Instances are compared by identity, as arrays would be."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Absent:
-    """A tensor or a storage whose numbers the file does not have: skipped (``skip_data``), on ``meta``, or of a bare pickle.
+    """A tensor or a storage without data in the file: skipped (``skip_data``), on ``meta``, or in a bare pickle.
 
     Attributes:
-        dtype: as torch calls it, ``float32``.
-        shape: of a storage its number of elements.
-        strides: in elements; None where the file does not say.
-        why: why there are no numbers.
+        dtype: torch's name of the dtype, ``float32``.
+        shape: for a storage its number of elements.
+        strides: in elements; None if the file does not state them.
+        why: why there is no data.
     """
 
     dtype: str
@@ -40,27 +40,27 @@ class Absent:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RawTensor:
-    """A tensor whose elements numpy has no dtype for.
+    """A tensor with a dtype that numpy lacks.
 
     Attributes:
-        dtype: as torch calls it.
-        array: its bits. Of ``complex32`` float16 and of ``bcomplex32`` bfloat16, with one axis of 2 more (real, imaginary); of
-            ``bits16`` uint16; of all others (``bits8``, ``int4``, ``float4_e2m1fn_x2`` ...) uint8, one for each element of torch.
+        dtype: torch's name of the dtype.
+        array: its bits. For ``complex32`` float16 and for ``bcomplex32`` bfloat16, with an extra axis of 2 (real, imaginary); for
+            ``bits16`` uint16; for all others (``bits8``, ``int4``, ``float4_e2m1fn_x2`` ...) uint8, one for each element of torch.
     """
 
     dtype: str
     array: Array
 
     def unpacked(self) -> Array:
-        """The numbers of ``float4_e2m1fn_x2``, which keeps two in a byte: copied, with one axis of 2 more (low half first).
+        """The numbers of ``float4_e2m1fn_x2``, which packs two in a byte: copied, with an extra axis of 2 (low half first).
 
         Raises:
-            ValueError: it is of another dtype.
+            ValueError: the tensor has another dtype.
         """
         if self.dtype != "float4_e2m1fn_x2":
             raise ValueError(f"{self.dtype} uses an unknown packing")
         import ml_dtypes  # noqa: PLC0415 - few files need it
-        import numpy as np  # noqa: PLC0415 - as all of numpy here
+        import numpy as np  # noqa: PLC0415 - like all uses of numpy here
 
         halves = np.stack([self.array & 0xF, self.array >> 4], axis=-1)
         return halves.view(ml_dtypes.float4_e2m1fn)
@@ -68,15 +68,15 @@ class RawTensor:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QuantizedTensor:
-    """A quantized tensor: element ``i`` means ``(int_repr[i] - zero_point) * scale``.
+    """A quantized tensor: element ``i`` represents ``(int_repr[i] - zero_point) * scale``.
 
     Attributes:
         dtype: ``qint8``, ``quint8``, ``qint32``, ``quint4x2`` or ``quint2x4``.
         shape: of the tensor.
-        int_repr: int8, uint8 or int32 of this shape; of ``quint4x2`` and ``quint2x4`` the packed bytes, one axis.
+        int_repr: int8, uint8 or int32 of this shape; for ``quint4x2`` and ``quint2x4`` the packed bytes, one-dimensional.
         scheme: ``per_tensor_affine``, ``per_channel_affine``, ``per_channel_affine_float_qparams`` ...
-        scale, zero_point: a number each for the whole tensor; for each channel an array.
-        axis: the axis of the channels; None where there is one scale.
+        scale, zero_point: a number each for the whole tensor, or an array with an entry for each channel.
+        axis: the axis of the channels; None if there is a single scale.
     """
 
     dtype: str
@@ -97,7 +97,7 @@ class SparseTensor:
         shape: of the tensor.
         indices: int64, ``(sparse dimensions, number of values)``.
         values: ``(number of values, *dense dimensions)``.
-        coalesced: whether no index comes twice, and they are sorted; None where the writer does not say (before 2.1).
+        coalesced: whether indices are unique and sorted; None if the writer does not record it (before 2.1).
     """
 
     dtype: str
@@ -112,12 +112,12 @@ class CompressedTensor:
     """A ``sparse_csr``, ``sparse_csc``, ``sparse_bsr`` or ``sparse_bsc`` tensor.
 
     Attributes:
-        layout: which of them.
+        layout: the layout, one of these four.
         dtype: of the values.
         shape: of the tensor.
-        compressed: ``crow_indices`` of csr and bsr, ``ccol_indices`` of the others.
-        plain: ``col_indices``, ``row_indices``.
-        values: of bsr and bsc blocks.
+        compressed: ``crow_indices`` for csr and bsr, ``ccol_indices`` for the others.
+        plain: ``col_indices`` or ``row_indices``.
+        values: for bsr and bsc, blocks.
     """
 
     layout: str
@@ -133,8 +133,8 @@ class NestedTensor:
     """A nested tensor.
 
     Attributes:
-        dtype: of all of them.
-        tensors: the tensors that it consists of: views of one buffer.
+        dtype: of all its tensors.
+        tensors: the tensors that it consists of, which are views of one buffer.
     """
 
     dtype: str
@@ -143,13 +143,13 @@ class NestedTensor:
 
 @dataclass(slots=True, eq=False)
 class SubclassTensor:
-    """A tensor of a class that wraps others and has no storage of its own.
+    """A tensor of a wrapper subclass, which has no storage of its own.
 
     Attributes:
         type: its class, a :class:`torch_compat.pickles.Global`.
-        dtype: as torch calls it.
+        dtype: torch's name of the dtype.
         shape: of the tensor.
-        state: what would be set on it, tensors as arrays.
+        state: the state that would be set on it, with tensors as arrays.
     """
 
     type: Any
@@ -160,22 +160,22 @@ class SubclassTensor:
 
 @dataclass(slots=True, eq=False)
 class TypedTensor:
-    """A tensor with all that torch knows of it (``with_types=True``, and wherever a tensor is the key of a dictionary).
+    """A tensor with everything that torch knows about it (``with_types=True``, and wherever a tensor is a dictionary key).
 
     Attributes:
-        array: what stands for it without types: a NumPy array, or one of the classes above.
-        dtype: as torch calls it, ``float32``.
+        array: its representation without types: a NumPy array, or an instance of one of the classes above.
+        dtype: torch's name of the dtype, ``float32``.
         shape: of the tensor; empty for a nested one.
-        strides: in elements, as torch states them; None where it has none.
-        offset: of its first element in its storage, in elements.
-        storage: key of its storage; views with the same key share it. None where it has none.
-        requires_grad: whether it asks for gradients.
+        strides: torch's strides, in elements; None if it has none.
+        offset: the offset of its first element in its storage, in elements.
+        storage: the key of its storage; views with the same key share it. None if it has none.
+        requires_grad: whether it requires gradients.
         parameter: whether it is a ``torch.nn.Parameter``.
-        type: its class where that is another one, a :class:`torch_compat.pickles.Global`.
-        device: where it was, ``cuda:0``.
+        type: its class if that is a different one, a :class:`torch_compat.pickles.Global`.
+        device: the device it was on, ``cuda:0``.
         layout: ``strided``, ``sparse_coo`` ...
-        conj, neg: torch keeps it as a view whose bits stand for the conjugate, for the negative; ``array`` has the values.
-        state: attributes set on it, tensors as arrays; None where there are none.
+        conj, neg: whether torch keeps it as a lazy conjugate or negative view; ``array`` has the resolved values.
+        state: attributes set on it, with tensors as arrays; None if there are none.
     """
 
     array: Any
@@ -196,14 +196,14 @@ class TypedTensor:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TypedStorage:
-    """A storage that was saved as such (``with_types=True``).
+    """A storage that was saved directly (``with_types=True``).
 
     Attributes:
-        array: all of it, one axis; of an untyped storage its bytes.
-        dtype: of its elements, as torch calls it.
+        array: all of its elements, one-dimensional; the bytes of an untyped storage.
+        dtype: torch's name of the dtype of its elements.
         storage: its key.
         type: its class, as ``torch.FloatStorage``.
-        device: where it was.
+        device: the device it was on.
     """
 
     array: Any

@@ -1,8 +1,8 @@
-"""Comparing what two releases did, as facts: where two results differ, in which way and by how much.
+"""Compare what two releases did, without judging it: where two results differ, in which way and by how much.
 
-A *result* is what the worker says of a program or value (``perform`` in harness/torch_compat/inside/worker.py): an error on loading,
-or a value, or the calls with their returned values, inputs afterwards and the state before and after. No tolerance is
-applied here: whether a difference matters is for judging.
+A *result* is what the worker reports of a program or value (``perform`` in harness/torch_compat/inside/worker.py): a load error,
+a value, or the calls with their returned values, inputs afterwards and the state before and after. No tolerance is
+applied here: judging decides whether a difference matters.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ Said = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
 """Locations, and the warnings issued there, each with its category and text."""
 _SCALARS = {"float": ("float64", 1), "complex": ("complex128", 2)}
 KEPT = 3  # differences written out per comparison; all are counted
-NOT_ASKED = "__main__.NoSuchDtype"  # the worker could not even make the inputs: never the error that the writer's program gave
+NOT_ASKED = "__main__.NoSuchDtype"  # the worker could not build the inputs; the writer's program never raises this
 
 _NUMPY = {row.name: f"<{row.numpy}" for row in DTYPES.values() if row.numpy and row.kind != "quantized"}
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One place where a result is not the expected one.
+    """One place where a result differs from the expected one.
 
     Attributes:
         kind: ``value``, ``dtype``, ``shape``, ``strides``, ``sharing``, ``type``, ``keys``, ``requires_grad`` or ``class``;
-            ``raised`` where a value was expected, ``relaxed`` where an error was, ``error`` where another one was.
+            ``raised`` where a value was expected, ``relaxed`` where an error was expected, ``error`` where a different error was.
         where: the place, as ``calls[2].first.value[0]``.
         dtype: element type of the expected tensor or "" for other values.
         facts: for ``value``: ``max_abs``, ``max_rel``, ``max_ulp``, ``frontier``, ``count`` of elements that differ, ``first``
             (flat index), ``expected`` and ``got`` there; for the rest ``expected`` and ``got``. Non-finite numbers as strings.
-        content: all that was expected, and all that there is instead, what is not compared any further included: of values of another
-            type, dtype, shape or length the values themselves, of numbers with other bits the bytes in hex, of a call its
-            error or its turn. Is not recorded: what a reader computed is recorded as departures.
+        content: everything that was expected and everything found instead, including parts that are not compared further: the
+            values themselves where type, dtype, shape or length differ, the bytes in hex where only bits of numbers differ, the
+            error or the turn of a call. Not recorded: what a reader computed is recorded as departures.
     """
 
     kind: str
@@ -70,7 +70,7 @@ class Difference:
 
     @property
     def distances(self) -> list[Distances]:
-        """How far each element is off, where they are floating-point numbers and their bits differ; else nothing."""
+        """How far each element is off, for floating-point numbers whose bits differ; otherwise empty."""
         if self.kind != "value" or not self.dtype:
             return []
         found: list[Distances] = []
@@ -89,17 +89,17 @@ class Comparison:
     """What a comparison found.
 
     Attributes:
-        result: ``same``, ``differs``, ``refused``, ``raised``, ``relaxed``, ``crashed`` or ``timed-out``: the gravest of
-            what was found; a value that differs outweighs an error, because nobody sees it.
-        extent: all differences in short, one ``{"kind", "dtype", "count", "frontier"}`` for each kind and dtype. What
-            judging looks at; ``frontier`` is None where no distance is defined, so that only equality would do. Of the kind ``error``
-            there are ``errors``, too: class and text of the expected one, then of the other.
+        result: ``same``, ``differs``, ``refused``, ``raised``, ``relaxed``, ``crashed`` or ``timed-out``: the gravest
+            finding. A value that differs outweighs an error, because nobody notices it.
+        extent: a summary of all differences, one ``{"kind", "dtype", "count", "frontier"}`` for each kind and dtype, which
+            judging uses. ``frontier`` is None where no distance is defined, so that only equality counts. Entries of the kind
+            ``error`` also have ``errors``: class and text of the expected error, then of the other.
         differences: the first few, gravest kinds first, for people to look at.
-        count: how many there are in all.
-        errors: the distinct errors met where none was expected, in order.
-        heard: whether errors were compared with errors, and the warnings of calls with those expected. False also where there are
-            none to compare, since nothing was called.
-        said: the warnings of calls, where they are not those expected: ``(where, ((category, text), ...))``.
+        count: the total number of differences.
+        errors: the distinct errors raised where none was expected, in order.
+        heard: whether errors were compared with errors, and the warnings of calls with the expected ones. Also False if
+            nothing was called, so that there was nothing to compare.
+        said: the warnings of calls that differ from the expected ones: ``(where, ((category, text), ...))``.
     """
 
     result: str
@@ -112,17 +112,17 @@ class Comparison:
 
 
 def compare(expected: dict[str, Any], got: dict[str, Any], *, hear: bool = False) -> Comparison:
-    """Compare a result with the expected one. Both as the worker gives them, or ``{"crashed": …}``, ``{"timed-out": …}``.
+    """Compare a result with the expected one. Both are results of the worker, or ``{"crashed": …}``, ``{"timed-out": …}``.
 
     Parameters:
-        hear: compare errors with errors too, by class and text as they stand, and the warnings of calls. Else any error is as good as
-            another: who is no release says it in words of his own.
+        hear: also compare errors with errors, by class and unmodified text, and the warnings of calls. Otherwise any two errors are
+            equal: a reader that is not a release words its errors differently.
     """
     for ending in ("crashed", "timed-out"):
         if ending in got:
             alike = ending in expected and _death(got[ending]) == _death(expected[ending])
             return Comparison("same") if alike else Comparison(ending)
-    if "error" in got:  # also where the writer's program died: it did not die of being loaded
+    if "error" in got:  # also if the writer's program died: it did not die from being loaded
         if "error" not in expected:
             return Comparison("refused", errors=(got["error"],))
         other = _other_errors(expected["error"], got["error"], "load") if hear else []
@@ -149,7 +149,7 @@ def compare(expected: dict[str, Any], got: dict[str, Any], *, hear: bool = False
 
 
 def swapped(result: Any) -> Any:
-    """A result with the bytes of every element of its tensors in the other order, as who takes them for the other byte order reads them."""
+    """A result with the bytes of every element of its tensors reversed, as read in the opposite byte order."""
     if isinstance(result, list):
         return [swapped(item) for item in result]
     if not isinstance(result, dict):
@@ -164,7 +164,7 @@ def swapped(result: Any) -> Any:
 
 
 def _hear(expected: dict[str, Any], got: dict[str, Any], found: list[Difference]) -> Said:
-    """Note the errors of calls that are others than expected; the warnings of calls that are."""
+    """Add errors of calls that differ from the expected ones to ``found``; return warnings of calls that do."""
     said = []
     for index, (wanted, given) in enumerate(zip(expected["calls"], got["calls"], strict=True)):
         for turn in ("first", "second"):
@@ -178,7 +178,7 @@ def _hear(expected: dict[str, Any], got: dict[str, Any], found: list[Difference]
 
 
 def _other_errors(wanted: dict[str, str], given: dict[str, str], where: str) -> list[Difference]:
-    pair = [{"type": one["type"], "message": brief(one["message"])} for one in (wanted, given)]  # goldens may be older than that
+    pair = [{"type": one["type"], "message": brief(one["message"])} for one in (wanted, given)]  # goldens may predate brief
     return [] if pair[0] == pair[1] else [Difference("error", where, facts={"expected": pair[0], "got": pair[1]})]
 
 
@@ -191,7 +191,7 @@ def all_differences(expected: dict[str, Any], got: dict[str, Any]) -> tuple[list
 
 
 def contents(expected: dict[str, Any], got: dict[str, Any]) -> list[Difference]:
-    """The same differences, of values only with what there is, not with how far it is off."""
+    """The same differences, but without measuring how far values are off."""
     found: list[Difference] = []
     _compare_results(expected, got, lambda: _Unmeasured(found), found, [])
     return found
@@ -199,13 +199,13 @@ def contents(expected: dict[str, Any], got: dict[str, Any]) -> list[Difference]:
 
 @dataclass(frozen=True)
 class Distances:
-    """How far the floating-point numbers of one tensor, or one number, are from the expected ones, where their bits differ.
+    """How far the floating-point numbers of one tensor, or one number, are from the expected ones, where bits differ.
 
     Attributes:
-        where, dtype: as of :class:`Difference`.
+        where, dtype: as in :class:`Difference`.
         gap: absolute distances.
-        relative: the same over the magnitude of the greater of the two: 1 where one of them is zero, infinite for a NaN on one side.
-        steps: representable values in between.
+        relative: absolute distances divided by the larger magnitude: 1 where one of the two is zero, infinite if only one is NaN.
+        steps: number of representable values in between.
     """
 
     where: str
@@ -216,7 +216,7 @@ class Distances:
 
 
 def distances(expected: dict[str, Any], got: dict[str, Any]) -> list[Distances]:
-    """Every element by itself, where :func:`compare` tells the greatest and the frontier. Both results have values or calls."""
+    """Distances of every element, where :func:`compare` reports the maximum and the frontier. Both results have values or calls."""
     found: list[Distances] = []
     _compare_results(expected, got, lambda: _Measure(found), [], [])
     return found
@@ -229,13 +229,13 @@ def _compare_results(
     found: list[Difference],
     errors: list[dict[str, str]],
 ) -> None:
-    """Walk through all values of two results that both came to an end. Two errors in loading have none; :func:`compare` compares these."""
+    """Walk through all values of two results that both ended normally. Load errors have no values; :func:`compare` compares these."""
     if "error" in expected and "error" in got:
         return
     if "value" in expected:
         walk().compare(expected["value"], got["value"], "value")
         return
-    # A reader may be unable to say the state (the lite interpreter); then there is nothing to hold against it.
+    # A reader may be unable to report the state (the lite interpreter); then there is nothing to compare.
     for part in ("state", "state_after"):
         if expected[part] is not None and got[part] is not None:
             walk().compare(expected[part], got[part], part)
@@ -245,14 +245,14 @@ def _compare_results(
 
 
 def _death(ending: dict[str, Any]) -> tuple[Any, ...]:
-    """Where and of what a program died; what it said then is no part of it."""
+    """Where a program died and of what; what it printed does not count."""
     return tuple(ending.get(key) for key in ("stage", "signal", "exit"))
 
 
 def _mildness(difference: Difference) -> tuple[int, float]:
-    """Sorts the gravest first: another type, shape or set of keys; then values, by how far they are off; then errors.
+    """A sort key, gravest first: different type, shape or set of keys; then values, by how far they are off; then errors.
 
-    A value is far off as far as both its absolute distance and its distance in ULP are great.
+    A value is far off only if both its absolute distance and its distance in ULP are large.
     """
     if difference.kind in {"raised", "relaxed", "strides", "error"}:
         return 2, 0.0
@@ -285,7 +285,7 @@ def _extent(found: list[Difference]) -> tuple[dict[str, Any], ...]:
 
 
 def _frontier(points: Iterable[Iterable[Any]]) -> list[tuple[float, float]]:
-    """The points that no other one exceeds in both coordinates, by falling first coordinate."""
+    """The points that no other point exceeds in both coordinates, by descending first coordinate."""
     kept: list[tuple[float, float]] = []
     for gap, steps in sorted(((float(gap), float(steps)) for gap, steps in points), reverse=True):
         if not kept or steps > kept[-1][1]:
@@ -315,7 +315,7 @@ def _compare_call(
 
 
 class _Walk:
-    """Walks two neutral values side by side; storages met on the way have to be shared in the same places."""
+    """Walks two neutral values side by side; storages must be shared in the same places."""
 
     def __init__(self, found: list[Difference]) -> None:
         self.found = found
@@ -325,11 +325,11 @@ class _Walk:
     def note(
         self, kind: str, where: str, expected: object, got: object, dtype: str = "", content: tuple[Any, Any] | None = None
     ) -> None:
-        """Put down what is of another kind; ``content`` is what nobody looks into any further."""
+        """Record a difference in anything but bits; ``content`` is what is not compared further."""
         self.found.append(Difference(kind, where, dtype, {"expected": expected, "got": got}, content or (expected, got)))
 
     def apart(self, where: str, dtype: str, expected: bytes, got: bytes) -> None:
-        """Elements of one dtype of which some are other bits."""
+        """Record two sets of elements of one dtype, some of which have different bits."""
         content = expected.hex(), got.hex()
         self.found.append(Difference("value", where, dtype, _distance(dtype, expected, got), content))
 
@@ -355,7 +355,7 @@ class _Walk:
             self.note("value", where, a, b)
 
     def _scalars(self, a: dict[str, Any], b: dict[str, Any], kind: str, where: str) -> None:
-        """Python floats and complex numbers are numbers of 64 bits (each): a zero's sign counts, a tolerance applies."""
+        """Compare Python floats and complex numbers as 64-bit numbers (each part): the sign of a zero counts, a tolerance applies."""
         dtype, parts = _SCALARS[kind]
         x, y = (struct.pack(f"<{parts}d", *map(float, side[kind] if parts > 1 else [side[kind]])) for side in (a, b))
         if x != y:
@@ -391,7 +391,7 @@ class _Walk:
             self.apart(where, a["dtype"], base64.b64decode(a["bytes"]), base64.b64decode(b["bytes"]))
 
     def _same_sharing(self, a: dict[str, Any], b: dict[str, Any]) -> bool:
-        """Whether the storages of both sides correspond one to one. Where a storage starts is nobody's business."""
+        """Whether the storages of both sides correspond one to one. Offsets into a storage are not compared."""
         x, y = a.get("storage"), b.get("storage")
         if x is None or y is None:
             return True  # an empty storage has no address: nothing can be shared through it
@@ -405,14 +405,14 @@ class _Walk:
 
 
 class _Unmeasured(_Walk):
-    """The same walk, which does not measure elements that are off."""
+    """The same walk without measuring elements that are off."""
 
     def apart(self, where: str, dtype: str, expected: bytes, got: bytes) -> None:
         self.found.append(Difference("value", where, dtype, content=(expected.hex(), got.hex())))
 
 
 class _Measure(_Walk):
-    """The same walk, which notes how far each element is off."""
+    """The same walk, recording how far each element is off."""
 
     def __init__(self, measured: list[Distances]) -> None:
         super().__init__([])
@@ -425,10 +425,10 @@ class _Measure(_Walk):
 
 
 def tensor_array(dtype: str, data: bytes) -> np.ndarray[Any, Any]:
-    """The flat elements of a tensor; bfloat16 widened to float32, dtypes that numpy lacks as raw bytes.
+    """The flat elements of a tensor: bfloat16 widened to float32, dtypes that numpy lacks as raw bytes.
 
     Raises:
-        CorpusError: the bytes are no whole number of elements.
+        CorpusError: the bytes are not a whole number of elements.
     """
     found = elements(data, np.dtype("<u2" if dtype == "bfloat16" else _NUMPY.get(dtype, "|u1")))
     if found.nbytes != len(data):
@@ -452,10 +452,10 @@ def _distance(dtype: str, expected: bytes, got: bytes) -> dict[str, Any]:
 
 
 def _float_distance(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any], dtype: str) -> dict[str, Any]:
-    """Distances of elements whose bits differ. A NaN against a number is infinitely far, against another NaN not at all.
+    """Distances of elements whose bits differ. A NaN is infinitely far from a number, and equal to another NaN.
 
-    ``frontier`` lists ``[absolute, ULP]`` of the elements that no other one exceeds in both: a tolerance of the form
-    "absolute or ULP" holds for all elements exactly if it holds for these.
+    ``frontier`` lists ``[absolute, ULP]`` of the elements that no other element exceeds in both: a tolerance of the form
+    "absolute or ULP" holds for all elements if and only if it holds for these.
     """
     gap, _, steps = _elementwise(x, y, dtype)
     with np.errstate(all="ignore"):
@@ -475,12 +475,12 @@ def _float_distance(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any], dtype: str
 def _elementwise(
     x: np.ndarray[Any, Any], y: np.ndarray[Any, Any], dtype: str
 ) -> tuple[np.ndarray[Any, np.dtype[np.float64]], ...]:
-    """Absolute, relative and ULP distances of elements that are not both NaN; complex ones as their two parts."""
+    """Absolute, relative and ULP distances of elements that are not both NaN; a complex element counts as its two parts."""
     if x.dtype.kind == "c":
         x, y = (side.view(f"<f{side.dtype.itemsize // 2}") for side in (x, y))
     both_nan = np.isnan(x) & np.isnan(y)
     x, y = x[~both_nan], y[~both_nan]
-    with np.errstate(all="ignore"):  # also where a signalling NaN is widened
+    with np.errstate(all="ignore"):  # also where a signaling NaN is widened
         a, b = x.astype(np.float64), y.astype(np.float64)
         gap = np.where(a == b, 0.0, np.abs(a - b))
         gap[np.isnan(gap)] = np.inf  # a NaN on one side only
@@ -492,7 +492,7 @@ def _elementwise(
 
 
 def _ulp(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any], dtype: str) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """How many representable values lie between elements; both zeros are one value."""
+    """The number of representable values between elements; both zeros are one value."""
     shift = 16 if dtype == "bfloat16" else 0
     unsigned = f"<u{x.dtype.itemsize}"
     top = 1 << (8 * x.dtype.itemsize - 1)
@@ -517,7 +517,7 @@ def _plain(value: Any) -> Any:
 
 
 def result_digest(result: dict[str, Any]) -> str:
-    """A short hash of what a result computes: values, dtypes, sharing, whether it raised; not the texts of errors or warnings."""
+    """A short hash of what a result computes: values, dtypes, sharing and whether it raised, but not texts of errors or warnings."""
     return hashlib.sha256(json.dumps(list(_essence(result)), sort_keys=True).encode()).hexdigest()[:16]
 
 

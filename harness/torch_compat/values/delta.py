@@ -1,7 +1,7 @@
-"""Departures: where one JSON value is not another, and what stands there instead.
+"""Departures: where one JSON value differs from another, and what stands there instead.
 
-A reader's result that is not the golden mostly is the golden but for a few numbers, and those few are the same for many
-writers. Recorded as departures, it costs their size, and nothing is lost: ``depart(a, departures(a, b)) == b``.
+A reader's result that differs from the golden usually differs in a few numbers only, and these are the same for many
+writers. Recording departures costs only the size of those numbers and loses nothing: ``depart(a, departures(a, b)) == b``.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ __all__ = ["Departures", "depart", "departures"]
 
 Departures = tuple[tuple[tuple[str, ...], Any], ...]
 """``((paths, value), ...)``: the value at each of these paths. A path consists of the keys and indices from the root, each
-after a ``/``; the root itself is ``""``. A path that begins with ``-`` refers to a missing key; its value is None."""
+preceded by ``/``; the root itself is ``""``. A path that begins with ``-`` refers to a missing key; its value is None."""
 
 
 def departures(expected: Any, got: Any) -> Departures:
-    """Where ``got`` departs from ``expected``; equal values that stand in several places are given once.
+    """Where ``got`` departs from ``expected``; equal values in several places are given once.
 
     Raises:
-        ValueError: a key holds a ``/``, or is empty; no key of a result does.
+        ValueError: a key contains ``/`` or is empty; no key of a result does.
     """
     found: list[tuple[str, Any]] = []
     _walk(expected, got, "", found)
@@ -35,7 +35,7 @@ def departures(expected: Any, got: Any) -> Departures:
 
 
 def depart(expected: Any, found: Departures) -> Any:
-    """``expected`` with the departures made; what was given is left as it is."""
+    """``expected`` with the departures applied; the arguments are not modified."""
     result = expected
     for paths, value in found:
         for path in paths:

@@ -1,11 +1,11 @@
-"""The dtypes of torch: the one table of them. Whatever else the program has to know of dtypes is derived from it.
+"""The table of torch dtypes, from which everything else that the program knows about dtypes is derived.
 
 The dtypes are those of c10/core/ScalarType.h. Each subsystem of torch names them in its own way, by numbers or by words; the columns
-of the table hold all of those names. This module imports nothing but the standard library; what numpy has to say of a dtype is
+of the table hold all of those names. This module imports only the standard library; the numpy dtypes are
 derived in :mod:`torch_compat.state.dtypes` and :mod:`torch_compat.runtime.dtypes`.
 
 A pickle names the class of a storage (``torch.FloatStorage``, ``torch.cuda.HalfStorage``, ``torch.storage.UntypedStorage``);
-the class says the dtype, and with it how long an element is. Newer dtypes have no class: they stand as ``torch.uint16`` beside
+the class determines the dtype, and so the element size. Newer dtypes have no class: they are pickled as ``torch.uint16`` next to
 an untyped storage.
 """
 
@@ -35,25 +35,25 @@ class ScalarType:
     """One dtype. A plain class, since every command imports this module: a NamedTuple takes half a millisecond to define.
 
     Attributes:
-        name: as Python knows it, without its module: ``float32``.
-        kind: ``bool``, ``integer``, ``float``, ``complex``; ``quantized``: integers that stand for numbers by a scale and a zero
+        name: its name in Python, without the module: ``float32``.
+        kind: ``bool``, ``integer``, ``float``, ``complex``; ``quantized``: integers that represent numbers by a scale and a zero
             point; ``bits``: bits without a meaning; ``narrow``: numbers of less than a byte, with which no release computes.
         size: bytes of an element in a storage.
-        number: of c10::ScalarType, by which TorchScript programs, defaults in schemas and flatbuffers name it; None where no number
+        number: in c10::ScalarType; TorchScript programs, defaults in schemas and flatbuffers use it. None if no number
             is known.
-        word: the name in c10::ScalarType, which error messages say: ``Float``; "" where there is none.
-        numpy: the type code of the array that holds the elements, without byte order: ``f4``; of quantized ones that of their
-            integers; "" where numpy has none.
-        ml_dtypes: whether the array's dtype is that of this name in ml_dtypes, which every supported version of it has.
-        export: the number in torch/_export/serde/schema.py, by which exported programs name it; None where it has none.
+        word: the name in c10::ScalarType, which error messages use: ``Float``; "" if there is none.
+        numpy: the type code of the array that holds the elements, without byte order: ``f4``; for quantized dtypes that of their
+            integers; "" if numpy has none.
+        ml_dtypes: whether the array has the dtype of this name in ml_dtypes. Every supported version of ml_dtypes has it.
+        export: the number in torch/_export/serde/schema.py, which exported programs use; None if it has none.
         storages: names of the classes of storages that hold such elements.
         aliases: other names in the module ``torch``.
-        caffe2: names in caffe2/proto/caffe2.proto, by which model.json of 1.0 to 1.2 names it.
-        cpp: the type in C++, which error messages say; "" where none of them does.
-        parts: of a complex number, the dtype of its two parts; of ``bits16`` the dtype by which its bits are shown; else "".
-        packed: bits of an element where a byte of the storage holds several, and shapes count each; else 0.
-        signed_zero: of floating and complex numbers, whether a number is negated by its sign bit. Without a negative zero, those
-            bits mean something else.
+        caffe2: names in caffe2/proto/caffe2.proto, which model.json of 1.0 to 1.2 uses.
+        cpp: the C++ type, which error messages use; "" if none of them does.
+        parts: for a complex dtype, the dtype of its two parts; for ``bits16`` the dtype that shows its bits; else "".
+        packed: bits of an element if a byte of the storage holds several elements, each of which counts in shapes; else 0.
+        signed_zero: for floating and complex dtypes, whether a number is negated by its sign bit. In dtypes without a negative
+            zero, those bits mean something else.
     """
 
     __slots__ = (
@@ -154,10 +154,10 @@ STORAGE_CLASSES: Final[dict[str, str]] = {
     **{f"{row.word}Storage": row.name for row in _TABLE if row.word},
     **{name: row.name for row in _TABLE for name in row.storages},
 }
-"""The dtype of a storage class, by the last part of its name. An untyped storage counts bytes.
+"""The dtype of a storage class, keyed by the last part of its name. An untyped storage counts bytes.
 
-Python has the classes of ``storages``; TorchScript names the storage of any dtype so, after c10's word for it
-(``Pickler::pushStorageOfTensor``), whether there is such a class or not."""
+Python has the classes in ``storages``; TorchScript names the storage of any dtype after the c10 name of the dtype
+(``Pickler::pushStorageOfTensor``), whether such a class exists or not."""
 
 SINCE: Final[dict[str, str]] = {
     "bool": "1.1.0", "qint8": "1.1.0", "bfloat16": "1.2.0", "quint8": "1.2.0", "qint32": "1.2.0", "quint4x2": "1.8.0", "quint2x4": "1.11.0",
@@ -182,6 +182,6 @@ can apply."""
 def storage_class(module: str, name: str) -> str | None:
     """The dtype of a storage class of any release (``torch.cuda.FloatStorage``: float32); None for anything else.
 
-    Devices bring modules of their own (``torch.hpu``), so any module of torch counts.
+    Devices have modules of their own (``torch.hpu``), so any module of torch counts.
     """
     return STORAGE_CLASSES.get(name) if module == "torch" or module.startswith("torch.") else None

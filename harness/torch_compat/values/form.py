@@ -1,8 +1,8 @@
 """The neutral form: values of programs, calls and results as JSON, the same for real releases and for the reference reader.
 
 Grammar. ``null``, ``true``, ``false``, ``INTEGER``, ``FRACTION`` and ``TEXT`` are those of JSON, and so are brackets, braces and commas.
-``BASE64`` is a TEXT, and ``NAME`` one that is an ASCII identifier. ``x ...`` stands for any number of ``x``; a key with ``?`` may be left
-out; ``|`` separates alternatives (tests/values/test_form.py reads this grammar)::
+``BASE64`` is a TEXT, and ``NAME`` a TEXT that is an ASCII identifier. ``x ...`` stands for any number of ``x``; a key with ``?`` is
+optional; ``|`` separates alternatives (tests/values/test_form.py reads this grammar)::
 
     value    = null | true | false | INTEGER | TEXT | [value ...] | wrapped
     wrapped  = {"float": number}
@@ -31,26 +31,26 @@ out; ``|`` separates alternatives (tests/values/test_form.py reads this grammar)
 
 Beyond the grammar:
 
-* A ``size`` is 0 or more and has 63 bits. A tensor has at most :data:`MOST_DIMENSIONS` dimensions and a stride for each, in elements.
-  ``bytes`` are its elements in row-major order, little-endian, whatever its strides: as many as the shape and the dtype ask for. So the
-  sign of a zero and the payload of a NaN survive. No tensor reaches the element :data:`LARGEST` of its storage.
-* ``storage`` numbers the storages of values that belong together (one result of a call with its inputs, one state) in the order
-  in which they are met: tensors of one number share memory. A tensor without elements has none. ``offset`` is in elements.
-* A ``dict`` keeps the order of its keys. ``class`` is left out for ``torch.Tensor``, ``requires_grad`` where it is false.
-* ``object`` stands for anything else, by its class and what can be said of it. No program is given one (:data:`TAKEN`).
+* A ``size`` is non-negative and has 63 bits. A tensor has at most :data:`MOST_DIMENSIONS` dimensions and a stride for each, in elements.
+  ``bytes`` are its elements in row-major order, little-endian, whatever its strides: as many as shape and dtype require. So the
+  sign of a zero and the payload of a NaN survive. Every element lies below element :data:`LARGEST` of its storage.
+* ``storage`` numbers the storages of values that belong together (the result of a call with its inputs, or a state) in order of
+  appearance: tensors with the same number share memory. A tensor without elements has none. ``offset`` is in elements.
+* A ``dict`` keeps the order of its keys. ``class`` is omitted for ``torch.Tensor``, ``requires_grad`` if it is false.
+* ``object`` stands for anything else, by its class and a description of its state. It is never passed to a program (:data:`TAKEN`).
 * A result with ``calls`` has a ``state``.
-* Values nest at most :data:`DEEPEST` deep. In ``calls``, an ``INTEGER`` has 64 bits and texts hold whole characters; of what a pickle holds,
-  neither is asked.
+* Values nest at most :data:`DEEPEST` deep. In ``calls``, an ``INTEGER`` has 64 bits and texts hold whole characters; neither is
+  required of the contents of a pickle.
 * ``warnings`` are pairs of category and text. ``stage`` is what raised: ``load`` or ``call``.
 
-Values come from ``Encoder`` in torch_compat/inside/worker.py (which runs inside old releases and imports nothing of ours) and in
+Values come from ``Encoder`` in torch_compat/inside/worker.py (which runs inside old releases and imports nothing of this project) and
 :mod:`torch_compat.runtime.encoding`; results from ``perform`` there. :mod:`torch_compat.values.compare` compares results, and
-:mod:`torch_compat.values.delta` records one as its departures from another. :mod:`torch_compat.runtime.json_values` reads and prints values as
-people write them, with tensors as ``{"dtype", "shape", "data"}``.
+:mod:`torch_compat.values.delta` records one as its departures from another. :mod:`torch_compat.runtime.json_values` reads and prints
+values as people write them, with tensors as ``{"dtype", "shape", "data"}``.
 
-Manifests may come from strangers, so calls and results are checked when they are read: what reads a value later (a release, the
-reference reader, a comparison) only ever gets one of this form. Releases write mostly what others wrote: of all goldens and calls of
-the corpus one in twelve is new. Equal ones are checked once.
+Manifests may come from untrusted sources, so calls and results are checked when they are read: whatever uses a value later (a release,
+the reference reader, a comparison) only ever gets a value of this form. Releases mostly write what others wrote: one in twelve of all
+goldens and calls of the corpus is new. Equal ones are checked once.
 """
 
 from __future__ import annotations
@@ -104,39 +104,39 @@ _sound_results: set[bytes] = set()
 
 
 def kind_of(value: Any) -> str:
-    """The kind of a value: the key of a wrapped one, else the name of its class in Python (``int``, ``list``, ``NoneType``)."""
+    """The kind of a value: the key of a wrapped one, otherwise the name of its Python class (``int``, ``list``, ``NoneType``)."""
     if isinstance(value, dict):
         return str(next(iter(value)))
     return type(value).__name__
 
 
 def unwrapped(value: dict[str, Any]) -> tuple[str, Any]:
-    """The kind of a wrapped value, and what is wrapped.
+    """The kind of a wrapped value, and its content.
 
     Raises:
-        ValueError: it has not exactly one key.
+        ValueError: it does not have exactly one key.
     """
     ((kind, body),) = value.items()
     return kind, body
 
 
 def number(value: float) -> float | str:
-    """A floating-point number as it is written: texts stand for those that JSON lacks."""
+    """A floating-point number as it is written: non-finite numbers, which JSON lacks, become texts."""
     if math.isfinite(value):
         return value
     return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
 
 
 def last_element(shape: Sequence[int], strides: Sequence[int], offset: int) -> int:
-    """The place of a tensor's last element in its storage; of a tensor that has elements, and strides of 0 or more."""
+    """The position of a tensor's last element in its storage, for a tensor with elements and non-negative strides."""
     return offset + sum((length - 1) * step for length, step in zip(shape, strides, strict=True))
 
 
 def check_calls(calls: Any) -> None:
-    """Check the calls of a fixture: ``[{"method", "args": [values]}]``. No program takes half a character; a golden may hold one.
+    """Check the calls of a fixture: ``[{"method", "args": [values]}]``. Programs take no lone surrogates; a golden may hold one.
 
     Raises:
-        ValueError: says which part is not of the form, what was found and what was expected.
+        ValueError: a part does not match the form; says which part, what was found and what was expected.
     """
     if not _known(calls, _sound_calls):
         _calls(calls, "calls")
@@ -152,10 +152,10 @@ def check_result(result: Any, name: str) -> None:
     """Check a golden or a read-back.
 
     Parameters:
-        name: of the part of the entry, for the error.
+        name: the name of the part of the entry, for the error.
 
     Raises:
-        ValueError: says which part is not of the form, what was found and what was expected.
+        ValueError: a part does not match the form; says which part, what was found and what was expected.
     """
     if not _known(result, _sound_results):
         _result(result, name)
@@ -165,7 +165,7 @@ def check_result(result: Any, name: str) -> None:
 def _known(value: Any, sound: set[bytes]) -> bool:
     try:
         return marshal.dumps(value, 2) in sound
-    except ValueError:  # nested too deeply for marshal: too deeply for us, too, as the check says
+    except ValueError:  # nested too deeply for marshal, so the check will refuse it, too
         return False
 
 

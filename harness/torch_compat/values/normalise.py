@@ -1,4 +1,4 @@
-"""Texts that real releases print, made comparable: the same cause gives the same text on every machine and in every run."""
+"""Normalize texts that real releases print: the same cause gives the same text on every machine and in every run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 LONGEST = 800  # characters kept of one text
-LONGEST_CAUSE = LONGEST // 2  # of the cause in a text of TorchScript's interpreter
+LONGEST_CAUSE = LONGEST // 2  # characters kept of the cause in a text of TorchScript's interpreter
 MARK = " …"
 """Marks where a text was cut."""
 _CAUSE_IS_LAST = ("The following operation failed", "Exception")
@@ -33,8 +33,8 @@ _CAUSE_IS_FIRST = re.compile(r"\n(?:The above )?operation failed in interpreter\
 _NAMED = re.compile(r"(?:\w+\.)*\w*(?:Error|Exception)\b:?")
 
 _RULES = (
-    (re.compile(r"\x1b\[[0-9;]*m"), ""),  # colours
-    (re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x80-\x9f]"), ""),  # whatever else would move a terminal's cursor
+    (re.compile(r"\x1b\[[0-9;]*m"), ""),  # colors
+    (re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x80-\x9f]"), ""),  # anything else that would move a terminal's cursor
     (re.compile(r"^[^\S\n]*frame #\d+:.*(?:\n|\Z)", re.MULTILINE), ""),  # C++ stack frames, which name addresses of this run
     (re.compile(r"0x[0-9a-fA-F]{6,}"), "0x.."),
     (re.compile(r"(?<![\w.>])/(?:[^\s/:'\"()]+/)*(?:site-packages|dist-packages)/"), ""),
@@ -46,11 +46,11 @@ _RULES = (
 
 
 def normalise(text: str, replace: dict[str, str] | None = None) -> str:
-    """A text without addresses, line numbers, stack frames, colours and paths of the machine.
+    """A text without addresses, line numbers, stack frames, colors and paths of the machine.
 
     Parameters:
-        text: what a release said.
-        replace: literal strings that only this run has (the path of an archive, say) and what stands for them.
+        text: what a release printed.
+        replace: literal strings specific to this run (such as the path of an archive) and their replacements.
     """
     for literal in sorted(replace or {}, key=len, reverse=True):
         text = text.replace(literal, (replace or {})[literal])
@@ -63,8 +63,8 @@ def normalise(text: str, replace: dict[str, str] | None = None) -> str:
 def brief(text: str) -> str:
     """A message without the traceback of the program that TorchScript's interpreter quotes: its first line and the cause.
 
-    The traceback shows lines of the archive's own code, or of its sources, with a caret. It is most of the text, differs from release
-    to release, and says nothing that the archive and the cause do not. Brief texts stay as they are.
+    The traceback shows lines of the archive's own code, or of its sources, with a caret. It makes up most of the text, differs between
+    releases, and contains nothing beyond the archive and the cause. Brief texts stay unchanged.
     """
     first = _CAUSE_IS_FIRST.search(text)
     if first is not None:
@@ -72,7 +72,7 @@ def brief(text: str) -> str:
     if not text.startswith(_CAUSE_IS_LAST[0]):
         return text
     head, *lines = text.splitlines()
-    if text.endswith(MARK):  # recorded before the cause was kept in cutting it
+    if text.endswith(MARK):  # recorded when cutting a text did not yet keep the cause
         return head.removesuffix(MARK) + MARK
     named = [at for at, line in enumerate(lines) if _NAMED.match(line.strip())]
     cause = "\n".join(lines[named[-1] if named else -1 :])
@@ -80,7 +80,7 @@ def brief(text: str) -> str:
 
 
 def brief_result(result: Any) -> Any:
-    """A result, or any part of it, with the messages of its errors :func:`brief`."""
+    """A result, or any part of it, with the messages of its errors shortened by :func:`brief`."""
     if isinstance(result, list):
         return [brief_result(item) for item in result]
     if not isinstance(result, dict):
@@ -91,10 +91,10 @@ def brief_result(result: Any) -> Any:
 
 
 def normalise_result(result: Any, archive: Path) -> Any:
-    """A result whose texts are the same on every machine and in every run; warnings distinct and sorted.
+    """A result with texts that are the same on every machine and in every run; warnings distinct and sorted.
 
     Parameters:
-        result: what the worker says of a program or a value, or any part of it.
+        result: what the worker reports of a program or a value, or any part of it.
         archive: the path that the worker was given, which texts may quote.
     """
     if isinstance(result, list):
@@ -115,9 +115,9 @@ def normalise_result(result: Any, archive: Path) -> Any:
 
 @functools.lru_cache(maxsize=8192)
 def headline(text: str) -> str:
-    """The one line of a message that says the cause.
+    """The line of a message that states the cause.
 
-    TorchScript quotes a traceback of the program first and ends with the cause; other messages begin with it.
+    TorchScript quotes a traceback of the program first and ends with the cause; other messages begin with the cause.
     """
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if not lines:
@@ -128,11 +128,11 @@ def headline(text: str) -> str:
     return lines[0]
 
 
-# What varies between messages of one cause. Applied in this order to headlines, when causes are told apart: what is recorded
-# stays as it was said.
+# What varies between messages of one cause. Applied in this order to headlines when causes are compared; recorded texts
+# stay unchanged.
 _VARIES = (
     (re.compile(r"\"?(?:/?[\w.+-]+/)*[\w.+-]+\.(?:cpp|cc|cu|cuh|hpp|h|py)\b\"?(?::N\b|:\d+)?"), "<file>"),
-    (re.compile(r" (?:\((?:\w+|operator\(\)) at <file>\)|at <file>:?)$"), ""),  # old releases also say where it was raised
+    (re.compile(r" (?:\((?:\w+|operator\(\)) at <file>\)|at <file>:?)$"), ""),  # old releases also print where it was raised
     (
         re.compile(r"(?<![\w.])[\w.-]+/(?=(?:version|data\.pkl|constants\.pkl|model\.json|bytecode\.pkl|\.data/\w+)\b)"),
         "<archive>/",
@@ -148,7 +148,7 @@ _VARIES = (
 def alike(line: str) -> str:
     """A headline without what varies between messages of one cause: source files, classes, lists of operators, numbers.
 
-    One operator alone stays: which one is missing is the cause.
+    A single operator stays: which one is missing is the cause.
     """
     for pattern, instead in _VARIES:
         line = pattern.sub(instead, line)
@@ -161,7 +161,7 @@ _CLASS = re.compile(r"^(?:\w+\.)*\w*(?:Error|Exception): ")
 def plain_error(error: Sequence[str]) -> tuple[str, str]:
     """The class of an error, and its headline without what varies.
 
-    Newer releases quote the class once more in front of what TorchScript's interpreter raises; that is no part of the text.
+    Newer releases repeat the class in front of what TorchScript's interpreter raises; this is removed.
     """
     return _plain(error[0], error[1])
 
@@ -174,7 +174,7 @@ def _plain(kind: str, message: str) -> tuple[str, str]:
 def same_error(one: Sequence[str], other: Sequence[str]) -> bool:
     """Whether two errors, by class and message, are the same: their classes, and their headlines without what varies.
 
-    Of a text that was recorded before the cause was kept in cutting it, only the class can be compared.
+    If a text was recorded when cutting a text did not yet keep the cause, only the classes are compared.
     """
     if any(message.startswith(_CAUSE_IS_LAST) and message.endswith(MARK) for _, message in (one, other)):
         return one[0] == other[0]
@@ -182,6 +182,6 @@ def same_error(one: Sequence[str], other: Sequence[str]) -> bool:
 
 
 def last_word(said: str) -> str:
-    """What a process that aborted said was the matter; "" if it did not."""
+    """What an aborted process printed as the cause; "" if it printed none."""
     found = re.search(r"^\s*what\(\):\s*(.+)$", said, re.MULTILINE)
     return found.group(1).strip() if found else ""
