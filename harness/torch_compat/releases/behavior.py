@@ -1,7 +1,7 @@
-"""What releases do: a condition over signs, and the releases that behave in a stated way where it holds.
+"""Behaviors of releases: a condition over signs, and the releases that behave in a stated way if it holds.
 
-``policies/torch/behaviors.toml`` states them; :mod:`torch_compat.policy.behaviors` checks the file and describes its keys. A condition
-is made of signs, which say something about an archive, or about what is being done with it:
+``policies/torch/behaviors.toml`` lists them; :mod:`torch_compat.policy.behaviors` checks the file and documents its keys. A condition
+consists of signs, which are properties of an archive, or of an operation on it:
 
     family:torch-save                  also torchscript, mobile, package, export, distributed
     container:zip                      also stream, tar, flatbuffer, pickle, directory
@@ -88,7 +88,7 @@ __all__ = ["LOADS", "OF_ARCHIVES", "OF_CALLS", "OF_CELLS", "OF_RUNS", "SIGN_KIND
 OF_ARCHIVES: Final = frozenset({
     "args", "argument", "attribute", "base", "call", "calls", "changed-name-with-dot", "checkpoint-strides", "class-sets", "complex-constant", "container", "custom-class", "custom-object", "custom-state", "damaged", "debug", "declares", "dtype", "empty-tuple-type", "family", "field", "first-outside", "function", "hidden-name", "ill-formed-octal", "input", "integer-parameter", "lacks", "mixed-items", "name", "names", "nested", "newer", "no-tensor-in", "none-in", "none-listed", "own-name", "packed-transposed", "protocol", "range-from", "record", "result", "sorts-texts", "sparse", "state-ends", "statement-with", "storage", "storage-as-text", "tree", "type", "version", "whole-floats",
 })  # fmt: skip
-"""The kinds of signs that an archive has by itself."""
+"""The kinds of signs that depend only on the archive."""
 OF_RUNS: Final = frozenset({"debug", "family", "runs", "unmet", "unmet-in", "untyped"})
 """The kinds of signs that appear when a release refuses an archive or runs its program."""
 OF_CALLS: Final = frozenset({"given"})
@@ -105,7 +105,7 @@ or gives or leaves different values."""
 
 
 class Condition(NamedTuple):
-    """When a behavior shows: the signs that there must be, all of them, one at least, and none."""
+    """The condition of a behavior: signs that must all be present, of which at least one must be present, and that must be absent."""
 
     all: tuple[str, ...] = ()
     any: tuple[str, ...] = ()
@@ -113,11 +113,11 @@ class Condition(NamedTuple):
 
     @property
     def signs(self) -> tuple[str, ...]:
-        """Every sign that it asks for."""
+        """All signs in the condition."""
         return (*self.all, *self.any, *self.none)
 
     def holds(self, signs: Container[str]) -> bool:
-        """Whether it holds of what has these signs."""
+        """Whether the condition holds, given the signs that are present."""
         return (
             all(sign in signs for sign in self.all)
             and (not self.any or any(sign in signs for sign in self.any))
@@ -126,21 +126,21 @@ class Condition(NamedTuple):
 
 
 class Behavior(NamedTuple):
-    """What some releases do where a condition holds.
+    """The behavior of some releases if a condition holds.
 
     Attributes:
         id: its name.
         when: the condition.
-        readers: the releases; None where only the Python decides (``python``), and of what they write.
-        python: the oldest Python that takes it; "" where only the release decides.
+        readers: the releases; None if it depends only on the Python version (``python``), and for ``writes``.
+        python: the oldest Python that loads it; "" if it depends only on the release.
         outcome: :data:`LOADS`, one of :data:`SLIPS`, ``offers``, ``converts``, ``exploited``, ``refused`` or ``writes``.
         stage: ``load`` or ``call``.
-        signal: what it dies of, where it crashes or may crash.
-        because: why.
-        operator: the schema of an operator that they offer.
-        taken_as: the types for which they take an argument.
-        call, safe: the call that is exploited, and what is safe instead.
-        evidence: what shows it.
+        signal: the signal that ends the process, if it crashes or may crash.
+        because: the reason.
+        operator: the schema of an operator that these releases have.
+        taken_as: the types that they convert the argument to.
+        call, safe: the affected call, and the safe alternative.
+        evidence: the evidence for it.
     """
 
     id: str
@@ -159,7 +159,7 @@ class Behavior(NamedTuple):
 
     @classmethod
     def read(cls, entry: Mapping[str, Any]) -> Behavior:
-        """From a table of a policy file, which :mod:`torch_compat.policy` has checked."""
+        """Create it from a table of a policy file, which :mod:`torch_compat.policy` has checked."""
         return cls(
             entry["id"],
             Condition(*(tuple(entry.get(key, ())) for key in Condition._fields)),
