@@ -2,7 +2,7 @@
 
 Sets of releases are bitmasks over the calendar (:class:`torch_compat.releases.known.Known`). All facts are read once and cached.
 
-33 releases are recorded; the calendar has more. The operators and names of a release that is not recorded are those of the nearest
+Only a part of the releases in the calendar is recorded. The operators and names of a release that is not recorded are those of the nearest
 recorded release of its minor version, and :attr:`Rules.stands_for` lists these.
 """
 
