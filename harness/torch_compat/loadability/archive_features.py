@@ -37,8 +37,8 @@ OUTSIDE = "outside-folder"
 SPARSE = "torch._utils._rebuild_sparse_tensor"
 NESTED = "torch._utils._rebuild_nested_tensor"
 CUSTOM_CLASS = "custom-class"
-"""The kind of sign for a torch.classes class that a program refers to. Without it, no behavior needs to look for such
-classes."""
+"""The kind of sign for a torch.classes class that a program refers to. It is always looked for, even if no behavior uses it.
+"""
 CUSTOM_STATE = "custom-state"
 """The kind of sign for an object of such a class: ``custom-state:quantized.LinearPackedParamsBase/2`` is a state with two
 parts."""

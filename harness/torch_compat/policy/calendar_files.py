@@ -1,4 +1,4 @@
-"""Edits the calendar in the text of the policy files: adds ``[[release]]`` entries, and removes planned ones.
+"""Edits the calendar in the text of the policy files: adds and removes ``[[release]]`` entries.
 
 The text around an entry is preserved, including comments. Only a table and its key lines are added or removed, so the same calendar always
 gives the same bytes. The files are read as TOML, not as a policy: while a release is being added, one file of the policy may name it

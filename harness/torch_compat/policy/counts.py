@@ -12,7 +12,7 @@ fails if its counts differ from those in this file. The grammar, in which NEWLIN
     id     = the `id` of the table; of an operator_gap the release, as `readers` names it
     count  = a whole number above zero without leading zeros, of at most nine digits
     became = 16 hexadecimal digits of the schemas before and after (digest_of in operator_waivers.py)
-           | "waits", where the release is not recorded yet
+           | "waits", if the release is not recorded yet
 
 Entries are sorted by kind and id. There is exactly one ``behavior`` entry for each behavior that breaks the rules of the releases, one
 ``operator_gap`` entry for each behavior with the outcome "unlisted", one ``operator_waiver`` entry for each operator that an operator
