@@ -95,7 +95,7 @@ def _validate(entry: Entry, problems: list[Problem]) -> Table | None:
 
 
 def _without_echoes(problems: list[Problem]) -> list[Problem]:
-    """Return the problems without the other ones of unfinished lines, whose placeholders are not values yet."""
+    """Drop all other problems of unfinished lines, whose placeholders are not values yet."""
     half_done = {(one.file, one.line) for one in problems if one.message.startswith(HALF_DONE)}
     return [one for one in problems if one.message.startswith(HALF_DONE) or (one.file, one.line) not in half_done]
 

@@ -4,7 +4,7 @@ What: every warning is listed in ``policies/torch/warnings.toml``, with its cate
 the archives that cause it. A warning that is not listed is new; a warning with a different category was recategorized. A listed
 warning is missing if a release loads an archive without it although other listed releases warn for the same archive, or if no
 release warns for an archive that must always cause it. The same applies to each call of a program, whatever warnings the writer
-emitted in it. A listed wording that no observed release of its set emits is reported, and so is an operator none of whose programs
+emitted in it. A listed wording that no observed release of its set emits is reported, and so is a listed operator if no program with it
 causes the warning.
 
 Why: releases use warnings to tell users which archives they will stop reading. A new warning is seen by everybody, a lost one by
