@@ -1,13 +1,14 @@
-"""What an archive needs: which releases of torch load it, and why no others do.
+"""Determines which torch releases load an archive, and why the others do not.
 
-:func:`of` compares the facts of an archive (:mod:`torch_compat.formats`) with what is recorded of the releases: the formats they read, the
-operators they have, what a pickle can name in them, what ``weights_only`` takes, and the behaviors of
-``policies/torch/behaviors.toml``. Nothing of it knows a fixture; a test holds it against everything that real releases were seen to do.
+:func:`of` compares the facts of an archive (:mod:`torch_compat.formats`) with the recorded facts about releases: the formats that they
+read, their operators, the globals that a pickle can refer to, what ``weights_only`` accepts, and the behaviors in
+``policies/torch/behaviors.toml``. The code does not depend on fixtures; a test compares its answers with all recorded results of real
+releases.
 
-* :mod:`torch_compat.loadability.archive_features`: the signs of an archive, for which rules ask
+* :mod:`torch_compat.loadability.archive_features`: the signs of an archive, which rules use
 * :mod:`torch_compat.loadability.schema_matching`: whether a call fits a schema
-* :mod:`torch_compat.loadability.release_facts`: what is recorded
-* :mod:`torch_compat.loadability.load_calls`: the calls that load it, and what they need beside torch
+* :mod:`torch_compat.loadability.release_facts`: the recorded facts
+* :mod:`torch_compat.loadability.load_calls`: the calls that load it, and what they need besides torch
 * :mod:`torch_compat.loadability.loading_releases`: the verdict and its reasons
 """
 

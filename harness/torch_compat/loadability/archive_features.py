@@ -1,6 +1,6 @@
-"""The signs of an archive, for which behaviors ask by name; :mod:`torch_compat.releases.behavior` lists them.
+"""Detects the signs of an archive, which behaviors use by name; :mod:`torch_compat.releases.behavior` lists them.
 
-Only signs that some behavior asks for are looked for.
+Only signs that some behavior uses are looked for.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 
 __all__ = ["COMPILED", "CUSTOM_CLASS", "CUSTOM_STATE", "not_looked_at", "signs_of"]
 
-LONGEST_KEPT = 1 << 16  # characters of source: so that a thousand of them are no burden
+LONGEST_KEPT = 1 << 16  # characters of source, so that a thousand cached texts use little memory
 COMPLEX = re.compile(r"(?<![\w.])(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?j\b")
 """The imaginary part of a complex constant, which is always printed: ``2.5-1.j``."""
 WITH = re.compile(r"^\s+with\s[^\n]*:\s*$", re.MULTILINE)
-CONSTANT = "whole-constant"  # no sign, but why two of them are looked for
-NAMED_ALIKE = "named-alike"  # no sign, but why one of them is looked for
+CONSTANT = "whole-constant"  # not a sign itself; it triggers the search for two signs
+NAMED_ALIKE = "named-alike"  # not a sign itself; it triggers the search for one sign
 OUTSIDE = "outside-folder"
 """The damage code of a record outside the folder that contains all other records."""
 SPARSE = "torch._utils._rebuild_sparse_tensor"
 NESTED = "torch._utils._rebuild_nested_tensor"
 CUSTOM_CLASS = "custom-class"
-"""The kind of sign for a torch.classes class that a program refers to. Without it, no behavior needs to look for such
-classes."""
+"""The kind of sign for a torch.classes class that a program refers to. It is always looked for, even if no behavior uses it.
+"""
 CUSTOM_STATE = "custom-state"
 """The kind of sign for an object of such a class: ``custom-state:quantized.LinearPackedParamsBase/2`` is a state with two
 parts."""
@@ -52,10 +52,10 @@ mobile archives also contain bytecode."""
 
 
 def signs_of(facts: Facts, asked: Mapping[str, frozenset[str]]) -> tuple[dict[str, str], dict[CallShape, str]]:
-    """The signs of an archive with where each was seen, and the calls of its source with the record of each.
+    """Return the signs of an archive and the calls in its source, each with the record that contains it.
 
     Parameters:
-        asked: what follows the colon of the signs that matter, by what stands before it.
+        asked: the signs to look for: the parts after the colon, by the part before it.
     """
     found: dict[str, str] = {f"family:{facts.family}": "", f"container:{facts.container}": ""}
     shapes: dict[CallShape, str] = {}
@@ -114,7 +114,7 @@ def _records(facts: Facts, wanted: Iterable[str], found: dict[str, str]) -> None
 
 
 def _damaged(facts: Facts, wanted: frozenset[str], found: dict[str, str]) -> None:
-    """What of the damage decides whether a loader opens the archive at all."""
+    """Add signs for damage that determines whether a loader can open the archive at all."""
     for one in facts.damage:
         if one.code in wanted:
             found.setdefault(f"damaged:{one.code}", one.record or "")
@@ -131,7 +131,7 @@ def _schema(version: str, wanted: Iterable[str], found: dict[str, str]) -> None:
 
 
 def _own_name(model: Any, sources: Mapping[str, str]) -> str | None:
-    """The first record of source that makes or calls ``__torch__.NAME.something``, where NAME is what the program is called."""
+    """Return the first source record that calls ``__torch__.NAME.something``, where NAME is the name of the program."""
     main = model.get("mainModule") if isinstance(model, dict) else None
     name = main.get("name") if isinstance(main, dict) else None
     if not isinstance(name, str) or not name:
@@ -209,7 +209,7 @@ def not_looked_at(facts: Facts) -> dict[str, str]:
 
 
 def _of_source(text: str, words: frozenset[tuple[str, str]]) -> tuple[tuple[str, ...], frozenset[CallShape]]:
-    """The signs of one file of source, and the shapes in which it calls operators. Many archives hold the same source."""
+    """Return the signs of one source file, and the shapes of its operator calls; cached, since many archives share source."""
     return _kept(text, words) if len(text) < LONGEST_KEPT else _scanned(text, words)
 
 
@@ -223,7 +223,7 @@ def _scanned(text: str, words: frozenset[tuple[str, str]]) -> tuple[tuple[str, .
     signs: set[str] = set()
     for word in {word for _, word in words}:
         used = uses(source.code, word)
-        used |= {NAME} if ATTRIBUTE in used else set()  # an attribute is a name, too
+        used |= {NAME} if ATTRIBUTE in used else set()  # an attribute is also a name
         signs.update(f"{use}:{word}" for use in used if (use, word) in words)
     signs.update(f"base:{base}" for base in bases(source.code))
     if CLASS_PREFIX in source.code:
@@ -297,7 +297,7 @@ def _pickles(facts: Facts, asked: Mapping[str, frozenset[str]], found: dict[str,
 
 
 def _of_custom(value: Any) -> Iterator[str]:
-    """The signs of the objects of torch.classes in a pickle."""
+    """Yield the signs of torch.classes objects in a pickle."""
     for one in parts(value):
         if one.__class__ is Described and one.target.__class__ is Global and one.target.path.startswith(CLASS_PREFIX):
             name = one.target.path.removeprefix(CLASS_PREFIX)
@@ -307,7 +307,7 @@ def _of_custom(value: Any) -> Iterator[str]:
 
 
 def _of_objects(value: Any, asked: Mapping[str, frozenset[str]]) -> Iterator[tuple[str, str]]:
-    """The signs that the states of objects give, by kind."""
+    """Yield the signs of the states of objects, with their kind."""
     for one in parts(value):
         if one.__class__ is not Described or one.target.__class__ is not Global:
             continue
@@ -323,6 +323,6 @@ def _of_objects(value: Any, asked: Mapping[str, frozenset[str]]) -> Iterator[tup
 
 
 def _holds_none(nested: Tensor) -> bool:
-    """Whether the table of sizes has no row for a tensor: torch makes it without dimensions, or without rows."""
+    """Whether the sizes of a nested tensor have no row for any tensor: torch saves them without dimensions, or without rows."""
     sizes = nested.parts.get("sizes") if nested.parts else None
     return sizes.__class__ is Tensor and (len(sizes.shape) != 2 or sizes.shape[0] == 0)

@@ -1,8 +1,8 @@
-"""Operators of a program that compute something else in some of the releases that load it, by ``changes.toml``.
+"""Operators of a program with different results in some of the releases that load it, according to ``changes.toml``.
 
-A program loads there and nobody is told. Changes that a file format version announces are left out: newer releases compute what the
-archive's version meant, and older ones refuse it. So are changes that only arguments outside of their range show. Which arguments reach an operator is not known before the program runs, so each change is
-one that the program may meet.
+Such a program loads without a warning. Changes with a new file format version are omitted: newer releases compute the results of the
+archive's version, and older ones refuse it. Changes that only affect out-of-range arguments are omitted, too. The arguments of an operator
+are not known before the program runs, so these are changes that may affect the program.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ __all__ = ["ChangeOfMeaning", "alike", "changes_of"]
 
 
 class ChangeOfMeaning(NamedTuple):
-    """An operator of a program that computes something else from a release on.
+    """An operator of a program whose results change in a release.
 
     Attributes:
-        id: of the change.
-        operator: qualified, without overload.
-        since: the first release that computes it in the new way.
+        id: the id of the change.
+        operator: the qualified name, without overload.
+        since: the first release with the new behavior.
         kind: ``value``, ``type``, ``shape``, ``refused`` (raises since) or ``accepted`` (raised before).
-        before, after: what it did, and what it does.
-        written: ``before`` or ``after`` the change, as far as the archive tells its writer; None where it does not.
+        before, after: the behavior before and after the change.
+        written: whether the archive was written ``before`` or ``after`` the change; None if its writer is not known.
     """
 
     id: str
@@ -45,7 +45,7 @@ class ChangeOfMeaning(NamedTuple):
 
 
 def changes_of(facts: Facts, needs: Needs) -> tuple[ChangeOfMeaning, ...]:
-    """The changes that lie between releases which load a program: those since it was written first, then by release."""
+    """Return the changes between the releases that load a program: first those since it was written, then by release."""
     if not needs.loads:
         return ()
     names = (
@@ -57,9 +57,9 @@ def changes_of(facts: Facts, needs: Needs) -> tuple[ChangeOfMeaning, ...]:
 
 
 def alike(needs: Needs, changes: tuple[ChangeOfMeaning, ...]) -> tuple[tuple[str, str], ...]:
-    """The releases that load a program and compute what its writer computed, as spans: no change of it lies between them and the writer.
+    """Return the releases that load a program and compute the results of its writer, as spans: no change separates them.
 
-    Where the archive does not tell its writer, they are the releases before the first change.
+    If the writer is not known, these are the releases before the first change.
     """
     known, bits = packaged_rules().known, needs.loads
     for change in changes:
@@ -87,7 +87,7 @@ def _between(operators: frozenset[str], loads: int, producer: Producer | None) -
 
 
 def _written(since: Release, producer: Producer | None) -> str | None:
-    """Whether a program was written before or after a change, by the minor lines that may have written it."""
+    """Return whether a program was written before or after a change, by the minor versions that may have written it."""
     if producer is None:
         return None
     if producer.torch is not None:

@@ -1,9 +1,9 @@
-"""The classes of ``torch.classes`` that releases bring, as far as they decide whether a program with objects of them loads.
+"""The ``torch.classes`` classes of releases, as far as they determine whether a program with such objects loads.
 
-Recorded are the methods of these classes (``fixtures/operators/custom_classes.txt``), of every release that lists them: from 1.6 on. A
-class without methods stands in the schemas of operators that take it, and so do the few that 1.5 has. A program names a class in its source, and its ``data.pkl`` holds
-the state that ``__getstate__`` of the writer gave. The loader gives it to its own ``__setstate__``, after it has taken it apart by the
-type of the argument: a tuple of another length ends in an error.
+The methods of these classes are recorded (``fixtures/operators/custom_classes.txt``) for every release that can list them, from 1.6 on.
+Classes without methods, and the few classes of 1.5, are found in the schemas of operators that take them. A program refers to a class in
+its source, and its ``data.pkl`` contains the state returned by ``__getstate__`` in the writer. The loader passes this state to its own
+``__setstate__``, after unpacking it by the type of the argument: a tuple of a different length is an error.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _METHOD = re.compile(r"(\w+)\(__torch__\.torch\.classes\.(\w+(?:\.\w+)*) _0(?:, 
 
 
 class CustomClass(NamedTuple):
-    """What is recorded of one class. Sets of releases are bits over :attr:`CustomClasses.known`.
+    """The recorded facts about one class. Sets of releases are bitmasks over :attr:`CustomClasses.known`.
 
     Attributes:
         having: the releases that have it.
-        states: how many parts the state has that ``__setstate__`` takes; None where it takes anything; with the releases.
+        states: the number of parts of the state that ``__setstate__`` accepts, None if it accepts anything; with the releases.
     """
 
     having: int
@@ -43,16 +43,16 @@ class CustomClasses:
     """The classes of all recorded releases.
 
     Attributes:
-        known: the releases that were asked.
-        namespaces: the namespaces in which releases have classes; a class of any other is of an extension.
+        known: the recorded releases.
+        namespaces: the namespaces in which releases have classes; a class in any other namespace belongs to an extension.
     """
 
     def __init__(self, history: History, operators: History) -> None:
-        """Read what is recorded.
+        """Read the recorded facts.
 
         Parameters:
             history: the methods of classes.
-            operators: the schemas of operators, of the same releases.
+            operators: the operator schemas of the same releases.
         """
         self.known: Known = history.known
         having: dict[str, int] = defaultdict(int)
@@ -83,17 +83,17 @@ class CustomClasses:
         self.namespaces: frozenset[str] = frozenset(name.partition(".")[0] for name in having)
 
     def having(self, name: str) -> int:
-        """The releases that have a class, as bits."""
+        """Return the releases that have a class, as a bitmask."""
         found = self._classes.get(name)
         return 0 if found is None else found.having
 
     def taking(self, name: str, parts: int) -> int:
-        """The releases that have a class whose ``__setstate__`` takes a state of so many parts, as bits.
+        """Return the releases with a class whose ``__setstate__`` accepts a state with this number of parts, as a bitmask.
 
-        Of a release of which no ``__setstate__`` is recorded, it is not known, and it counts as one that takes it.
+        If no ``__setstate__`` is recorded for a release, this is unknown, and the release counts as accepting it.
 
         Parameters:
-            parts: :data:`NO_TUPLE` where the state is no tuple.
+            parts: the number of parts; :data:`NO_TUPLE` if the state is not a tuple.
         """
         found = self._classes.get(name)
         if found is None:
@@ -106,12 +106,12 @@ class CustomClasses:
 
 
 def _without_gaps(bits: int, unsure: int) -> int:
-    """Releases that have a class, with those that list not all of theirs, where the releases on both sides have it."""
+    """Add releases with incomplete lists to those that have a class, if the releases just before and after them have it."""
     return bits | (unsure & (bits << 1) & (bits >> 1))
 
 
 def _parts(type_: str) -> int | None:
-    """How many parts a state of a type has; None where the type says nothing."""
+    """Return the number of parts of a state of this type; None if the type does not determine it."""
     if type_ == "Any":
         return None
     if not (type_.startswith("(") and type_.endswith(")")):

@@ -1,14 +1,14 @@
-"""Where TorchScript source has a variable that hides what the source calls: a local variable ``int``, and ``int(x)`` after it.
+"""Finds variables in TorchScript source that hide a name that the source calls: a local variable ``int``, then ``int(x)``.
 
-Since 1.6, releases write an attribute as a variable of its name, ``int = self.int``, and reserve neither the words of the language nor
-``torch``. The compiler then calls the variable, and every release refuses what one of them wrote::
+Since 1.6, releases write an attribute as a variable with its name, ``int = self.int``, and reserve neither the builtin names of the
+language nor ``torch``. The compiler then calls the variable, and every release refuses such archives, although a release wrote them::
 
     torch = self.torch            # an int
     len_ = torch.add(x, torch)    # 'int' object has no attribute or method 'add'
 
-A variable is known from its assignment on, in its block and in the blocks inside; after an ``if``, also if both branches assign it. Calls
-that may compile are no reason for anything: operators are methods of a tensor, some are methods of a text, a list or a dictionary, and a
-class may define a method of such a name, or ``__call__``.
+A variable is known from its assignment on, in its block and nested blocks; after an ``if``, also if both branches assign it. Calls that
+may compile are not reported: operators are methods of a tensor, some names are methods of a string, a list or a dictionary, and a class
+may define a method with such a name, or ``__call__``.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Frame = dict[str, str]
 
 
 def may_hide(code: str) -> bool:
-    """Whether code without texts may have a variable of such a name; of nearly all source nothing more is asked."""
+    """Whether code without string literals may have a variable with such a name; most source needs no further check."""
     words = WORDS | {OPERATORS}
     return DECLARED.search(code) is not None or any(
         not words.isdisjoint(found[1].split(", ")) for found in ASSIGNED.finditer(code)
@@ -52,10 +52,10 @@ def may_hide(code: str) -> bool:
 
 
 def hiding(sources: Mapping[str, str]) -> str | None:
-    """The first record in which a function calls a word, or an operator of ``torch``, by the name that one of its variables has.
+    """Return the first record in which a function calls a builtin, or a ``torch`` operator, whose name a variable hides.
 
     Parameters:
-        sources: all source of the program by record.
+        sources: all source of the program, by record.
     """
     if sum(memory_needed(text.encode("utf-8", "surrogatepass")) for text in sources.values()) > MOST_PARSED:
         return None
@@ -64,7 +64,7 @@ def hiding(sources: Mapping[str, str]) -> str | None:
         try:
             trees[record] = parse(text)
         except NO_SOURCE:
-            continue  # the reader says so, and why
+            continue  # the reader reports this
     methods = {
         f"{prefix_of(record)}.{node.name}": {one.name for one in node.body if isinstance(one, ast.FunctionDef)}
         for record, tree in trees.items()
@@ -76,7 +76,7 @@ def hiding(sources: Mapping[str, str]) -> str | None:
             if any(_hides(node, methods) for node in tree.body):
                 return record
         except RecursionError:
-            continue  # nested deeper than a release would take it
+            continue  # nested deeper than any release accepts
     return None
 
 
@@ -91,27 +91,27 @@ def _hides(node: ast.stmt, methods: Mapping[str, set[str]]) -> bool:
 
 
 def _head(node: ast.AST) -> str:
-    """The name of a type without its arguments."""
+    """Return the name of a type without its arguments."""
     if isinstance(node, ast.Constant) and node.value is None:
         return "NoneType"
     return dotted(node.value if isinstance(node, ast.Subscript) else node)
 
 
 class _Hiding:
-    """The functions of a class, or one function: which variables are known where, each with the head of its type."""
+    """Tracks the variables of the functions of a class, or of one function, with the head of each variable's type."""
 
     def __init__(self, attributes: Frame, methods: Mapping[str, set[str]]) -> None:
         self._attributes = attributes
         self._methods = methods
 
     def in_function(self, node: ast.FunctionDef, frames: list[Frame]) -> bool:
-        """Whether a function calls a variable so."""
+        """Whether a function calls a variable that hides a name."""
         given = [*node.args.args, *node.args.kwonlyargs]
         parameters = {one.arg: UNKNOWN if one.annotation is None else _head(one.annotation) for one in given}
         return self._in_block(node.body, [*frames, parameters]) is None
 
     def _in_block(self, body: Iterable[ast.stmt], frames: list[Frame]) -> Frame | None:
-        """The variables that a block adds; None if it calls one of them so."""
+        """Return the variables that a block adds; None if it calls a variable that hides a name."""
         own: Frame = {}
         frames = [*frames, own]
         for node in body:
@@ -135,7 +135,7 @@ class _Hiding:
         return own
 
     def _bound(self, node: ast.stmt) -> Frame:
-        """The variables that one statement assigns, without the statements inside it."""
+        """Return the variables that a statement assigns, excluding nested statements."""
         if isinstance(node, ast.Assign) and len(node.targets) == 1:
             target = node.targets[0]
             if isinstance(target, ast.Name):
@@ -146,7 +146,7 @@ class _Hiding:
         return {}
 
     def _type(self, node: ast.expr) -> str:
-        """The head of the type of what is assigned, as far as the class declares it."""
+        """Return the head of the type of an assigned value, as far as the class declares it."""
         name = dotted(node)
         return self._attributes.get(name.removeprefix("self."), UNKNOWN) if name.startswith("self.") else UNKNOWN
 
@@ -163,7 +163,7 @@ class _Hiding:
         return False
 
     def _refuses(self, known: str, operator: str) -> bool:
-        """Whether a variable of this type cannot be called, or has no such method."""
+        """Whether a variable of this type cannot be called, or lacks the called method."""
         if known.startswith(CLASSES):
             return (operator or "__call__") not in self._methods.get(known, {operator or "__call__"})
         if known in OF_PYTHON:

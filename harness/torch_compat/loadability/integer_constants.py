@@ -1,12 +1,12 @@
-"""Where TorchScript source has an int in place of a float, though torch wrote it from a program in which both were floats.
+"""Finds ints in TorchScript source where a float is required, because torch wrote a float constant as an int.
 
-1.7 and newer write a float constant by 17 significant digits and without a point, so that those that are whole, from ten thousand
-million to 10**17, come back as ints. Most programs do not mind: arithmetic and tensors take both. The compiler minds wherever a
-type is settled by something else, and then refuses the archive: what a function returns, what a parameter, an attribute, a constant
-of a class or an annotation is declared as, the items of a list, what a variable had in an outer block or in the other branch.
+1.7 and newer write float constants with 17 significant digits and without a decimal point, so that whole numbers from 10**10 to 10**17 are
+read as ints. Most programs are not affected: arithmetic and tensors accept both. The compiler refuses the archive where the type is
+determined by something else: the return type of a function, the declared type of a parameter, an attribute, a class constant or an
+annotation, the items of a list, or the type of a variable in an outer block or in the other branch.
 
-Types are inferred as the compiler infers them (``torch/csrc/jit/frontend/ir_emitter.cpp``), as far as numbers matter. What is not
-known is no reason for anything: a type that is not inferred agrees with every other one.
+Types are inferred as in the compiler (``torch/csrc/jit/frontend/ir_emitter.cpp``), as far as numbers are concerned. Unknown types are
+never reported: a type that is not inferred is compatible with every other type.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ WHOLE = "whole-floats"
 """A function, variable, argument or item is an int, but a float is expected."""
 MIXED = "mixed-items"
 """A list or dict literal contains ints and floats, and its type is not given."""
-DIGITS = re.compile(r"\d{11}")  # of megabytes of source without any, this tells so at a third of the cost
+DIGITS = re.compile(r"\d{11}")  # a cheap test, at a third of the cost for megabytes of source without any
 CONSTANT = re.compile(r"(?<![\w.])\d{11,17}(?![\w.])")
 Type = tuple["str | Type | None", ...]
 """A head and its arguments: ``("List", ("int",))``. None if the type is unknown."""
 INT, FLOAT, BOOL, TENSOR, NONE, STR = ("int",), ("float",), ("bool",), ("Tensor",), ("None",), ("str",)
 NUMBERS = (INT, FLOAT)
-MISMATCH = ("mismatch",)  # of a variable that is of different types in two branches: an error where it is used
+MISMATCH = ("mismatch",)  # of a variable with different types in two branches: an error if it is used
 UNION = ("Union",)
 LITERALS = {int: INT, float: FLOAT, bool: BOOL, str: STR, type(None): NONE}
 EITHER = frozenset({"add", "sub", "mul", "floordiv", "remainder", "max", "min", "neg", "abs"})
@@ -47,12 +47,12 @@ CONVERSIONS = {"int": INT, "float": FLOAT, "bool": BOOL, "str": STR, "ord": INT}
 
 
 def has_whole_constant(code: str) -> bool:
-    """Whether code without texts has an int constant that may have been a float."""
+    """Whether code without string literals has an int constant that may have been a float."""
     return DIGITS.search(code) is not None and CONSTANT.search(code) is not None
 
 
 def too_large(texts: Iterable[str]) -> bool:
-    """Whether source is too large to be looked at: :func:`mistaken` then knows nothing of it."""
+    """Whether source is too large to be checked by :func:`mistaken`."""
     weight = 0
     for text in texts:
         weight += memory_needed(text.encode("utf-8", "surrogatepass"))
@@ -62,17 +62,17 @@ def too_large(texts: Iterable[str]) -> bool:
 
 
 def prefix_of(record: str) -> str:
-    """What stands before the names of what a record defines: ``__torch__.torch.nn.modules.linear``."""
+    """Return the prefix of the names that a record defines: ``__torch__.torch.nn.modules.linear``."""
     return record[max(record.find("__torch__"), 0) :].removesuffix(".py").replace("/", ".")
 
 
 def mistaken(sources: Mapping[str, str]) -> dict[str, str]:
-    """What a program comes to because floats became ints: :data:`WHOLE`, :data:`MIXED`, each with a record where it is so.
+    """Return the errors of a program due to floats that became ints: :data:`WHOLE`, :data:`MIXED`, each with a record.
 
-    Empty where the source is too large, of which :func:`too_large` tells.
+    Empty if the source is too large (:func:`too_large`).
 
     Parameters:
-        sources: all source of the program by record.
+        sources: all source of the program, by record.
     """
     program = _Program()
     if too_large(sources.values()):
@@ -81,14 +81,14 @@ def mistaken(sources: Mapping[str, str]) -> dict[str, str]:
         try:
             program.add(record, parse(text))
         except (SyntaxError, ValueError, RecursionError, MemoryError):
-            continue  # no TorchScript: the reader says so, and why
+            continue  # not TorchScript: the reader reports this
     for record in sources:
         program.look(record)
     return program.found
 
 
 class _Class:
-    """Attributes with what they are declared as, and methods."""
+    """A class: its attributes with their declared types, and its methods."""
 
     def __init__(self) -> None:
         self.attributes: dict[str, Type | None] = {}
@@ -98,7 +98,7 @@ class _Class:
 
 
 class _Program:
-    """All files of source, so that what one calls in another is found."""
+    """All source files, so that calls between files can be resolved."""
 
     def __init__(self) -> None:
         self.found: dict[str, str] = {}
@@ -140,14 +140,14 @@ class _Program:
                         elif isinstance(one, ast.AnnAssign) and one.value is not None:
                             _Function(self, None, {}).check(one.value, declared(one.annotation))
             except RecursionError:
-                continue  # nested deeper than a release would take it
+                continue  # nested deeper than any release accepts
 
     def meet(self, sign: str) -> None:
         self.found.setdefault(sign, self.record)
 
 
 def declared(node: ast.AST | None) -> Type | None:
-    """The type that an annotation spells, as far as it matters here."""
+    """Return the type in an annotation, as far as it is relevant here."""
     if isinstance(node, ast.Constant) and node.value is None:
         return NONE
     if isinstance(node, ast.Name | ast.Attribute):
@@ -163,7 +163,7 @@ def declared(node: ast.AST | None) -> Type | None:
 
 
 def fits(given: Type | None, wanted: Type | None) -> bool:
-    """Whether a value may stand where another type is asked for; True unless an int stands for a float, or a float for an int."""
+    """Whether a value of one type may be used where another is required; False only for an int instead of a float or the reverse."""
     if given is None or wanted is None:
         return True
     if given in NUMBERS and wanted in NUMBERS:
@@ -178,7 +178,7 @@ def fits(given: Type | None, wanted: Type | None) -> bool:
 
 
 class _Function:
-    """One function: its variables in blocks, the outermost first."""
+    """A function, with its variables by block, the outermost first."""
 
     def __init__(self, program: _Program, node: ast.FunctionDef | None, closure: dict[str, Type | None]) -> None:
         self._program = program
@@ -199,7 +199,7 @@ class _Function:
     # ------------------------------------------------------------------------------------------------ statements
 
     def _block(self, body: Iterable[ast.stmt]) -> bool:
-        """Go through statements; whether they go on behind the last one."""
+        """Check statements; return whether control flow continues after the last one."""
         return all(self._statement(node) for node in body)
 
     def _statement(self, node: ast.stmt) -> bool:
@@ -233,7 +233,7 @@ class _Function:
         return True
 
     def _inner(self, body: list[ast.stmt], target: ast.expr | None = None) -> None:
-        """The body of a loop: what it sets of variables outside keeps its type; what is new goes with it."""
+        """Check the body of a loop: outer variables keep their types, and new variables exist only inside."""
         self._frames.append({})
         if isinstance(target, ast.Name):
             self._frames[-1][target.id] = INT
@@ -292,12 +292,12 @@ class _Function:
     # ------------------------------------------------------------------------------------------------ expressions
 
     def check(self, node: ast.expr, wanted: Type | None) -> None:
-        """An expression stands where a type is asked for."""
+        """Check an expression against the type that its context requires."""
         if not fits(self.type_of(node), wanted):
             self._program.meet(WHOLE)
 
     def type_of(self, node: ast.expr) -> Type | None:
-        """The type of an expression; None where it is not known."""
+        """Return the type of an expression; None if it is not known."""
         if isinstance(node, ast.Constant):
             return LITERALS.get(node.value.__class__)
         if isinstance(node, ast.UnaryOp):
@@ -393,7 +393,7 @@ class _Function:
         return self._operator(name.removeprefix("torch."), types) if name.startswith("torch.") else None
 
     def _annotated(self, node: ast.expr, wanted: Type | None) -> None:
-        """``annotate(List[float], [1, 2.5])``: items are asked for what the annotation says of them."""
+        """Check the items in ``annotate(List[float], [1, 2.5])`` against the annotation."""
         if wanted is not None and wanted[0] == "List" and isinstance(node, ast.List):
             for item in node.elts:
                 self.check(item, wanted[1] if len(wanted) > 1 else None)  # type: ignore[arg-type]
@@ -410,7 +410,7 @@ class _Function:
         return types
 
     def _given(self, node: ast.Call, function: ast.FunctionDef, skip: int) -> Type | None:
-        """A call of a function of the program: its arguments are asked for what the parameters are declared as."""
+        """Check the arguments of a call of a program's function against the declared parameters; return its type."""
         parameters = function.args.args[skip:]
         for argument, parameter in zip(node.args, parameters, strict=False):
             self.check(argument, declared(parameter.annotation))

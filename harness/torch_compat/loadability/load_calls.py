@@ -1,8 +1,9 @@
-"""Which call loads an archive in which releases, what it needs beside torch, and whether it runs code.
+"""Determines the calls that load an archive, their releases, what they need besides torch, and whether they run code.
 
-An answer is a :class:`Way`. Safe calls come first. ``weights_only=True`` calls nothing but what torch allows by default and what the user
-adds with ``add_safe_globals``; every other call of ``torch.load`` calls whatever the pickle names. A name that is known to do harm
-(:mod:`torch_compat.pickles.dangers`) is never proposed to be added, and a name that is no plain Python name is never put into a call.
+An answer is a :class:`Way`. Safe calls come first. ``weights_only=True`` calls only what torch allows by default and what the user adds
+with ``add_safe_globals``; every other call of ``torch.load`` calls whatever the pickle refers to. A name that is known to be harmful
+(:mod:`torch_compat.pickles.dangers`) is never proposed for ``add_safe_globals``, and a name that is not a plain Python name never appears
+in a call.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ __all__ = [
 MOST_NAMED = 3
 """Maximum number of names shown per module."""
 MOST_ALLOWED = 100
-"""How many names a call may ask the user to allowlist. Nobody reviews more."""
+"""Maximum number of names that a call may ask the user to allowlist. Users do not review more."""
 CLASS = "class torch.classes."
 """Prefix for requirements on torch.classes classes."""
 PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*\Z")
@@ -91,16 +92,16 @@ OTHERS = {
     "m": "TimeDelta64", "T": "String",
 }  # fmt: skip
 """Prefix of the other classes, keyed by code or by the letter that precedes a dtype-specific size or unit."""
-SIZES = frozenset({"1", "2", "4", "8", "16"})  # bytes of a number
+SIZES = frozenset({"1", "2", "4", "8", "16"})  # the size of a number in bytes
 
 
 class RequiredModule(NamedTuple):
-    """Something beside torch and Python's standard library that loading needs.
+    """A requirement of loading besides torch and Python's standard library.
 
     Attributes:
-        module: the module, or the namespace of operators as ``torchvision::``.
-        package: the package that provides it, perhaps with the versions that do; None where none is known.
-        because: what else is to be known; "" where nothing is.
+        module: the module, or an operator namespace such as ``torchvision::``.
+        package: the package that provides it, optionally with the versions that do; None if none is known.
+        because: further information; "" if there is none.
     """
 
     module: str
@@ -109,14 +110,14 @@ class RequiredModule(NamedTuple):
 
 
 class LoaderAdvisory(NamedTuple):
-    """A published vulnerability of loading that concerns an archive.
+    """A published vulnerability of loading that affects an archive.
 
     Attributes:
-        id: its number.
+        id: its identifier.
         releases: the affected releases that can load the archive, as spans.
         call: the affected call.
         summary: what a crafted file does.
-        safe: what is safe instead.
+        safe: the safe alternative.
         reference: where it was published.
     """
 
@@ -129,16 +130,16 @@ class LoaderAdvisory(NamedTuple):
 
 
 class Way(NamedTuple):
-    """One call that loads an archive.
+    """A call that loads an archive.
 
     Attributes:
-        releases: where it does, as spans ``(first, last)``.
+        releases: the releases in which it does, as spans ``(first, last)``.
         call: the function.
-        arguments: those beside the path, as ``(name, value)``.
-        safe_globals: what must be added with ``add_safe_globals`` before, as the pickle names it, in its order.
-        paired: the paths of those that may have another name of their own, so that they are added as a pair ``(object, name)``.
-        runs_code: whether the call runs code that the file chooses.
-        needs: what must be importable.
+        arguments: the arguments besides the path, as ``(name, value)``.
+        safe_globals: the globals that must first be added with ``add_safe_globals``, as in the pickle, in its order.
+        paired: the paths of those whose own name may differ, so that they are added as a pair ``(object, name)``.
+        runs_code: whether the call runs code chosen by the file.
+        needs: the modules that must be importable.
     """
 
     releases: tuple[tuple[str, str], ...]
@@ -151,15 +152,15 @@ class Way(NamedTuple):
 
     @property
     def code(self) -> str:
-        """The call as Python writes it, on one line, with all imports but that of torch; ``PATH`` stands for the file."""
+        """The call as Python code on one line, with all imports except that of torch; ``PATH`` represents the file."""
         return "; ".join(self.statements)
 
     @property
     def statements(self) -> tuple[str, ...]:
         """The statements of :attr:`code`.
 
-        Safe globals are imported by name: ``torch.nn.utils.weight_norm.WeightNorm`` is no attribute of ``torch.nn.utils.weight_norm``,
-        which is a function of the same name, and ``torch.optim`` deletes its modules.
+        Safe globals are imported by name: ``torch.nn.utils.weight_norm.WeightNorm`` is not an attribute of ``torch.nn.utils.weight_norm``,
+        which is a function with the same name, and ``torch.optim`` deletes its modules.
         """
         given = "".join(f", {name}={value!r}" for name, value in self.arguments)
         parts = [f"import {name}" for name in self._imported()]
@@ -175,7 +176,7 @@ class Way(NamedTuple):
         return (*parts, *(SPELLED.get(self.call) or (f"{self.call}(PATH{given})",)))
 
     def _imported(self) -> tuple[str, ...]:
-        """The modules that the call needs: its own, and those that register the operators of a program."""
+        """Return the modules that the call needs: its own, and those that register the operators of a program."""
         called = self.call.partition(".")[0] if self.call == "pickle.load" else self.call.rpartition(".")[0]
         own = () if called in ALWAYS_IMPORTED else (called,)
         registering = packaged_loading().registering
@@ -183,7 +184,7 @@ class Way(NamedTuple):
 
 
 def _imported_names(added: Iterable[Global]) -> dict[tuple[str, str], str]:
-    """The name in code of each outermost class or function, by module and own name: its own, or with its module where that is taken."""
+    """Return the name in code of each outermost class or function, prefixed with its module if its own name is taken."""
     taken, names = {*dir(builtins), "torch", "PATH"}, {}
     for one in added:
         outer = one.module, one.name.partition(".")[0]
@@ -197,19 +198,19 @@ def _imported_names(added: Iterable[Global]) -> dict[tuple[str, str], str]:
 
 
 def _spelled(one: Global, names: Mapping[tuple[str, str], str]) -> str:
-    """How code spells a global once its outermost name is imported."""
+    """Return the expression for a global after its outermost name is imported."""
     outer = one.name.partition(".")[0]
     return names[one.module, outer] + one.name.removeprefix(outer)
 
 
 class LoaderFacts(NamedTuple):
-    """What ``loading.toml`` says of packages.
+    """The contents of ``loading.toml``.
 
     Attributes:
-        packages: the package of a module, or of a namespace that ends in ``::``, with its hint.
-        registering: the module that registers the operators of a namespace that ends in ``::``.
-        returned: the classes, one of which a function of a pickle returns.
-        renamed: the modules that newer versions of a package have under another name, longest names first.
+        packages: the package of each module, or of each namespace (which ends in ``::``), with its hint.
+        registering: the module that registers the operators of each namespace (which ends in ``::``).
+        returned: for functions in pickles, the possible classes of the returned object.
+        renamed: the modules that newer versions of a package renamed, longest names first.
     """
 
     packages: dict[str, tuple[str, str]]
@@ -220,7 +221,7 @@ class LoaderFacts(NamedTuple):
 
 @cache
 def packaged_loading() -> LoaderFacts:
-    """What came with this package."""
+    """Return the facts that come with this package."""
     tables = entries(packaged("policies", "torch"), ("loading",))
     packages: dict[str, tuple[str, str]] = {}
     registering: dict[str, str] = {}
@@ -247,7 +248,7 @@ def packaged_loading() -> LoaderFacts:
 
 
 def foreign(facts: Facts, items: Iterable[Item], rules: Rules) -> Iterator[str]:
-    """What an archive names that neither torch nor Python's standard library has: modules, and namespaces of operators as ``torchvision::``."""
+    """Yield the modules and operator namespaces (``torchvision::``) that an archive uses outside torch and Python's standard library."""
     if facts.family in {"torch-save", "distributed"}:
         for unpickled in facts.pickles.values():
             for one in unpickled.globals:
@@ -260,7 +261,7 @@ def foreign(facts: Facts, items: Iterable[Item], rules: Rules) -> Iterator[str]:
         if item.kind == "beside" and "::" in item.what:
             yield f"{item.what.removeprefix('operator ').partition('::')[0]}::"
         elif item.kind == "beside" and item.what.startswith(CLASS):
-            yield f"{item.what.removeprefix(CLASS).partition('.')[0]}::"  # an extension has its classes where it has its operators
+            yield f"{item.what.removeprefix(CLASS).partition('.')[0]}::"  # an extension has the same namespace for classes and operators
 
 
 def is_foreign(module: str, rules: Rules) -> bool:
@@ -270,23 +271,23 @@ def is_foreign(module: str, rules: Rules) -> bool:
 
 
 def modules_of(names: Iterable[str], wanted: Mapping[str, Sequence[str]] = MappingProxyType({})) -> tuple[RequiredModule, ...]:
-    """The modules, and the namespaces that end in ``::``, each with the package that provides it.
+    """Return modules and namespaces (which end in ``::``), each with the package that provides it.
 
     Parameters:
-        wanted: what a file names of each module. A package that is known may have it in some versions only.
+        wanted: the names in each module that a file uses. Some versions of a known package may lack them.
     """
     found = []
     for one in map(_module, dict.fromkeys(names)):
         if one.package and not one.because and one.module in wanted:
             shown = wanted[one.module][:MOST_NAMED]
             more = f" and {len(wanted[one.module]) - MOST_NAMED} more" if len(wanted[one.module]) > MOST_NAMED else ""
-            one = one._replace(because=f"a version that has {', '.join(shown)}{more}")  # noqa: PLW2901 - the same module, told in full
+            one = one._replace(because=f"a version that has {', '.join(shown)}{more}")  # noqa: PLW2901 - the same module with more details
         found.append(one)
     return tuple(found)
 
 
 def _wanted(facts: Facts) -> dict[str, list[str]]:
-    """What pickles name of each module: plain names only, each once."""
+    """Return the names in each module that pickles refer to: plain names only, without duplicates."""
     found: dict[str, dict[str, None]] = {}
     for unpickled in facts.pickles.values():
         for one in unpickled.globals:
@@ -325,7 +326,7 @@ def _renamed(module: str) -> Mapping[str, Any] | None:
 
 
 def devices_of(facts: Facts) -> tuple[str, ...]:
-    """The devices that the storages were on when they were saved, each once, in their order."""
+    """Return the devices of the storages when they were saved, without duplicates, in order."""
     return tuple(dict.fromkeys(one.device for one in facts.storages if one.device is not None))
 
 
@@ -333,7 +334,7 @@ def devices_of(facts: Facts) -> tuple[str, ...]:
 
 
 def asked_of(facts: Facts) -> Hashable:
-    """What of an archive decides how it is loaded, beside what it needs of a release and what ``weights_only`` says to it."""
+    """Return what determines how an archive is loaded, besides its requirements and the results of ``weights_only``."""
     devices = devices_of(facts)
     if facts.family == "distributed":
         named = _wanted(facts)
@@ -352,28 +353,28 @@ def asked_of(facts: Facts) -> Hashable:
 
 
 def _named(subject: Any) -> tuple[str, ...]:
-    """Module and name of a global, which imports take apart; the class of anything else."""
+    """Return the module and name of a global, which imports need separately; the class of any other object."""
     return (subject.module, subject.name) if subject.__class__ is Global else (str(subject.__class__),)
 
 
 def sets_state(facts: Facts) -> bool:
-    """Whether loading a program calls a method of the program."""
+    """Whether loading a program calls one of its methods."""
     return any(SETS_STATE in text for text in facts.sources.values())
 
 
 class Loading:
-    """How one archive is loaded.
+    """Determines how an archive is loaded.
 
     Parameters:
-        facts: of the archive.
-        items: what it needs of a release.
-        refused: what each release that has ``weights_only`` says to it; empty where torch.load does not open it.
-        rules: what is recorded.
+        facts: the facts of the archive.
+        items: its requirements.
+        refused: the result of each release that has ``weights_only``; empty if torch.load does not open it.
+        rules: the recorded facts about releases.
 
     Attributes:
-        base: the releases that can load it if whatever is missing beside torch is there, and weights_only is chosen.
-        needs: what must be importable.
-        refused: why each release refuses it with weights_only=True, None where it does not.
+        base: the releases that can load it with the right ``weights_only`` argument, if everything missing besides torch is installed.
+        needs: the modules that must be importable.
+        refused: why each release refuses it with weights_only=True; None if it does not.
         mapped: arguments that move its storages to the CPU.
     """
 
@@ -389,7 +390,7 @@ class Loading:
         self.mapped = () if ANYWHERE.issuperset(devices_of(facts)) else (("map_location", "cpu"),)
 
     def ways(self) -> tuple[Way, ...]:
-        """The calls that load it: those that run no code first, of those the ones without a list of names, then the newest."""
+        """Return the calls that load it: calls that run no code first, then those without safe globals, then those of newer releases."""
         if self.facts.container == "pickle":
             found = _by_pickle(self)
         elif self.facts.family == "torch-save":
@@ -406,14 +407,14 @@ class Loading:
         self, bits: int, call: str, arguments: tuple[tuple[str, Any], ...] = (), *, runs_code: bool,
         allowed: tuple[Global, ...] = (), paired: frozenset[str] = frozenset(), needs: tuple[RequiredModule, ...] | None = None,
     ) -> Way:  # fmt: skip
-        """A way in these releases."""
+        """Create the way for these releases."""
         if call in MAPPED:
             arguments = (*arguments, *self.mapped)
         spans = tuple(self.rules.known.spans(bits))
         return Way(spans, call, arguments, allowed, paired, runs_code, self.needs if needs is None else needs)
 
     def advisories(self) -> tuple[LoaderAdvisory, ...]:
-        """The published vulnerabilities of releases that can load it."""
+        """Return the published vulnerabilities of releases that can load it."""
         found = []
         if self.facts.container not in {"pickle", "flatbuffer"}:
             for advisory, affected in self.rules.advisories:
@@ -432,7 +433,10 @@ def _by_own_loader(asked: Loading) -> Iterator[Way]:
 
 
 def _by_checkpoint(asked: Loading) -> Iterator[Way]:
-    """Newer releases make a file of torch.save of it; older ones load into a state dict with tensors of the right shapes."""
+    """Yield the ways for a checkpoint.
+
+    Newer releases convert it to a torch.save file; older ones load it into a state dict with tensors of the right shapes.
+    """
     runs_code = runs_names(asked.facts)
     converting = asked.rules.offer("distributed-to-torch-save")[0]
     yield asked.way(asked.base & converting, CONVERT, runs_code=runs_code)
@@ -440,7 +444,7 @@ def _by_checkpoint(asked: Loading) -> Iterator[Way]:
 
 
 def runs_names(facts: Facts) -> bool:
-    """Whether pickles that are read without limits name more than torch's own classes of checkpoints, and what weights_only takes."""
+    """Whether pickles, which are read without limits, refer to more than torch's checkpoint classes and what weights_only accepts."""
     newest = next(reversed(packaged_rules().weights_only.values()))
     return not all(
         one.path in newest.globals or one.module in PATHS or (one.module.startswith(CHECKPOINTS) and dangerous(one) is None)
@@ -450,7 +454,7 @@ def runs_names(facts: Facts) -> bool:
 
 
 def _by_pickle(asked: Loading) -> Iterator[Way]:
-    """A pickle that no loader of torch takes; its storages, if it names any, are not in the file."""
+    """Yield the way for a pickle that no torch loader accepts; its storages, if any, are not in the file."""
     if not asked.facts.storages:
         named = any(found.globals for found in asked.facts.pickles.values())
         yield asked.way(asked.base, "pickle.load", runs_code=named)
@@ -460,7 +464,7 @@ def _by_torch_load(asked: Loading) -> Iterator[Way]:
     known = asked.rules.known
     plain = known.holding(release for release, refusal in asked.refused.items() if refusal is None) & asked.base
     restricted = known.holding(asked.refused)
-    # the container may be refused as such: what is asked here is whether the pickles name anything that is not torch's own
+    # the container itself may be refused; this only checks whether the pickles refer to anything other than torch's own names
     harmless = allowing(tuple(asked.facts.pickles.values()), next(reversed(asked.rules.weights_only.values()))) == ()
     needs = () if harmless else None
     unlimited = asked.base & ~plain
@@ -471,7 +475,7 @@ def _by_torch_load(asked: Loading) -> Iterator[Way]:
 
 
 def _by_allowing(asked: Loading, among: int) -> Iterator[Way]:
-    """The ways that take a list of safe globals; releases that need the same list together."""
+    """Yield the ways that need safe globals; releases that need the same ones are combined."""
     if _sets_state_of_unnamed(asked.facts):
         return
     rules, pickles = asked.rules, tuple(asked.facts.pickles.values())
@@ -505,7 +509,7 @@ def _by_allowing(asked: Loading, among: int) -> Iterator[Way]:
 
 
 def _sets_state_of_unnamed(facts: Facts) -> bool:
-    """Whether the state of an object is set that a function returned, and the pickle does not name its class, which had to be added."""
+    """Whether a state is set on an object that a function returned and whose class, which must be added, the pickle does not name."""
     returned = packaged_loading().returned
     for unpickled in facts.pickles.values():
         named = {one.path for one in unpickled.globals}
@@ -520,13 +524,13 @@ def _sets_state_of_unnamed(facts: Facts) -> bool:
 
 
 def _may_be_added(one: Global) -> bool:
-    """Whether a name can be proposed: it is known for no harm, and is a plain name of Python, so that it can stand in code."""
+    """Whether a name can be proposed: it is not known to be harmful, and is a plain Python name, so that it can appear in code."""
     words = one.path.split(".")
     return PLAIN.match(one.path) is not None and dangerous(one) is None and not any(map(keyword.iskeyword, words))
 
 
 def _moves(one: Global) -> bool:
-    """Whether what a pickle names may call itself otherwise: it is in a private module, in a renamed one, or in a class; or it has no name."""
+    """Whether a global may have a different name of its own: in a private or renamed module, in a class, or without a name."""
     if one.path in NAMELESS:
         return True
     private = any(part.startswith("_") for part in one.module.split(".")) and one.module != "__main__"
@@ -534,7 +538,7 @@ def _moves(one: Global) -> bool:
 
 
 def _by_own_name(needs: tuple[RequiredModule, ...], names: Iterable[Global]) -> tuple[RequiredModule, ...] | None:
-    """What must be importable so that every object calls itself as the pickle does; None where that cannot be said."""
+    """Return the requirements with which every object's own name is that in the pickle; None if they are not known."""
     versions = set()
     for one in names:
         if _moves(one):
@@ -548,14 +552,14 @@ def _by_own_name(needs: tuple[RequiredModule, ...], names: Iterable[Global]) -> 
 
 
 def _numpy_class(code: str) -> str | None:
-    """How the name of the class of a numpy dtype begins: ``Float64`` of ``f8``."""
+    """Return the prefix of the class name of a numpy dtype: ``Float64`` for ``f8``."""
     kind, size = NUMBERS.get(code[:1]), code[1:]
     found = OTHERS.get(code) or OTHERS.get(code[:1])
     return found or (f"{kind}{8 * int(size)}" if kind is not None and size in SIZES else None)
 
 
 def _dtypes(facts: Facts) -> tuple[Global, ...] | None:
-    """The classes of the numpy dtypes that an archive holds, whose state is set; None where one of them is not known."""
+    """Return the classes of the numpy dtypes in an archive, whose state is set; None if one of them is not known."""
     found: dict[str, Global] = {}
     for unpickled in facts.pickles.values():
         for part in parts(unpickled.value):

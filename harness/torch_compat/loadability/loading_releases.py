@@ -1,7 +1,7 @@
-"""Which releases load an archive, and why no others do.
+"""Determines which releases load an archive, and why the others do not.
 
-Every need of an archive is a set of releases: those that meet it. What is left of all of them together can read it. A reason is
-a need that some release does not meet. Of needs that say nothing new, those that rule out the fewest releases are left out.
+Every requirement of an archive is a set of releases: those that meet it. The intersection of these sets can read the archive. A reason is
+a requirement that some release does not meet. Redundant requirements are omitted, starting with those that rule out the fewest releases.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ PROGRAMS = frozenset({"torchscript", "mobile"})
 
 
 class Reason(NamedTuple):
-    """One need that not every release meets.
+    """A requirement that not every release meets.
 
     Attributes:
-        needs: what is needed, and which releases have it.
-        because: where the archive asks for it, and what the releases on both sides have.
+        needs: the required thing, and the releases that have it.
+        because: where the archive requires it, and what the releases on both sides have.
     """
 
     needs: str
@@ -68,21 +68,21 @@ class Reason(NamedTuple):
 
 
 class Needs:
-    """What an archive needs. Archives that need the same for the same reasons share one: it is its own key.
+    """The requirements of an archive. Archives with the same requirements for the same reasons share one object.
 
     Attributes:
-        readable_by: spans of releases whose own loader takes it with default arguments, as ``(first, last)``.
+        readable_by: spans of releases whose own loader accepts it with default arguments, as ``(first, last)``.
         minimum_release: the first of them; None if there is none.
-        maximum_release: the last of them; None if there is none, and while the newest reads it.
-        reasons: why no other does; the ones that rule out the most come first.
-        weights_only: of every release that has the argument, why ``torch.load(weights_only=True)`` refuses it; None where it does not.
-            Empty where torch.load is not what opens such an archive.
-        weights_only_default: what the argument is in each of these releases where it is not given.
-        stands_for: releases that were never asked, with the one whose answer is taken for theirs.
-        how_to_load: the calls that load it, those that run no code first.
-        beside: the modules and namespaces of operators that it names beside torch and Python.
-        advisories: vulnerabilities of loading that concern it.
-        loads: the releases in which one of the calls loads it, as bits.
+        maximum_release: the last of them; None if there is none, or if the newest release reads it.
+        reasons: why the others do not; those that rule out the most releases come first.
+        weights_only: for every release with the argument, why ``torch.load(weights_only=True)`` refuses it; None if it does not. Empty if
+            torch.load does not open such archives.
+        weights_only_default: the default value of the argument in each of these releases.
+        stands_for: releases that are not recorded, each with the recorded release whose facts are used instead.
+        how_to_load: the calls that load it; those that run no code come first.
+        beside: the modules and operator namespaces that it refers to besides torch and Python.
+        advisories: the vulnerabilities of loading that affect it.
+        loads: the releases in which one of the calls loads it, as a bitmask.
     """
 
     __slots__ = (
@@ -127,13 +127,13 @@ class Needs:
 
     @property
     def readers(self) -> ReleaseSet:
-        """The releases of ``readable_by`` as a set, which is open to the future while the newest reads it."""
+        """The releases of ``readable_by`` as a set, which is open-ended if the newest release reads the archive."""
         newest = self.readable_by[-1:] if self.maximum_release is None else ()
         return ReleaseSet(Interval(Release(span[0]), None if span in newest else Release(span[1])) for span in self.readable_by)
 
 
 class Judge:
-    """Judges archives by one set of rules. What it found out once, it keeps."""
+    """Judges archives by one set of rules, and caches results."""
 
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
@@ -147,7 +147,7 @@ class Judge:
         self._default = {release: bool(rules.default & rules.known.bit(release)) for release in rules.weights_only}
 
     def __call__(self, facts: Facts) -> Needs:
-        """What an archive needs."""
+        """Return the requirements of an archive."""
         refused = self._refusals(facts)
         items = tuple(self._items(facts, refused))
         key = (items, refused, asked_of(facts))
@@ -185,7 +185,7 @@ class Judge:
     # ----------------------------------------------------------------------------------------------------------- the needs
 
     def items(self, facts: Facts) -> tuple[Item, ...]:
-        """Every need of an archive that not every release meets."""
+        """Return every requirement of an archive that not every release meets."""
         return tuple(self._items(facts, self._refusals(facts)))
 
     def _items(self, facts: Facts, refused: tuple[Refusal | None, ...]) -> Iterator[Item]:
@@ -222,7 +222,7 @@ class Judge:
         if facts.family in BY_OVERLOAD:
             for call in facts.calls:
                 if call.name.startswith(HIGHER_ORDER):
-                    continue  # functions of Python: no release lists them among its operators
+                    continue  # Python functions: no release lists them among its operators
                 takers = self._by_overload(call)
                 if takers != everyone:
                     yield Item(takers, f"operator {_full(call)}", "", call, self._of_extension(call.name))
@@ -231,7 +231,7 @@ class Judge:
                 for one in unpickled.globals:
                     takers = self._by_global(one.module, one.name)
                     if takers and record == METADATA and one.module.startswith(CHECKPOINTS):
-                        continue  # its names are the format itself: behaviors say which releases read it
+                        continue  # its names are part of the format: behaviors state which releases read it
                     if takers != everyone:
                         kind = "beside" if not takers and self._is_absent(one.module) else ""
                         yield Item(takers, f"global {one.path}", record, self._because(one.module, one.name), kind)
@@ -245,7 +245,7 @@ class Judge:
                     kind = "beside" if not takers and self._is_absent(module) else ""
                     yield Item(takers, f"module {module}", where, self._because(module), kind)
             for record, unpickled in facts.pickles.items():
-                for one in unpickled.globals:  # what a package does not bring itself: of torch it brings nothing
+                for one in unpickled.globals:  # only names outside the package; it never contains torch
                     takers = self._by_global(one.module, one.name) if one.module.partition(".")[0] == "torch" else everyone
                     if takers != everyone:
                         yield Item(takers, f"global {one.path}", record, self._because(one.module, one.name))
@@ -272,13 +272,13 @@ class Judge:
                 yield Item(0, f"record {damage.record}", "", damage.detail)
 
     def _of_checkpoint(self, facts: Facts) -> Iterator[Item]:
-        """The files that a distributed checkpoint needs."""
+        """Yield the missing files of a distributed checkpoint."""
         for one in facts.damage:
             if one.code in {"missing-shard", "missing-file"}:
                 yield Item(0, f"file {one.record}", "", one.detail)
 
     def _of_class(self, name: str, where: str) -> Iterator[Item]:
-        """What a class of torch.classes needs: a release that has it, or an extension."""
+        """Yield the requirement of a torch.classes class: a release that has it, or an extension."""
         takers = self.rules.having_class(name)
         if takers != self.rules.everyone:
             own = name.partition(".")[0] in self.rules.classes.namespaces
@@ -290,7 +290,7 @@ class Judge:
             yield Item(takers, f"class torch.classes.{name}", where, because, "" if own else "beside")
 
     def _of_state(self, named: str, where: str) -> Iterator[Item]:
-        """What the state of an object of such a class needs: a release whose class takes it."""
+        """Yield the requirement of a state of such an object: a release whose class accepts it."""
         name, _, parts = named.rpartition("/")
         takers = self.rules.taking_state(name, int(parts))
         if takers != self.rules.having_class(name):
@@ -299,12 +299,12 @@ class Judge:
             yield Item(takers, f"state of torch.classes.{name}", where, because)
 
     def _by_shape(self, shape: CallShape, version: int | None) -> int:
-        """The releases that have an operator which may be called so, in an archive of this file format version."""
+        """Return the releases that have an operator that matches a call, in an archive with this file format version."""
         key = (shape, version)
         known = self._calls.get(key)
         if known is None:
             upgraded = [one for one in self.rules.of_upgraded(shape.name) if version is not None and version < one[0]]
-            known = None if upgraded else self._calls.get((shape, None))  # few operators were: then the version says nothing
+            known = None if upgraded else self._calls.get((shape, None))  # for most operators, the version is irrelevant
             if known is None:
                 known = 0
                 for text, takers in (*self._schemas_of(shape.name), *[one[1:] for one in upgraded]):
@@ -316,14 +316,14 @@ class Judge:
         return known
 
     def _schemas_of(self, name: str) -> list[tuple[str, int]]:
-        """What :meth:`Rules.of_schemas` gives, kept."""
+        """Return the result of :meth:`Rules.of_schemas`, cached."""
         known = self._texts.get(name)
         if known is None:
             known = _kept(self._texts)[name] = list(self.rules.of_schemas(name))
         return known
 
     def _fitting(self, shape: CallShape, text: str) -> int:
-        """The releases in which a call may be a call of a schema, if they have it."""
+        """Return the releases in which a call matches a schema, if they have the schema."""
         schema = signature_of(text)
         if fits(shape, schema):
             return self.rules.everyone
@@ -334,7 +334,7 @@ class Judge:
         return known
 
     def _by_overload(self, call: Call) -> int:
-        """The releases that have this overload, with at least as many arguments."""
+        """Return the releases that have this overload with at least as many arguments."""
         key = (call, None)
         known = self._calls.get(key)
         if known is None:
@@ -364,23 +364,23 @@ class Judge:
         return known
 
     def _by_module(self, module: str) -> int:
-        """The releases beside which a module can be imported: torch's own, Python's, and those of packages that are expected there."""
+        """Return the releases with which a module can be imported: of torch, of Python, or of an expected package."""
         if module.partition(".")[0] == "torch":
             return self.rules.everyone
         beside = self._beside(module)
         return beside.releases(beside.names.module_bits(_upper(module)))
 
     def _is_absent(self, module: str) -> bool:
-        """Whether a module is nobody's whom the record knows: not torch's, not Python's, not of a package that is expected."""
+        """Whether a module is unknown: not in torch, Python, or an expected package."""
         top = module.partition(".")[0]
         return top not in self.rules.beside and is_foreign(module, self.rules)
 
     def _of_extension(self, operator: str) -> str:
-        """The kind of need that an operator is."""
+        """Return the kind of requirement that an operator is."""
         return "" if operator.partition("::")[0] in self.rules.namespaces else "beside"
 
     def _beside(self, module: str) -> ExternalNames:
-        """What a module that is not torch's belongs to: a package that is expected beside torch, else Python."""
+        """Return the owner of a module outside torch: a package that is expected besides torch, else Python."""
         return self.rules.beside.get(module.partition(".")[0]) or self.rules.beside[""]
 
     def _because(self, module: str, name: str | None = None) -> str:
@@ -396,14 +396,14 @@ class Judge:
         return f"none of {beside.what} {recorded} has it"
 
     def _refusals(self, facts: Facts) -> tuple[Refusal | None, ...]:
-        """What ``torch.load(weights_only=True)`` of each release that has the argument says to an archive."""
+        """Return the result of ``torch.load(weights_only=True)`` for an archive, in each release that has the argument."""
         if facts.family not in LOADED or facts.container in {"flatbuffer", "pickle"}:
             return ()
         program = facts.family != "torch-save"
         return refusals(tuple(facts.pickles.values()), self._restricted, container=facts.container, torchscript=program)
 
     def _by_default(self, container: str, refused: tuple[Refusal | None, ...]) -> tuple[Item, ...]:
-        """What torch.load refuses because ``weights_only=True`` is its default."""
+        """Return the requirements due to releases in which ``weights_only=True`` is the default."""
         items = self._defaults.get(refused)
         if items is None:
             found: dict[tuple[str, str], int] = {}
@@ -438,7 +438,7 @@ class Judge:
         return Reason(f"{cut(item.what, LONGEST)}: {self._named(item.takers)}", f"{inside}{because}")
 
     def _named(self, bits: int) -> str:
-        """A set of releases in words."""
+        """Return a set of releases as text."""
         releases = self.rules.releases
         parts = []
         for first, last in self.rules.known.spans(bits):
@@ -451,7 +451,7 @@ class Judge:
         return f"torch {', '.join(parts)}" if parts else "no release of torch"
 
     def _schemas(self, takers: int, called: CallShape | Call) -> str:
-        """How an operator is called, and what the releases on both sides of the ends of a span have."""
+        """Describe how an operator is called, and its schemas in the releases on both sides of each end."""
         releases = self.rules.releases
         name = called.name if hasattr(called, "keywords") and not hasattr(called, "overload") else _full(called)  # type: ignore[arg-type]
         every = self._schemas_of(name)
@@ -470,19 +470,19 @@ class Judge:
 
 
 def _kept(answers: dict[Key, Answer]) -> dict[Key, Answer]:
-    """Answers that are kept, but not without end: a million archives may ask a million questions."""
+    """Return a cache after clearing it if it is full, because a million archives may need a million entries."""
     if len(answers) >= KEPT:
         answers.clear()
     return answers
 
 
 def _upper(module: str) -> str:
-    """The upper packages of a module: nobody nests them deeper than :data:`DEEPEST`, and each of them is looked up."""
+    """Truncate a module path to :data:`DEEPEST` parts, since each parent package is looked up; real modules are not nested deeper."""
     return ".".join(module.split(".", DEEPEST)[:DEEPEST])
 
 
 def _dtypes(facts: Facts) -> dict[str, str]:
-    """The dtypes of storages that a program's pickles name, each with the first record that does."""
+    """Return the dtypes of storages in a program's pickles, each with the first record that contains it."""
     found: dict[str, str] = {}
     for record, unpickled in facts.pickles.items():
         for storage in unpickled.storages:
@@ -498,19 +498,19 @@ _judges: dict[int, Judge] = {}
 
 
 def of(facts: Facts, rules: Rules | None = None) -> Needs:
-    """What an archive needs.
+    """Return the requirements of an archive.
 
     Parameters:
-        facts: what inspecting it found out.
-        rules: what is known of the releases; what came with this package unless given.
+        facts: the facts from inspecting it.
+        rules: the recorded facts about releases; default: those that come with this package.
     """
     rules = rules or packaged_rules()
     judge = _judges.get(id(rules))
     if judge is None:
-        judge = _judges[id(rules)] = Judge(rules)  # which keeps the rules, so that their id stays theirs
+        judge = _judges[id(rules)] = Judge(rules)  # keeps the rules alive, so that their id is not reused
     return judge(facts)
 
 
 def _without_gaps(takers: int) -> int:
-    """The releases from the first to the last that have a name: the module ``torch`` of 1.11 lacks ``complex32``, its loader does not."""
+    """Fill gaps between the first and the last release with a name: ``torch`` 1.11 lacks ``complex32``, but its loader has it."""
     return (1 << takers.bit_length()) - (takers & -takers)

@@ -1,10 +1,9 @@
-"""What is recorded of the releases, as far as it decides whether they load an archive.
+"""The recorded facts about releases that determine whether they load an archive.
 
-Sets of releases are numbers here, as :class:`torch_compat.releases.known.Known` makes them of the calendar. Everything is read once
-and kept.
+Sets of releases are bitmasks over the calendar (:class:`torch_compat.releases.known.Known`). All facts are read once and cached.
 
-Recorded are 33 releases; the calendar has more. What a release knows of operators and names that was not asked is taken from the
-nearest one of its line that was, and :attr:`Rules.stands_for` says so.
+Only a part of the releases in the calendar is recorded. The operators and names of a release that is not recorded are those of the nearest
+recorded release of its minor version, and :attr:`Rules.stands_for` lists these.
 """
 
 from __future__ import annotations
@@ -33,12 +32,12 @@ __all__ = ["ExternalNames", "Rules", "load_rules", "packaged_rules"]
 
 
 class ExternalNames(NamedTuple):
-    """What stands beside the releases and may be named by pickles: Python's standard library, or a package.
+    """Python's standard library, or a package besides torch, whose names pickles may refer to.
 
     Attributes:
-        what: in words: ``Python``, ``numpy``.
-        names: what its versions have.
-        takers: the releases that have each version beside them, as bits.
+        what: its name: ``Python``, ``numpy``.
+        names: the names in each version.
+        takers: the releases that are used with each version, as bitmasks.
     """
 
     what: str
@@ -46,7 +45,7 @@ class ExternalNames(NamedTuple):
     takers: tuple[int, ...]
 
     def releases(self, versions: int) -> int:
-        """The releases beside which one of these versions stands, as bits."""
+        """Return the releases that are used with one of these versions, as a bitmask."""
         found = 0
         for place, takers in enumerate(self.takers):
             if versions >> place & 1:
@@ -54,27 +53,27 @@ class ExternalNames(NamedTuple):
         return found
 
     def versions(self, bits: int) -> str:
-        """Versions in words."""
+        """Return versions as text."""
         return self.names.known.text(bits)
 
 
 class _Recorded(NamedTuple):
-    """All of it, as it is recorded.
+    """The recorded facts.
 
     Attributes:
-        known: the releases of the calendar, and sets of them as bits.
-        needs: what only some releases load, in the order of the file.
-        takers: the releases that do, as bits, by the id of the need.
-        offers: what only some releases have: these releases, as bits, and why, by its id.
-        advisories: vulnerabilities of loading, each with the affected releases as bits.
-        formats: of each kind and version who reads it, and what it means.
-        beside: what stands beside the releases, by the first part of a module's name; "" is Python.
-        builtins: schemas that the recorded histories leave out, with their releases, by name with and without overload.
-        conversions: types that a kind of argument becomes in some releases, and these.
-        stands_for: releases that were not asked, with the one whose answer is taken.
-        classes: the classes of ``torch.classes``.
-        exported: what loaders of exported programs were asked, of which no archive of the corpus shows anything yet.
-        default: the releases whose torch.load takes ``weights_only=True`` unless told otherwise.
+        known: the releases of the calendar, for bitmasks of them.
+        needs: the behaviors with the outcome ``loads``, for archives that only some releases load, in file order.
+        takers: the releases that load them, as bitmasks, by the id of the behavior.
+        offers: features that only some releases have: these releases, as a bitmask, and the reason, by id.
+        advisories: vulnerabilities of loading, each with the affected releases as a bitmask.
+        formats: the releases that read each kind and version of a format, and its meaning.
+        beside: the packages besides torch, by the first part of a module's name; "" is Python.
+        builtins: schemas that the recorded histories omit, with their releases, by name with and without overload.
+        conversions: the types to which some releases convert a kind of argument, with these releases.
+        stands_for: the releases that are not recorded, each with the recorded release whose facts are used instead.
+        classes: the ``torch.classes`` classes.
+        exported: behaviors that were observed in loaders of exported programs, for which the corpus has no archive yet.
+        default: the releases whose torch.load defaults to ``weights_only=True``.
     """
 
     known: Known
@@ -97,7 +96,7 @@ class _Recorded(NamedTuple):
 
 
 class Rules(_Recorded):
-    """All of it, and what follows from it, found out once."""
+    """The recorded facts, and cached values derived from them."""
 
     @cached_property
     def releases(self) -> tuple[str, ...]:
@@ -106,12 +105,12 @@ class Rules(_Recorded):
 
     @cached_property
     def everyone(self) -> int:
-        """All of them, as bits."""
+        """All releases, as a bitmask."""
         return self.known.everyone
 
     @cached_property
     def asked(self) -> dict[str, frozenset[str]]:
-        """What follows the colon of the signs that the needs ask for, by what stands before it."""
+        """The signs that behaviors use: the parts after the colon, by the part before it."""
         asked: dict[str, set[str]] = {}
         for need in (*self.needs, *self.exported):
             for sign in need.when.signs:
@@ -121,7 +120,7 @@ class Rules(_Recorded):
 
     @cached_property
     def by_sign(self) -> dict[str, list[Behavior]]:
-        """Each need under the last of `all`, which is the rarest, or under each of `any`: only of what has it the need may hold."""
+        """The behaviors by sign: the last sign of `all`, which is the rarest, or each of `any`. Without it, the behavior cannot apply."""
         found: dict[str, list[Behavior]] = {}
         for need in (*self.needs, *self.exported):
             for sign in need.when.any or need.when.all[-1:]:
@@ -129,12 +128,12 @@ class Rules(_Recorded):
         return found
 
     def offer(self, name: str) -> tuple[int, str]:
-        """The releases that offer something, and why. A calendar that ends before the first of them has no such entry."""
+        """Return the releases that have a feature, and the reason. It has no entry if the calendar ends before the first of them."""
         return self.offers.get(name, (0, "no release in the calendar provides it"))
 
     @cached_property
     def namespaces(self) -> frozenset[str]:
-        """The namespaces of the operators that releases have."""
+        """The namespaces of the operators in releases."""
         return frozenset(text.partition("::")[0] for text, _, _ in self.schemas.facts()) | {
             name.partition("::")[0] for name in self.builtins
         }
@@ -148,7 +147,7 @@ class Rules(_Recorded):
         return {}
 
     def translated(self, bits: int, asked: Known) -> int:
-        """Bits over the releases that were asked, as bits over the calendar."""
+        """Convert a bitmask over recorded releases to a bitmask over the calendar."""
         key = (asked, bits)
         known = self._translated.get(key)
         if known is None:
@@ -162,22 +161,22 @@ class Rules(_Recorded):
         return known
 
     def having_class(self, name: str) -> int:
-        """The releases that have a class of torch.classes, ``quantized.LinearPackedParamsBase``."""
+        """Return the releases with a torch.classes class such as ``quantized.LinearPackedParamsBase``."""
         return self.translated(self.classes.having(name), self.classes.known)
 
     def taking_state(self, name: str, parts: int) -> int:
-        """The releases whose class of torch.classes takes a state of so many parts."""
+        """Return the releases whose torch.classes class accepts a state with this number of parts."""
         return self.translated(self.classes.taking(name, parts), self.classes.known)
 
     def of_schemas(self, name: str) -> Iterable[tuple[str, int]]:
-        """Every schema that ever stood under a name (one with an overload, or all of them), with its releases."""
+        """Yield every schema that a name ever had (of one overload, or of all overloads), with its releases."""
         history = self.schemas
         for text, bits in history.with_bits(name):
             yield text, self.translated(bits, history.known)
         yield from self.builtins.get(name, ())
 
     def of_upgraded(self, name: str) -> Iterable[tuple[int, str, int]]:
-        """The schemas that operators of this name had up to a file format version: the version, the schema, its releases."""
+        """Yield the schemas that operators with this name had up to a file format version: the version, the schema, its releases."""
         history = self.upgraded
         for changes, bits in _changes(history).get(name, ()):
             for bumped_at, _, schema in changes:
@@ -186,7 +185,7 @@ class Rules(_Recorded):
 
 @cache
 def _changes(history: FactHistory) -> dict[str, list[tuple[list[tuple[int, str, str]], int]]]:
-    """What replaced operators at which version, by the name without overload: lists of version, program and old schema."""
+    """Return the upgraders of operators by the name without overload: lists of version, program and old schema, with releases."""
     found: dict[str, list[tuple[list[tuple[int, str, str]], int]]] = {}
     for overload, changes, bits in history.facts():
         found.setdefault(overload.partition(".")[0], []).append((json.loads(changes), bits))
@@ -195,19 +194,19 @@ def _changes(history: FactHistory) -> dict[str, list[tuple[list[tuple[int, str, 
 
 @cache
 def packaged_rules() -> Rules:
-    """The rules that came with this package: inside of it, or in the checkout that it belongs to."""
+    """Return the rules that come with this package: inside it, or in its checkout."""
     return load_rules(packaged("policies", "torch"), packaged("fixtures"))
 
 
 def load_rules(policies: Path, fixtures: Path) -> Rules:
-    """The rules of a tree.
+    """Load the rules from a source tree.
 
     Parameters:
         policies: the folder of the policy files.
-        fixtures: holds ``operators/``, ``globals/`` and ``beside/``.
+        fixtures: the folder with ``operators/``, ``globals/`` and ``beside/``.
 
     Raises:
-        PolicyError: a file is missing, or no TOML. Its tables are checked by :mod:`torch_compat.policy`.
+        PolicyError: a file is missing, or not valid TOML. :mod:`torch_compat.policy` checks the tables.
         CorpusError: a recorded history is missing or cannot be read.
     """
     tables = entries(policies, ("releases", "formats", "behaviors", "loading", "weights_only"))
@@ -231,7 +230,7 @@ def load_rules(policies: Path, fixtures: Path) -> Rules:
     for one in map(Behavior.read, tables.get("behavior", [])):
         behaviors.setdefault(one.outcome, []).append(one)
     needs, offers = behaviors.get(LOADS, []), behaviors.get("offers", [])
-    loaders = fixtures / "operators" / "exported.toml"  # a tree of before has none
+    loaders = fixtures / "operators" / "exported.toml"  # older trees have none
     exported = [*map(Behavior.read, entries(loaders.parent, [loaders.stem])["behavior"] if loaders.is_file() else [])]
     formats: dict[tuple[str, int | str], tuple[int, str]] = {}
     for entry in tables.get("format", []):
@@ -266,8 +265,10 @@ def load_rules(policies: Path, fixtures: Path) -> Rules:
 
 
 def _beside(tables: dict[str, list[dict[str, Any]]], calendar: Calendar[Listed], folder: Path) -> dict[str, ExternalNames]:
-    """What stands beside the releases: the newest recorded Python that a release has a wheel for, unless the calendar names another.
-    A release that has a wheel for none of them has the newest.
+    """Return the packages besides torch, and the version of each that a release is used with.
+
+    For Python, this is the newest recorded version with a wheel of the release, unless the calendar names another; the newest recorded
+    version if no wheel is for a recorded one.
     """
     known = calendar.known
     names = BesideNames(folder / "python.txt")
@@ -286,7 +287,7 @@ def _beside(tables: dict[str, list[dict[str, Any]]], calendar: Calendar[Listed],
 
 
 def _readers(entry: dict[str, Any]) -> ReleaseSet:
-    """Who reads a version of a format."""
+    """Return the releases that read a version of a format."""
     until = entry.get("read_until")
     return ReleaseSet.between(Release(entry["read_from"]["release"]), Release(until["release"]) if until else None)
 
@@ -297,7 +298,7 @@ _TOLD = set(RestrictedUnpickler._fields) - {"release"}
 def _weights_only(
     tables: list[dict[str, Any]], known: Known, asked: Known, stands: Mapping[str, str]
 ) -> tuple[dict[str, RestrictedUnpickler], int]:
-    """What ``torch.load(weights_only=True)`` does, by release that has it; and the releases in which that is the default."""
+    """Return the restricted unpickler of each release that has ``weights_only``, and the releases in which True is the default."""
     told: dict[str, dict[str, Any]] = {}
     default: set[str] = set()
     for table in tables:

@@ -1,4 +1,4 @@
-"""One need of an archive."""
+"""A single requirement of an archive."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ __all__ = ["Item"]
 
 
 class Item(NamedTuple):
-    """A need that not every release meets.
+    """A requirement that not every release meets.
 
     Attributes:
-        takers: the releases that meet it, as bits.
-        what: what is needed.
-        where: the record that asks for it.
-        because: what is to be said of it; of an operator, how it is called.
-        kind: "default" where another argument meets it; "beside" where something meets it that the user can put beside torch, a module or
-            an extension; "loader" where something else than torch's loaders takes the archive; "" where only the release counts.
+        takers: the releases that meet it, as a bitmask.
+        what: the required thing.
+        where: the record that requires it.
+        because: the explanation; for an operator, how it is called.
+        kind: "default" if a different argument meets it; "beside" if something that the user can install meets it, a module or an
+            extension; "loader" if the archive is loaded by something other than torch's loaders; "" if it depends only on the release.
     """
 
     takers: int

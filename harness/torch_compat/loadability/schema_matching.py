@@ -1,7 +1,8 @@
-"""Whether a call of an operator, as TorchScript source writes it, fits a schema of a release.
+"""Determines whether an operator call in TorchScript source matches a schema of a release.
 
-What an argument of a known kind can never become is refused (see :mod:`torch_compat.torchscript.scanner`). So a call that fits may still be
-refused by the release, because of the types of what it is given, and one that does not fit never loads.
+A call is refused only if an argument of a known kind can never be converted to the type (see :mod:`torch_compat.torchscript.scanner`). A
+call that matches may therefore still be refused by the release, because of the types of its arguments; a call that does not match never
+loads.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ __all__ = ["fits", "takes"]
 
 NOTHING: Mapping[str, Collection[str]] = MappingProxyType({})
 VARIABLE = re.compile(r"t\d*\Z|Any\Z|AnyType\Z|.*\bUnion\b")
-NONES = frozenset({"None", "NoneType", "Generator"})  # a generator was never anything else, before it was optional
+NONES = frozenset({"None", "NoneType", "Generator"})  # before it was optional, a generator argument was always None
 BECOMES = {
     "i": re.compile(
         r"(?:int|SymInt)(?:\[\d+\])?\Z|number\Z|Scalar\Z|ScalarType\Z|Layout\Z|MemoryFormat\Z|QScheme\Z|DeviceIndex\Z|Stream\Z"
@@ -36,17 +37,17 @@ elements."""
 
 
 def takes(type_: str, kind: str, conversions: Mapping[str, Collection[str]] = NOTHING) -> bool:
-    """Whether an argument of this kind may be given where this type is asked for.
+    """Whether an argument of this kind may be passed for a parameter of this type.
 
     Parameters:
-        conversions: further types that a kind becomes, in the release in question.
+        conversions: further types to which the release converts a kind.
     """
     return kind == "x" or _always(type_, kind) or type_.rstrip("?") in conversions.get(kind, ())
 
 
 @lru_cache(maxsize=4096)
 def _always(type_: str, kind: str) -> bool:
-    """Whether every release takes it."""
+    """Whether every release accepts it."""
     if VARIABLE.match(type_.rstrip("?")):
         return True
     if kind == "N":
@@ -57,7 +58,7 @@ def _always(type_: str, kind: str) -> bool:
 
 
 def fits(call: CallShape, schema: CallSignature, conversions: Mapping[str, Collection[str]] = NOTHING) -> bool:
-    """Whether a call may be a call of this schema."""
+    """Whether a call may match this schema."""
     if schema.vararg:
         return True
     places = [argument for argument in schema.arguments if not argument.kwarg_only]
@@ -66,12 +67,12 @@ def fits(call: CallShape, schema: CallSignature, conversions: Mapping[str, Colle
         if at >= len(places):
             return False
         if not takes(places[at].type, kind, conversions):
-            # the elements of a list that comes last may be given one by one
+            # the elements of a list in last position may be passed as separate arguments
             last = at == len(places) - 1 and places[at].type.endswith("[]")
             if not last or not all(takes(places[at].type[:-2], one, conversions) for one in kinds[at:]):
                 return False
             break
-    # By place, not by name: static_runtime::clamp_nan_to_num names two arguments alike.
+    # By position, not by name: two arguments of static_runtime::clamp_nan_to_num have the same name.
     left = [*places[len(kinds) :], *(argument for argument in schema.arguments if argument.kwarg_only)]
     for name, kind in call.keywords:
         wanted = next((argument for argument in left if argument.name == name), None)

@@ -1,7 +1,7 @@
 """Policies: what PyTorch promised, read from TOML files into typed values.
 
-:func:`load_policy` reads a folder such as ``policies/torch`` and gives a :class:`Policy`, or a
-:class:`torch_compat.errors.PolicyError` that names every mistake of every file. ``policies/README.md`` is the manual of the files.
+:func:`load_policy` reads a folder such as ``policies/torch`` and returns a :class:`Policy`, or raises a
+:class:`torch_compat.errors.PolicyError` that lists every error in every file. ``policies/README.md`` documents the file format.
 """
 
 from __future__ import annotations

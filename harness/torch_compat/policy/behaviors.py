@@ -1,4 +1,4 @@
-"""What a policy says that releases do: conditions, releases and outcomes (``behaviors.toml``)."""
+"""Policy tables about the behavior of releases: conditions, releases and outcomes (``behaviors.toml``)."""
 
 from __future__ import annotations
 
@@ -108,22 +108,22 @@ class BehaviorEntry(Table):
 
     @property
     def refused_recipe(self) -> str:
-        """The recipe of whose archives it states which releases refuse them under ``weights_only=True``; "" where it states none."""
+        """The recipe whose archives these releases refuse under ``weights_only=True``; "" for other outcomes."""
         return self.when.all[-1].removeprefix("recipe:") if self.outcome == "refused" else ""
 
     def of(self, recipe: str, writer: Release | None) -> bool:
-        """Whether it is about what a writer made of a recipe; None is no release."""
+        """Whether it applies to a recipe's archive by this writer; None if no release wrote the archive."""
         wrote = self.writers is None if writer is None else self.writers is not None and writer in self.writers
         return wrote and f"recipe:{recipe}" in self.when.all
 
 
 def is_counted(entry: Entry) -> bool:
-    """Whether ``counts.lock`` has a line for a table as it was written."""
+    """Whether ``counts.lock`` has a line for a raw table."""
     return entry.table == "behavior" and (entry.get("departs") is True or entry.get("outcome") in SLIPS)
 
 
 class _Keys(NamedTuple):
-    """What an entry with an outcome has beside ``id``, ``outcome`` and ``because``."""
+    """The kinds of signs that an outcome allows, and its keys besides ``id``, ``outcome`` and ``because``."""
 
     kinds: frozenset[str]
     needed: tuple[str, ...]
@@ -146,7 +146,7 @@ KEYS: Final = {
 
 
 def behavior_keys(entries: list[Entry]) -> Iterator[Problem]:
-    """A behavior holds of something, and has the signs and keys that fit its outcome."""
+    """Check that a behavior has a condition, and the signs and keys that its outcome allows."""
     for entry in entries:
         outcome = entry.get("outcome")
         if entry.table != "behavior" or outcome not in KEYS:
@@ -200,7 +200,7 @@ def _slip(entry: Entry, outcome: str) -> Iterator[Problem]:
 
 
 def _is_open(releases: object) -> bool:
-    """Whether the text of a set of releases has an end that no release is named for."""
+    """Whether the text of a set of releases is open-ended."""
     return isinstance(releases, str) and (releases.startswith("..") or releases.endswith(".."))
 
 

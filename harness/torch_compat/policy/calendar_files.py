@@ -1,8 +1,8 @@
-"""The calendar as it is written: releases enter ``[[release]]``, and planned ones leave it, in the text of the policy files.
+"""Edits the calendar in the text of the policy files: adds and removes ``[[release]]`` entries.
 
-The text around an entry stays as it is, comments included. Only a table and its key lines are added or taken out, so the same
-calendar always gives the same bytes. The files are read as TOML, not as a policy: while a release is being added, a policy may
-name it in one file and not yet in another.
+The text around an entry is preserved, including comments. Only a table and its key lines are added or removed, so the same calendar always
+gives the same bytes. The files are read as TOML, not as a policy: while a release is being added, one file of the policy may name it
+before another does.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ _HINT = "`torch-compat judge` lists every error in the policy"
 
 @dataclass(frozen=True)
 class TableText:
-    """A table of a file as it is written.
+    """A table of a file, as written.
 
     Attributes:
-        header: ``[[release]]``; empty for what stands above the first table.
+        header: ``[[release]]``; empty for the text above the first table.
         body: the header and the lines of its keys.
-        rest: blank lines and comments below, which belong to whatever follows.
+        rest: the blank lines and comments below, which belong to the next table.
     """
 
     header: str
@@ -56,12 +56,12 @@ class TableText:
 
     @property
     def version(self) -> str:
-        """The value of its key ``version``."""
+        """The value of the key ``version``."""
         return str(self._table["version"])
 
     @property
     def is_planned(self) -> bool:
-        """Whether it is a release that is planned."""
+        """Whether it is a planned release."""
         return self.header == RELEASE and "source" in self._table
 
     @property
@@ -72,13 +72,13 @@ class TableText:
 
 
 def written_calendar(policies: Path) -> Calendar[CalendarRelease]:
-    """The releases that the files of a policy list, whatever else is wrong with the policy.
+    """Return the releases that the files of a policy list, even if the policy has other errors.
 
     Parameters:
         policies: the folder of the policy, ``policies/torch``.
 
     Raises:
-        CorpusError: a file is no TOML, or an entry is no release.
+        CorpusError: a file is not TOML, or an entry is not a valid release.
     """
     releases = []
     for path, part in _releases_of(policies, planned=False):
@@ -90,21 +90,21 @@ def written_calendar(policies: Path) -> Calendar[CalendarRelease]:
 
 
 def planned_releases(policies: Path) -> tuple[str, ...]:
-    """The versions that the files of a policy plan, in the order of the files."""
+    """Return the versions of the planned releases in the files of a policy, in file order."""
     return tuple(part.version for _, part in _releases_of(policies, planned=True))
 
 
 def add_release(policies: Path, entry: str) -> dict[Path, str]:
-    """Put an entry in its place among the others, sorted by version.
+    """Insert an entry into the calendar, sorted by version.
 
     Parameters:
-        entry: a ``[[release]]`` as TOML, its lines as they are to stand.
+        entry: a ``[[release]]`` as TOML, with the exact lines to insert.
 
     Returns:
-        The new text of the file that changes; nothing where the release is listed.
+        The new text of the changed file; empty if the release is already listed.
 
     Raises:
-        CorpusError: no file of the policy lists releases, or one is no TOML.
+        CorpusError: no file of the policy lists releases, or a file is not TOML.
     """
     given = split_tables(entry)[1]
     listed = list(_releases_of(policies, planned=False))
@@ -125,12 +125,12 @@ def add_release(policies: Path, entry: str) -> dict[Path, str]:
 
 
 def drop_releases(policies: Path, versions: frozenset[str]) -> dict[Path, str]:
-    """The new text of the files that change where releases are taken out of the calendar."""
+    """Remove releases from the calendar; return the new text of the changed files."""
     return _drop(policies, lambda part: not part.is_planned and part.version in versions)
 
 
 def drop_planned(policies: Path, version: str) -> dict[Path, str]:
-    """The new text of the files that change where what is planned, and no newer than a release, is taken out."""
+    """Remove planned releases up to and including a version; return the new text of the changed files."""
     return _drop(policies, lambda part: part.is_planned and Release(part.version) <= Release(version))
 
 
@@ -143,7 +143,7 @@ def _drop(policies: Path, dropped: Callable[[TableText], bool]) -> dict[Path, st
             if part.header != RELEASE or not dropped(part):
                 kept.append(part)
             elif part.rest.strip():
-                kept.append(TableText("", "", part.rest))  # what stands below belongs to the next table
+                kept.append(TableText("", "", part.rest))  # the text below belongs to the next table
         if len(kept) < len(parts) and kept[-1].body and not kept[-1].rest.strip():
             kept[-1] = replace(kept[-1], rest="")  # no blank line at the end of a file
         if joined(kept) != joined(parts):
@@ -152,12 +152,12 @@ def _drop(policies: Path, dropped: Callable[[TableText], bool]) -> dict[Path, st
 
 
 def _releases_of(policies: Path, *, planned: bool) -> Iterator[tuple[Path, TableText]]:
-    """Every release of the calendar, or every planned one, with its file."""
+    """Return every release of the calendar, or every planned one, with its file."""
     return ((path, part) for path, part in _parts_of(policies) if part.is_planned is planned)
 
 
 def _parts_of(policies: Path) -> Iterator[tuple[Path, TableText]]:
-    """Every release, with its file."""
+    """Yield every release, planned or not, with its file."""
     for path in sorted(policies.glob("*.toml")):
         yield from ((path, part) for part in _read(inside(policies, path.name)) if part.header == RELEASE)
 
@@ -175,7 +175,7 @@ def _read(path: Path) -> list[TableText]:
 
 
 def split_tables(text: str) -> list[TableText]:
-    """The parts of a file: what stands above the first table, then each table."""
+    """Split a file into the text above the first table, and each table."""
     head, *tables = _TABLE.split(text)
     parts = [TableText("", "", head)]
     for table in tables:
@@ -188,5 +188,5 @@ def split_tables(text: str) -> list[TableText]:
 
 
 def joined(parts: Iterable[TableText]) -> str:
-    """The text of a file again, out of its parts."""
+    """Join the parts of a file into its text."""
     return "".join(part.body + part.rest for part in parts)

@@ -1,7 +1,7 @@
-"""What must hold between the tables of a policy, beyond the shape of each one.
+"""Checks across the tables of a policy, in addition to the schema of each table.
 
-The checks look at the tables as they were written, so that one malformed table hides no other mistake. Values of the
-wrong type are passed over: the shape's own errors name them.
+The checks use the raw tables, so that one malformed table hides no other error. They skip values of the wrong type, which schema
+validation reports.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ _WHATS: Final = frozenset(get_args(What))
 
 
 def missing_tables(mentioned: Collection[str]) -> Iterator[str]:
-    """What the folder as a whole lacks; a policy without it would check nothing, or nothing in particular."""
+    """Return a message for each required kind of table that the whole folder lacks."""
     return (f"no {kind.header}: {kind.required}" for kind in REGISTRY if kind.required and kind.name not in mentioned)
 
 
 def duplicates(entries: list[Entry]) -> Iterator[Problem]:
-    """The same release, format, option set, rule or waiver twice; a table that may stand once, twice."""
+    """Yield tables with the same key values as an earlier one, and second tables of a kind that may occur only once."""
     first: dict[tuple[object, ...], Entry] = {}
     for entry in entries:
         keys = _KINDS[entry.table].keys
@@ -58,7 +58,7 @@ def duplicates(entries: list[Entry]) -> Iterator[Problem]:
 
 
 def competing_tolerances(entries: list[Entry]) -> Iterator[Problem]:
-    """Two tolerances for the same operator and dtype: neither is more specific."""
+    """Yield a second tolerance for the same operator and dtype: neither is more specific."""
     first: dict[tuple[str, str], Entry] = {}
     for entry in _of(entries, "tolerance"):
         dtype, operators = entry.get("dtype"), entry.get("operators")
@@ -72,7 +72,7 @@ def competing_tolerances(entries: list[Entry]) -> Iterator[Problem]:
 
 
 def tolerated(entries: list[Entry]) -> Iterator[Problem]:
-    """A tolerance for values that lacks a bound, or one of another kind that has one."""
+    """Yield tolerances for values that lack a bound, and tolerances of other kinds that have one."""
     for entry in _of(entries, "tolerance"):
         of_values = entry.raw.get("kind", "value") == "value"
         for key in OF_VALUES if of_values else ("families",):
@@ -84,7 +84,7 @@ def tolerated(entries: list[Entry]) -> Iterator[Problem]:
 
 
 def relative_bounds(entries: list[Entry]) -> Iterator[Problem]:
-    """A tolerance for any program that lets small values be anything."""
+    """Yield tolerances for any program whose relative bound is so wide (above 0.1) that small values could be anything."""
     for entry in _of(entries, "tolerance"):
         operators, bound = entry.get("operators"), entry.get("max_rel")
         if isinstance(operators, list) and "*" in operators and isinstance(bound, int | float) and 0.1 < bound <= 1:
@@ -92,10 +92,10 @@ def relative_bounds(entries: list[Entry]) -> Iterator[Problem]:
 
 
 def unknown_releases(entries: list[Entry]) -> Iterator[Problem]:
-    """A release that is named somewhere and not in the calendar; a version of a format may begin with a planned one."""
+    """Yield releases that are named but not in the calendar; a format version may also begin with a planned release."""
     known = [version for entry in _released(entries) if isinstance(version := entry.get("version"), str)]
     if not known:
-        return  # said once, not for every name
+        return  # reported once, not for every name
     planned = [version for entry in _planned(entries) if isinstance(version := entry.get("version"), str)]
     for entry in entries:
         for key in _KINDS[entry.table].sets:
@@ -112,7 +112,7 @@ def unknown_releases(entries: list[Entry]) -> Iterator[Problem]:
 
 
 def format_writers(entries: list[Entry]) -> Iterator[Problem]:
-    """A format version is either written by some release or by none, and only what is written can be pending."""
+    """Check that a format version states either its first writer or why it has none, and is pending only if it has a writer."""
     for entry in _of(entries, "format"):
         given = [key for key in ("written_from", "no_writer") if key in entry.raw]
         if not given:
@@ -124,7 +124,7 @@ def format_writers(entries: list[Entry]) -> Iterator[Problem]:
 
 
 def format_versions(entries: list[Entry]) -> Iterator[Problem]:
-    """A number where a kind of format has names, or the other way round."""
+    """Yield format versions that are numbers although their kind has names, or the reverse."""
     for entry in _of(entries, "format"):
         kind, version = entry.get("kind"), entry.get("version")
         if isinstance(kind, str) and kind in Format.NAMED and isinstance(version, int):
@@ -134,7 +134,7 @@ def format_versions(entries: list[Entry]) -> Iterator[Problem]:
 
 
 def preferred_pythons(entries: list[Entry]) -> Iterator[Problem]:
-    """A release that is to run on a Python that it has no wheel for."""
+    """Yield releases whose preferred Python has no wheel."""
     for entry in _released(entries):
         python, pythons = entry.get("python"), entry.get("pythons")
         if isinstance(python, str) and isinstance(pythons, (list, tuple)) and python not in pythons:
@@ -142,7 +142,7 @@ def preferred_pythons(entries: list[Entry]) -> Iterator[Problem]:
 
 
 def release_keys(entries: list[Entry]) -> Iterator[Problem]:
-    """A release without what tells how it installs, or a planned one with it."""
+    """Yield releases without the keys that describe their wheels, and planned releases with them."""
     for entry in _released(entries):
         yield from (entry.problem(f"key {key!r} is missing") for key in OF_WHEELS if key not in entry.raw)
     for entry in _planned(entries):
@@ -152,7 +152,7 @@ def release_keys(entries: list[Entry]) -> Iterator[Problem]:
 
 
 def calendar_order(entries: list[Entry]) -> Iterator[Problem]:
-    """A patch that is dated before an earlier patch of the same line."""
+    """Yield patch releases that are dated before an earlier patch of the same minor version."""
     lines: defaultdict[str, list[tuple[Release, dt.date, Entry]]] = defaultdict(list)
     for entry in _released(entries):
         text, date = entry.get("version"), entry.get("date")
@@ -167,7 +167,7 @@ def calendar_order(entries: list[Entry]) -> Iterator[Problem]:
 
 
 def files_of_their_own(entries: list[Entry]) -> Iterator[Problem]:
-    """A waiver or a deprecation whose file has another name than it has."""
+    """Yield waivers and deprecations whose file name differs from their id."""
     for entry in entries:
         name = entry.get("id")
         if _KINDS[entry.table].folder and isinstance(name, str) and name != entry.file.stem:
@@ -176,7 +176,7 @@ def files_of_their_own(entries: list[Entry]) -> Iterator[Problem]:
 
 
 def waiver_covers(entries: list[Entry]) -> Iterator[Problem]:
-    """A waiver for nothing; a part of one that names releases or load options that there are not, or both or neither kind of writer."""
+    """Yield waivers that cover nothing, and parts that name unknown releases or load options, or both or neither kind of writer."""
     known = [version for entry in _released(entries) if isinstance(version := entry.get("version"), str)]
     options = [name for entry in _of(entries, "options") if isinstance(name := entry.get("id"), str)]
     for entry in _of(entries, "waiver"):
@@ -203,8 +203,10 @@ def waiver_covers(entries: list[Entry]) -> Iterator[Problem]:
 
 
 def messages_said(entries: list[Entry]) -> Iterator[Problem]:
-    """A warning of two frequencies, or one on loading that asks for operators; an error with keys of warnings, or of one text, which is no
-    other than itself; the same text twice; releases that there are not.
+    """Yield invalid messages.
+
+    These are warnings without families, with two frequencies, or on loading with operators; errors with keys of warnings, or with only one
+    text; duplicate texts of errors; and unknown releases.
     """
     known = [version for entry in _released(entries) if isinstance(version := entry.get("version"), str)]
     for entry in _of(entries, "message"):
@@ -232,7 +234,7 @@ def messages_said(entries: list[Entry]) -> Iterator[Problem]:
 
 
 def corpus_said_once(entries: list[Entry]) -> Iterator[Problem]:
-    """The corpus is either listed or follows from the calendar; half of each says nothing, both contradict each other."""
+    """Check that the corpus is either listed completely, or derived completely from the calendar."""
     for entry in _of(entries, "policy"):
         listed = [key for key in ("writers", "readers") if key in entry.raw]
         derived = [key for key in ("lines", "settled", "besides") if key in entry.raw]
@@ -247,7 +249,7 @@ def corpus_said_once(entries: list[Entry]) -> Iterator[Problem]:
 
 
 def profile_names(entries: list[Entry]) -> Iterator[Problem]:
-    """Two profiles of one name."""
+    """Yield profiles whose id is already defined."""
     for entry in _of(entries, "policy"):
         names = [profile.get("id") for profile in _tables_in(entry, "profiles")]
         for at, name in enumerate(names):
@@ -256,7 +258,7 @@ def profile_names(entries: list[Entry]) -> Iterator[Problem]:
 
 
 def timelines_said_once(entries: list[Entry]) -> Iterator[Problem]:
-    """Two timelines of one kind; a step that waits for one that does not come before it; a deprecation without a timeline."""
+    """Yield second timelines of a kind, steps that must follow a step that is not before them, and deprecations without a timeline."""
     first: dict[tuple[object, bool], Entry] = {}
     for entry in _of(entries, "timeline"):
         silent, kind = bool(entry.get("silent")), entry.get("kind")
@@ -276,7 +278,7 @@ def timelines_said_once(entries: list[Entry]) -> Iterator[Problem]:
 
 
 def planned_ahead(entries: list[Entry]) -> Iterator[Problem]:
-    """What is planned is the first of its line, comes after all there is, and in the order of its days."""
+    """Check that a planned release is the first of its minor version, newer than the calendar, and dated in version order."""
     known = [version for entry in _released(entries) if (version := stated(entry.get("version")))]
     dated: list[tuple[Release, dt.date, Entry]] = []
     for entry in _planned(entries):
@@ -295,14 +297,14 @@ def planned_ahead(entries: list[Entry]) -> Iterator[Problem]:
 
 
 def deprecation_releases(entries: list[Entry]) -> Iterator[Problem]:
-    """A release that a deprecation names and nobody knows; spans from a newer one to an older one; nightlies after their release."""
+    """Yield unknown releases in deprecations, and nightlies after their release."""
     dates: dict[str, object] = {}
     for entry in (*_released(entries), *_planned(entries)):
         if isinstance(version := entry.get("version"), str):
             dates[version] = entry.get("date")
     real = [version for entry in _released(entries) if isinstance(version := entry.get("version"), str)]
     if not real:
-        return  # said once, not for every name
+        return  # reported once, not for every name
     for entry in _of(entries, "deprecation"):
         places: list[tuple[Path, list[str]]] = [(("announced", "release"), list(dates))]
         places += [
@@ -327,7 +329,7 @@ def deprecation_releases(entries: list[Entry]) -> Iterator[Problem]:
 
 
 def deprecation_events(entries: list[Entry]) -> Iterator[Problem]:
-    """Events out of order, twice, or of a kind that the timeline does not know; a warning whose text is not said, or that never is."""
+    """Yield events that are out of order, repeated, or unknown to the timeline; warnings without a text, and texts without a warning."""
     steps: dict[tuple[object, bool], set[str]] = {}
     for entry in _of(entries, "timeline"):
         names = [name for step in _tables_in(entry, "steps") for name in step.get("what", ()) if isinstance(name, str)]
@@ -361,7 +363,7 @@ def deprecation_events(entries: list[Entry]) -> Iterator[Problem]:
 
 
 def deprecation_statements(entries: list[Entry]) -> Iterator[Problem]:
-    """Statements about documentation that say nothing, two things, or stand out of order."""
+    """Yield statements about documentation that have neither or both of ``holds`` and ``absent``, or are out of order."""
     for entry in _of(entries, "deprecation"):
         newest: Release | None = None
         for at, statement in enumerate(_tables_in(entry, "docs")):
@@ -374,7 +376,7 @@ def deprecation_statements(entries: list[Entry]) -> Iterator[Problem]:
 
 
 def deprecation_alternatives(entries: list[Entry]) -> Iterator[Problem]:
-    """An alternative that is said to be deprecated by a file that there is not, or that is in another package as well."""
+    """Yield alternatives whose own deprecation does not exist, or that have both a deprecation and another package."""
     known = [name for entry in _of(entries, "deprecation") if isinstance(name := entry.get("id"), str)]
     for entry in _of(entries, "deprecation"):
         name = entry.get("alternative_deprecation")
@@ -388,7 +390,7 @@ def deprecation_alternatives(entries: list[Entry]) -> Iterator[Problem]:
 
 
 def linked_waivers(entries: list[Entry]) -> Iterator[Problem]:
-    """A change, a deprecation or a format that names a waiver which there is not."""
+    """Yield changes, deprecations and formats that name an unknown waiver."""
     known = [
         name
         for table in ("waiver", "operator_waiver")
@@ -396,7 +398,7 @@ def linked_waivers(entries: list[Entry]) -> Iterator[Problem]:
         if isinstance(name := entry.get("id"), str)
     ]
     if not known:
-        return  # a part of a policy, whose waivers are elsewhere
+        return  # part of a policy whose waivers are elsewhere
     for entry in (*_of(entries, "change"), *_of(entries, "deprecation"), *_of(entries, "format")):
         names = entry.get("waivers")
         for at, name in enumerate(names if isinstance(names, list) else ()):
@@ -405,14 +407,14 @@ def linked_waivers(entries: list[Entry]) -> Iterator[Problem]:
 
 
 def linked_deprecations(entries: list[Entry]) -> Iterator[Problem]:
-    """A change that names a deprecation which there is not, or which has no event in its release."""
+    """Yield changes that name a deprecation that does not exist or has no event in their release."""
     events = {
         name: [event.get("release") for event in _tables_in(entry, "events")]
         for entry in _of(entries, "deprecation")
         if isinstance(name := entry.get("id"), str)
     }
     if not events:
-        return  # a part of a policy, whose deprecations are elsewhere
+        return  # part of a policy whose deprecations are elsewhere
     for entry in _of(entries, "change"):
         names = entry.get("deprecations")
         for at, name in enumerate(names if isinstance(names, list) else ()):
@@ -426,7 +428,7 @@ def linked_deprecations(entries: list[Entry]) -> Iterator[Problem]:
 
 
 def _tables_in(entry: Entry, key: str) -> list[dict[str, Any]]:
-    """The tables of an array in a table, as far as it is one."""
+    """Return the tables of an array in a table; empty if it is not an array of tables."""
     value = entry.get(key)
     return value if isinstance(value, list) and all(isinstance(item, dict) for item in value) else []
 
@@ -467,7 +469,7 @@ CHECKS: Final[tuple[Callable[[list[Entry]], Iterator[Problem]], ...]] = (
 
 
 def _released(entries: list[Entry]) -> Iterator[Entry]:
-    """The releases of the calendar."""
+    """Return the releases of the calendar."""
     return (entry for entry in _of(entries, "release") if "source" not in entry.raw)
 
 
@@ -485,7 +487,7 @@ def _place(entry: Entry) -> str:
 
 
 def _ends(text: object) -> list[str]:
-    """The releases that the text of a set names, as far as it is one."""
+    """Return the releases that the text of a set names; empty if it is not a valid set."""
     try:
         return sorted(ReleaseSet.parse(text).ends) if isinstance(text, str) else []
     except UsageError:

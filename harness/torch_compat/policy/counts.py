@@ -1,7 +1,8 @@
 """``counts.lock``: how much each exception and each special case of a policy covers in the recorded evidence.
 
-A policy states intent, by hand. How many operators an exception covers is a measurement: this file holds every such number, is
-generated, and is reviewed as a diff. What waivers for cells cover stands in another file (see :mod:`torch_compat.policy.accepted`). Judging fails where what it counts is not what stands here. The grammar, in which NEWLINE is one line feed::
+A policy is written by hand and states intent. How many operators an exception covers is measured: this file holds all such numbers, is
+generated, and is reviewed as a diff. Another file holds what waivers for cells cover (see :mod:`torch_compat.policy.accepted`). Judging
+fails if its counts differ from those in this file. The grammar, in which NEWLINE is one line feed::
 
     lock   = header { entry }
     header = the two lines of HEADER
@@ -11,14 +12,16 @@ generated, and is reviewed as a diff. What waivers for cells cover stands in ano
     id     = the `id` of the table; of an operator_gap the release, as `readers` names it
     count  = a whole number above zero without leading zeros, of at most nine digits
     became = 16 hexadecimal digits of the schemas before and after (digest_of in operator_waivers.py)
-           | "waits", where the release is not recorded yet
+           | "waits", if the release is not recorded yet
 
-Entries are sorted by kind and id; every behavior has exactly one that is against the rules of the releases, an operator_gap every one with the outcome "unlisted"; an operator_waiver one for each operator
-that it names, and there is no other. Each line stands for itself, so version control merges two branches line by line; a lock that was
-cut off lacks lines, which is an error.
+Entries are sorted by kind and id. There is exactly one ``behavior`` entry for each behavior that breaks the rules of the releases, one
+``operator_gap`` entry for each behavior with the outcome "unlisted", one ``operator_waiver`` entry for each operator that an operator
+waiver names, and no other entry. Each line is independent, so version control merges two branches line by line; a truncated lock lacks
+lines, which is an error.
 
-``torch-compat accept --write`` writes the entries that judging alone counts: operator_waiver and operator_gap.
-``nox -s predictions -- --write`` writes behavior, for which archives are opened and programs run. Each keeps the other's entries.
+``torch-compat accept --write`` writes the entries that judging alone can count, operator_waiver and operator_gap.
+``nox -s predictions -- --write`` writes the behavior entries, which require opening archives and running programs. Each command keeps the
+other's entries.
 """
 
 from __future__ import annotations
@@ -95,13 +98,13 @@ class LockRow(NamedTuple):
 
 @dataclass(frozen=True)
 class Lock:
-    """What a lock file says, as far as it can be read.
+    """The contents of a lock file, as far as it can be read.
 
     Attributes:
         file: its path, for messages.
-        text: its content; None where there is no such file, empty where it cannot be read.
-        rows: the entries in the order of the file.
-        problems: lines that are no entries.
+        text: its content; None if the file does not exist, empty if it cannot be read.
+        rows: the entries in file order.
+        problems: errors of the file, including lines that are not valid entries.
     """
 
     file: str
@@ -111,17 +114,17 @@ class Lock:
 
     @property
     def values(self) -> dict[Key, Value]:
-        """The entries; of several with the same key the last."""
+        """The entries; the last one if several have the same key."""
         return {row.key: row.value for row in self.rows}
 
     @property
     def counts(self) -> dict[Key, int]:
-        """Those that are counts."""
+        """The entries that are counts."""
         return {key: value for key, value in self.values.items() if isinstance(value, int)}
 
 
 def read_lock(folder: Path) -> Lock:
-    """Read the lock of a policy folder. Problems are returned, not raised; without a file there are neither rows nor problems."""
+    """Read the lock of a policy folder. Problems are returned, not raised; if there is no file, there are no rows and no problems."""
     file = (folder / LOCK).as_posix()
     try:
         content = read_whole(inside(folder, LOCK, where=file), MOST_OF_A_PROGRAM).decode()
@@ -162,17 +165,17 @@ def read_lock(folder: Path) -> Lock:
 
 
 def lock_text(counts: Counts) -> str:
-    """The lock file that states these counts."""
+    """Return the text of the lock file with these counts."""
     return HEADER + "".join(f"{kind} {name} = {count}\n" for (kind, name), count in sorted(counts.items()))
 
 
 def key_of(waiver: str, operator: str) -> Key:
-    """The key of an operator that an operator_waiver names."""
+    """Return the key of an operator that an operator_waiver names."""
     return "operator_waiver", f"{waiver} {operator}"
 
 
 def counted_tables(entries: Iterable[Entry]) -> set[Key]:
-    """The keys of everything in a policy that has an entry; of malformed tables those that can be told."""
+    """Return the keys of everything in a policy that must have an entry; for malformed tables, those that can be determined."""
     found: set[Key] = set()
     for entry in entries:
         name = entry.get("id")
@@ -188,7 +191,7 @@ def counted_tables(entries: Iterable[Entry]) -> set[Key]:
 
 
 def _operators(entry: Entry) -> Iterator[str]:
-    """What an operator_waiver names, as far as it can be told."""
+    """Yield the operators that an operator_waiver names, as far as the table is valid."""
     groups = entry.get("covers")
     for at in range(len(groups) if isinstance(groups, list) else 0):
         operators = entry.get("covers", at, "operators")
@@ -196,10 +199,10 @@ def _operators(entry: Entry) -> Iterator[str]:
 
 
 def check_lock(lock: Lock, wanted: Collection[Key]) -> Iterator[Problem]:
-    """Everything that is wrong with a lock.
+    """Yield all problems of a lock.
 
     Parameters:
-        wanted: the keys of what the policy counts: there must be an entry for each of them, and no other.
+        wanted: the keys that the policy requires: the lock must have exactly one entry for each of them, and no other.
     """
     if lock.text is None:
         if wanted:
@@ -227,7 +230,7 @@ def check_lock(lock: Lock, wanted: Collection[Key]) -> Iterator[Problem]:
                 lock.file, line, "", f"{name} must have a count greater than 0: remove it from the policy, or {_command(key[0])}"
             )
     if lock.problems:
-        return  # what cannot be read may be what is missing
+        return  # an unreadable line may be the missing one
     order = sorted(seen)
     for key in sorted(set(wanted) - seen.keys()):
         at = bisect(order, key)
@@ -236,10 +239,10 @@ def check_lock(lock: Lock, wanted: Collection[Key]) -> Iterator[Problem]:
 
 
 def rewritten(lock: Lock, kinds: Collection[str], counts: Counts, wanted: Collection[Key]) -> dict[Key, Value]:
-    """The entries of a lock in which those of some kinds are replaced; of the others stays what the policy still has.
+    """Return a lock's entries with those of some kinds replaced; the others are kept if they are still in the policy.
 
     Raises:
-        PolicyError: entries that would be kept cannot be read, or contradict each other.
+        PolicyError: the lock has unreadable lines, or entries to keep contradict each other.
     """
     problems = list(lock.problems)
     kept: dict[Key, Value] = {}
@@ -252,5 +255,5 @@ def rewritten(lock: Lock, kinds: Collection[str], counts: Counts, wanted: Collec
 
 
 def _command(kind: str) -> str:
-    """The command that writes entries of a kind."""
+    """Return the command that writes entries of a kind."""
     return ACCEPT if kind in BY_JUDGING else PREDICT

@@ -1,8 +1,7 @@
-"""What a policy says of deprecations: one class per table of ``deprecations/<id>.toml`` and ``timelines.toml``, and the profiles of ``promises.toml``.
+"""The tables of ``deprecations/<id>.toml`` and ``timelines.toml``, one class each, and the profiles of ``promises.toml``.
 
-A deprecation states when a thing got an alternative, began to warn, raised, disappeared, changed or came back. The timeline of its
-kind states which of these must precede which, and for how long. How the two are held against each other is
-:mod:`torch_compat.policy.timeline`.
+A deprecation states when a feature got an alternative, began to warn, raised, disappeared, changed or came back. The timeline of its kind
+states which of these events must precede which, and for how long. :mod:`torch_compat.policy.timeline` compares the two.
 """
 
 from __future__ import annotations
@@ -192,7 +191,7 @@ class Timeline(Table):
     """The steps, in order."""
 
     def step(self, what: str) -> Step | None:
-        """The step that an event of this kind takes; None where the timeline has none."""
+        """Return the step that an event of this kind takes; None if the timeline has none."""
         return next((step for step in self.steps if what in step.what), None)
 
     @property
@@ -222,7 +221,7 @@ class Profile(Table):
     """Whether exported programs must be compatible: PyTorch itself makes no guarantees about their schema."""
 
     def applied(self, timeline: Timeline) -> Timeline:
-        """The timeline with the windows of this profile."""
+        """Return the timeline with the waiting periods of this profile."""
         steps = []
         for step in timeline.steps:
             waits = step.releases or step.days

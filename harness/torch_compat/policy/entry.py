@@ -1,4 +1,4 @@
-"""One table of a policy file as it was written."""
+"""One table of a policy file, as written."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 @dataclass(frozen=True)
 class Entry:
-    """One table as it was written: what it is, what it holds, and where it stands."""
+    """One table as written: its kind, content, and position."""
 
     table: str
     model: type[Table]
@@ -31,12 +31,12 @@ class Entry:
     lines: Lines
 
     def problem(self, message: str, *inner: str | int) -> Problem:
-        """A problem of this table, or of a value inside it."""
+        """Return a problem with this table, or with a value inside it."""
         path = (*self.path, *inner)
         return Problem(self.file.as_posix(), line_of(self.lines, path), spell(path), message)
 
     def get(self, *inner: str | int) -> Any:
-        """The value at a path inside the table; None when there is none."""
+        """Return the value at a path inside the table, or None if there is none."""
         value: Any = self.raw
         for key in inner:
             if isinstance(value, dict):
@@ -49,7 +49,7 @@ class Entry:
 
 
 def spell(path: Path) -> str:
-    """A path as it is written in messages: ``release[3].date``; a key that TOML wants quoted is quoted."""
+    """Return a path as written in messages: ``release[3].date``. Keys that TOML requires to be quoted are quoted."""
     return "".join(f"[{key}]" if isinstance(key, int) else f".{_spell_key(key)}" for key in path).removeprefix(".")
 
 

@@ -1,4 +1,4 @@
-"""From a policy folder to a :class:`~torch_compat.policy.model.Policy`: all of it, or every mistake in it at once."""
+"""Loads a policy folder into a :class:`~torch_compat.policy.Policy`, or reports all of its errors at once."""
 
 from __future__ import annotations
 
@@ -31,16 +31,15 @@ AnyTable = TypeVar("AnyTable", bound=Table)
 
 
 def load_policy(folder: Path, *, counted: bool = True) -> Policy:
-    """The policy that a folder's files state.
+    """Load the policy in a folder.
 
     Parameters:
-        folder: holds ``*.toml``, and ``waivers/<id>.toml``, ``operator_waivers/<id>.toml``, ``deprecations/<id>.toml``; and
-            ``counts.lock``.
-        counted: whether ``counts.lock`` and ``waivers.lock`` are read. Commands that write them anew pass False; ``Policy.counts`` is
-            then empty, and ``Policy.accepted`` None.
+        folder: contains ``*.toml``, ``waivers/<id>.toml``, ``operator_waivers/<id>.toml``, ``deprecations/<id>.toml`` and ``counts.lock``.
+        counted: whether to read ``counts.lock`` and ``waivers.lock``. Commands that rewrite them pass False; ``Policy.counts`` is then
+            empty, and ``Policy.accepted`` is None.
 
     Raises:
-        PolicyError: the folder is missing or empty, or its files hold mistakes: every one of them, of every file.
+        PolicyError: the folder is missing or empty, or its files contain errors; lists all errors of all files.
     """
     if not folder.is_dir():
         raise PolicyError([Problem(folder.as_posix(), 0, "", "directory not found")])
@@ -57,7 +56,7 @@ def load_policy(folder: Path, *, counted: bool = True) -> Policy:
         raise PolicyError(_without_echoes(problems))
     if not counted:
         return _assemble(tables, {}, None)
-    lock = read_lock(folder)  # last: it is generated from what stands in the other files
+    lock = read_lock(folder)  # last: it is generated from the other files
     problems.extend(check_lock(lock, counted_tables(entries)))
     accepted = None
     try:
@@ -72,7 +71,7 @@ def load_policy(folder: Path, *, counted: bool = True) -> Policy:
 
 
 def _accepted_problems(folder: Path, accepted: Accepted | None, tables: list[Table]) -> Iterator[Problem]:
-    """A lock that is not there, or of waivers that are not."""
+    """Yield a problem if the lock is missing, or for each waiver in it that the policy lacks."""
     file = (folder / WAIVERS_LOCK).as_posix()
     waivers = {table.id for table in tables if isinstance(table, Waiver)}
     if accepted is None:
@@ -90,13 +89,13 @@ def _validate(entry: Entry, problems: list[Problem]) -> Table | None:
         for detail in error.errors(include_url=False, include_input=False):
             value = entry.get(*detail["loc"])
             if detail["type"] == "too_short" and value:
-                continue  # pydantic counts only the good items; each bad one has an error of its own
+                continue  # pydantic counts only valid items; each invalid one has an error of its own
             problems.append(entry.problem(explain(detail, entry.model, value), *detail["loc"]))
         return None
 
 
 def _without_echoes(problems: list[Problem]) -> list[Problem]:
-    """Problems without those of lines that are half done: what stands there is no value yet."""
+    """Drop all other problems of unfinished lines, whose placeholders are not values yet."""
     half_done = {(one.file, one.line) for one in problems if one.message.startswith(HALF_DONE)}
     return [one for one in problems if one.message.startswith(HALF_DONE) or (one.file, one.line) not in half_done]
 
@@ -128,7 +127,7 @@ def _assemble(tables: Iterable[Table], counts: Counts, accepted: Accepted | None
 
 
 def _became(counts: Counts) -> Iterator[tuple[str, str, str]]:
-    """Waiver, operator and what it became, of the entries that say so."""
+    """Yield the waiver, the operator, and its new form, for the entries that have one."""
     for (_, name), one in counts.items():
         if isinstance(one, str):
             waiver, _, operator = name.partition(" ")
@@ -140,6 +139,6 @@ def _all(tables: Iterable[Table], kind: type[AnyTable]) -> list[AnyTable]:
 
 
 def _ordered(kind: Kind, tables: list[Table], calendar: Calendar[CalendarRelease]) -> list[Table]:
-    """The tables of a kind in their order in a policy."""
+    """Return the tables of a kind in policy order."""
     order = kind.order
     return tables if order is None else sorted(tables, key=lambda table: order(table, calendar))

@@ -1,4 +1,4 @@
-"""What a policy says of packages beside torch (``loading.toml``)."""
+"""Policy tables about packages other than torch (``loading.toml``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pydantic's errors in this project's words: what must stand there, and what was found."""
+"""Pydantic's errors in this project's wording: what is required, and what was found."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ HALF_DONE: Final = "is unfinished: replace the placeholder with "
 
 
 def explain(error: ErrorDetails, model: type[BaseModel], value: Any) -> str:
-    """One line for one error that pydantic found in a table; ``value`` is what stands at the error's place."""
+    """Return a one-line message for an error that pydantic found in a table; ``value`` is the value at the error's location."""
     kind, context = error["type"], error.get("ctx", {})
     match kind:
         case "missing":
@@ -65,19 +65,19 @@ def explain(error: ErrorDetails, model: type[BaseModel], value: Any) -> str:
 
 
 def unknown_key(key: str, known: Iterable[str], what: str = "key") -> str:
-    """The message for a key that does not exist, with the nearest one that does."""
+    """Return the message for an unknown key, with the closest known one."""
     known = list(known)
     return f"unknown {what} {found(key)}" + (suggestion(key, known) or f"; known: {', '.join(known)}")
 
 
 def suggestion(word: object, known: Iterable[str]) -> str:
-    """``; did you mean ...?`` for the nearest known word; empty when none is near."""
+    """Return ``; did you mean ...?`` for the closest known word; empty if none is close."""
     nearest = get_close_matches(word, list(known), n=1) if isinstance(word, str) else []
     return f"; did you mean {found(nearest[0])}?" if nearest else ""
 
 
 def found(value: Any) -> str:
-    """What was found, on one line, short, and much as TOML would write it."""
+    """Return the value that was found as one short line, roughly in TOML syntax."""
     match value:
         case bool():
             return str(value).lower()
@@ -101,7 +101,7 @@ def _model_at(model: type[BaseModel], path: Iterable[str | int]) -> type[BaseMod
 
 
 def _models(annotation: object) -> Iterator[type[BaseModel]]:
-    """The models in an annotation: itself, or what it is an array or an alternative of."""
+    """Yield the models in an annotation: the annotation itself, or its type arguments if it is an array or a union."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     for inner in get_args(annotation):

@@ -1,7 +1,7 @@
-"""What a policy says, as typed values: one class per table of the files in ``policies/``.
+"""The content of a policy as typed values: one class per table of the files in ``policies/``.
 
-The docstrings of the fields are the reference of the keys; the published JSON Schema carries them to editors. Everything
-is immutable and refuses unknown keys and lenient conversions (``"3"`` is no number).
+The docstrings of the fields document the keys, and appear in editors through the published JSON Schema. All values are immutable, and
+unknown keys and lenient conversions (``"3"`` is not a number) are refused.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ FormatKind: TypeAlias = Literal["file-format", "bytecode", "export-schema", "con
 if TYPE_CHECKING:
     Dtype: TypeAlias = str
 else:
-    Dtype = Literal[MEASURED]  # spelled out, it would be a second table of dtypes
+    Dtype = Literal[MEASURED]  # if spelled out, it would be a second table of dtypes
 
 STORED: Final = frozenset({"torch-save", "distributed"})
 """The families that store values and restore them: the bits are either the same or different."""
@@ -144,17 +144,17 @@ class CalendarRelease(Table):
 
     @cached_property
     def parsed(self) -> Release:
-        """The release, comparable: 1.9.0 before 1.10.0."""
+        """The version as a comparable value: 1.9.0 is before 1.10.0."""
         return Release(self.version)
 
     @property
     def line(self) -> str:
-        """The minor release that this is a patch of: '1.12' for 1.12.1."""
+        """The minor version that this is a patch of: '1.12' for 1.12.1."""
         return self.parsed.line
 
     @property
     def name(self) -> str:
-        """What readers and commands call it: 'torch-1.12.0'."""
+        """Its name in readers and commands: 'torch-1.12.0'."""
         return f"torch-{self.version}"
 
 
@@ -217,17 +217,17 @@ class Format(Table):
 
     @cached_property
     def readers(self) -> ReleaseSet:
-        """The releases whose reader takes it."""
+        """The releases that read it."""
         return ReleaseSet.between(Release(self.read_from.release), Release(self.read_until.release) if self.read_until else None)
 
     @property
     def label(self) -> str:
-        """As reports and synthetic fixtures call it: 'bytecode 3', 'container tar'."""
+        """Its name in reports and synthetic fixtures: 'bytecode 3', 'container tar'."""
         return f"{self.kind} {self.version}"
 
 
 class LoadOptions(Table):
-    """What is passed to a reader besides the path. An option that is not set is not passed."""
+    """The options that are passed to a reader besides the path. An option that is not set is not passed."""
 
     weights_only: bool | None = None
     """torch.load(weights_only=...)."""
@@ -245,7 +245,7 @@ class LoadOptions(Table):
     """Make torch compare calculated offsets with those in the archive (TORCH_SERIALIZATION_DEBUG=1)."""
 
     def given(self) -> dict[str, bool | str]:
-        """The options that are passed, by name."""
+        """Return the options that are passed, by name."""
         return self.model_dump(exclude_none=True)
 
 
@@ -297,10 +297,10 @@ class RuleEntry(Table):
 
 
 class Tolerance(Table):
-    """What of a difference is not held against a reader: a kind of it, or how far a value may be from the golden and still be `close`.
+    """A tolerated difference: a kind of difference, or how far a value may be from the golden value and still be `close`.
 
-    A value is close within `max_ulp`, or within both `max_abs` and `max_rel`. The bounds of the bounds are what nobody would call the
-    same value any more.
+    A value is close within `max_ulp`, or within both `max_abs` and `max_rel`. The limits of these bounds exclude tolerances with which
+    clearly different values would be close.
     """
 
     kind: Literal["value", "strides", "sharing", "class", "requires_grad"] = "value"
@@ -323,12 +323,12 @@ class Tolerance(Table):
     """Why this much is allowed, or why this is not promised."""
 
     def covers(self, distances: Distances) -> bool:
-        """Whether every element is within it."""
+        """Whether every element is within the tolerance."""
         beyond = distances.steps > self.max_ulp
         return bool(((distances.gap[beyond] <= self.max_abs) & (distances.relative[beyond] <= self.max_rel)).all())
 
     def specificity(self, operators: Collection[str]) -> int:
-        """How closely this entry fits a program of these operators: 3 one overload, 2 an operator, 1 any, 0 not at all."""
+        """Return how specifically this entry matches a program with these operators: 3 an overload, 2 an operator, 1 any, 0 not at all."""
         named = set(self.operators)
         if named.intersection(operators):
             return 3 if any("." in operator for operator in named.intersection(operators)) else 2
@@ -338,10 +338,10 @@ class Tolerance(Table):
 
 
 class Covers(Table):
-    """A part of what a waiver is for: the cells of these recipes, writers, readers and load options that have this outcome.
+    """Part of a waiver: the cells of these recipes, writers, readers and load options that have this outcome.
 
-    What differs in them is pinned by ``waivers.lock``. Both sets must end where cells end: the oldest and the newest writer and
-    reader of the corpus that are in them must have such a cell.
+    ``waivers.lock`` pins the differences in these cells. Both sets of releases must be exact at their ends: the oldest and the newest
+    writer and reader of the corpus in each set must have such a cell.
     """
 
     model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": ["writers"]}, {"required": ["synthetic"]}]})
@@ -389,7 +389,7 @@ class Waiver(Table):
     """The first day on which it no longer applies; only if the behavior can still change."""
 
     def expired(self, as_of: dt.date) -> bool:
-        """Whether the waiver no longer holds on that day."""
+        """Whether the waiver has expired on that day."""
         return self.expires is not None and as_of >= self.expires
 
 
@@ -447,7 +447,7 @@ class CorpusScope(Table):
     """Releases that write and read in addition to those of `lines`."""
 
     def resolved(self, releases: Iterable[CalendarRelease]) -> CorpusScope:
-        """The same scope with its writers and readers named, whichever way it was written."""
+        """Return the same scope with explicit writers and readers."""
         dated = [{"version": release.version, "date": release.date} for release in releases]
         writers, readers = corpus_scope(self.model_dump(), dated)
         return CorpusScope(writers=writers, readers=readers)

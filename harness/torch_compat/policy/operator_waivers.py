@@ -1,8 +1,7 @@
-"""What a policy says of operators that changed: exceptions (``operator_waivers/<id>.toml``), and what no recorded set can tell.
+"""Policy tables about changed operators: exceptions (``operator_waivers/<id>.toml``), and their comparison with actual changes.
 
-A waiver names operators one by one, which change of them it is for, and the release with which they changed; ``counts.lock`` pins what
-each became. How it is held against what changed is here, too, so that ``torch-compat operators check`` and judging cannot come to
-different ends.
+A waiver lists individual operators, their change, and the release in which they changed; ``counts.lock`` pins what each became. The
+comparison with the actual changes is also here, so that ``torch-compat operators check`` and judging cannot come to different results.
 """
 
 from __future__ import annotations
@@ -97,21 +96,21 @@ class OperatorWaiver(Table):
     """The operators and their change; one table for each kind of change."""
 
     def expired(self, as_of: dt.date) -> bool:
-        """Whether the waiver no longer holds on that day."""
+        """Whether the waiver has expired on that day."""
         return self.expires is not None and as_of >= self.expires
 
     @cached_property
     def operators(self) -> dict[str, tuple[Difference, ...]]:
-        """The change that it is for, by operator; sorted."""
+        """The change that it covers, by operator; sorted."""
         return dict(sorted((operator, one.change) for one in self.covers for operator in one.operators))
 
     def takes(self, one: Changed) -> bool:
-        """Whether a change is one of those that it is for: this change of this operator, with this release."""
+        """Whether it covers a change: the same change of the same operator, in the same release."""
         return (self.side, self.since) == (one.side, one.since) and self.operators.get(one.operator) == one.change
 
 
 class Changed(NamedTuple):
-    """One operator that changed, so that something does not work any more."""
+    """A change of an operator that breaks something."""
 
     side: Side
     since: str
@@ -127,18 +126,18 @@ class Changed(NamedTuple):
 
     @property
     def show(self) -> str:
-        """The command that shows it."""
+        """The command that shows the history of the operator."""
         return f"torch-compat operators history {self.operator}"
 
 
 def digest_of(changes: Iterable[Changed]) -> str:
-    """What an operator became, exactly: 16 hexadecimal digits of SHA-256 over the schemas before and after."""
+    """Return the exact change of an operator as 16 hexadecimal digits of SHA-256 over the schemas before and after."""
     pairs = sorted((one.old or "", one.new or "") for one in changes)
     return hashlib.sha256("".join(f"{old}\n{new}\n" for old, new in pairs).encode()).hexdigest()[:16]
 
 
 class Applied(NamedTuple):
-    """What became of waivers."""
+    """The result of matching waivers with changes."""
 
     by: dict[Changed, tuple[OperatorWaiver, ...]]
     """The waivers that cover a change. The first one counts; more than one is a mistake."""
@@ -152,7 +151,7 @@ def apply_waivers(waivers: Iterable[OperatorWaiver], changed: Iterable[Changed],
     """Match changes with waivers.
 
     Parameters:
-        as_of: the day; waivers that have expired by then cover nothing. None asks for no day.
+        as_of: waivers that have expired by this day cover nothing. With None, no waiver expires.
     """
     known: dict[tuple[Side, str], list[OperatorWaiver]] = {}
     for waiver in waivers:
@@ -174,11 +173,10 @@ def apply_waivers(waivers: Iterable[OperatorWaiver], changed: Iterable[Changed],
 
 
 def wrong(waiver: OperatorWaiver, applied: Applied, became: Became | None, *, as_of: dt.date | None = None) -> tuple[str, str]:
-    """The kind of what is wrong with a waiver, and in words; two empty texts where nothing is.
+    """Return the kind and description of a waiver's problem; two empty strings if there is none.
 
     Parameters:
-        became: what its operators became by ``counts.lock``; anything else is wrong. None asks for nothing, where it cannot be known
-            yet.
+        became: the required new forms of its operators, from ``counts.lock``. None skips this check, if they cannot be known yet.
     """
     if as_of is not None and waiver.expired(as_of):
         return "expired", f"expired on {waiver.expires}"
@@ -216,13 +214,13 @@ def wrong(waiver: OperatorWaiver, applied: Applied, became: Became | None, *, as
 
 
 def _some(said: Iterable[str], count: int) -> str:
-    """The first few of several things, and how many more there are."""
+    """Join the first few of several items, and the number of those left out."""
     first = [one for _, one in zip(range(MOST_NAMED), said, strict=False)]
     return "; ".join([*first, f"and {count - len(first)} more"] if count > len(first) else first)
 
 
 def operator_waiver_lists(entries: list[Entry]) -> Iterator[Problem]:
-    """A waiver that names an operator under two kinds of change: with one release, it changes in one way."""
+    """Yield waivers that list an operator under two kinds of change: within one release, it changes only once."""
     for entry in entries:
         groups = entry.get("covers") if entry.table == "operator_waiver" else None
         seen: set[str] = set()
@@ -236,8 +234,9 @@ def operator_waiver_lists(entries: list[Entry]) -> Iterator[Problem]:
 
 
 def operator_waiver_releases(entries: list[Entry]) -> Iterator[Problem]:
-    """A waiver since a release that is neither in the calendar nor planned; one that waits for a planned release without an end;
-    one with the name of another waiver, by which reports would confuse them.
+    """Yield waivers since a release that is neither in the calendar nor planned.
+
+    Also those for a planned release that lack ``expires``, and those with the id of another waiver, since reports identify waivers by id.
     """
     names = [name for entry in entries if entry.table == "waiver" and isinstance(name := entry.get("id"), str)]
     for entry in entries:
@@ -245,7 +244,7 @@ def operator_waiver_releases(entries: list[Entry]) -> Iterator[Problem]:
             yield entry.problem(f"waivers/ already has a waiver {found(entry.get('id'))}; reports identify waivers by ID", "id")
     released, planned = (_versions(entries, planned=planned) for planned in (False, True))
     if not released:
-        return  # said once, not for every name
+        return  # reported once, not for every name
     for entry in entries:
         since = entry.get("since")
         if entry.table != "operator_waiver" or not isinstance(since, str) or since in released:
@@ -260,6 +259,6 @@ def operator_waiver_releases(entries: list[Entry]) -> Iterator[Problem]:
 
 
 def _versions(entries: list[Entry], *, planned: bool) -> Collection[str]:
-    """The releases of the calendar, or those that are planned."""
+    """Return the releases of the calendar, or the planned ones."""
     releases = (entry for entry in entries if entry.table == "release" and ("source" in entry.raw) is planned)
     return [version for entry in releases if isinstance(version := entry.get("version"), str)]

@@ -1,4 +1,4 @@
-"""A policy as a whole, and the registry of the tables that its files may have."""
+"""The policy as a whole, and the registry of the tables that its files may contain."""
 
 from __future__ import annotations
 
@@ -46,16 +46,17 @@ class Kind:
     """A kind of table.
 
     Attributes:
-        name: as files write it.
-        model: its class; the docstrings of the class are the reference of its keys.
-        keys: which of its keys no two tables share the values of; none where tables have no name.
-        order: by what the tables are sorted; None where they keep the order of the files.
-        folder: of the files that hold one such table each, named after its ``id``; empty where any file of the policy may hold it.
-        single: whether there is one in the whole policy, written ``[name]``; the others of ``folder`` "" are written ``[[name]]``.
+        name: its name in files.
+        model: its class, whose docstrings document its keys.
+        keys: the keys whose combined values must be unique; empty if the tables have no name.
+        order: the sort key of the tables; None if they keep the order of the files.
+        folder: the folder of files that contain one such table each and are named after its ``id``; empty if any file of the policy may
+            contain it.
+        single: whether the whole policy has only one, written ``[name]``; all others with ``folder`` "" are written ``[[name]]``.
         releases: the paths of values that name releases of the calendar.
-        sets: the keys whose values are sets of releases, the ends of which the calendar has.
-        required: what a policy without any lacks; empty where it needs none.
-        field: of :class:`Policy`; empty for the three that stand in it in another form.
+        sets: the keys whose values are sets of releases; the ends of these sets must be in the calendar.
+        required: what is missing in a policy without such a table; empty if the table is optional.
+        field: the field of :class:`Policy`; empty for the kinds that it holds in another form.
     """
 
     name: str
@@ -71,12 +72,12 @@ class Kind:
 
     @property
     def repeated(self) -> bool:
-        """Whether it is written ``[[name]]``, in any file and any number."""
+        """Whether it is written ``[[name]]``, any number of times in any file."""
         return not self.single and not self.folder
 
     @property
     def header(self) -> str:
-        """How files begin it."""
+        """The header that starts it in files."""
         return f"[[{self.name}]]" if self.repeated else f"[{self.name}]"
 
 
@@ -85,7 +86,7 @@ def _by_id(table: Any, _: object) -> str:
 
 
 def _introduced(options: OptionSet, calendar: Calendar[CalendarRelease]) -> tuple[int, str]:
-    """Sorts option sets: those of every release first, then in the order in which releases learned them."""
+    """Return the sort key of an option set: sets of every release first, then by the release that introduced them."""
     age = 0 if options.since is None else 1 + [release.version for release in calendar].index(options.since)
     return age, options.id
 
@@ -94,19 +95,20 @@ def _tables(
     name: str, model: type[Table], *, keys: tuple[str, ...] = ("id",), order: Order | None = _by_id, folder: str = "",
     releases: tuple[tuple[str, ...], ...] = (), sets: tuple[str, ...] = (), required: str = "",
 ) -> Any:  # fmt: skip
-    """A field of :class:`Policy` that holds all tables of one kind; the parameters are the attributes of :class:`Kind`."""
+    """Return a field of :class:`Policy` for all tables of one kind; the parameters are the attributes of :class:`Kind`."""
     kind = Kind(name, model, keys, order, folder, releases=releases, sets=sets, required=required)
     return field(default=(), metadata={"kind": kind})
 
 
 @dataclass(frozen=True)
 class Policy:
-    """Everything that the files of one policy folder say, cross-checked. Made by :func:`torch_compat.policy.load_policy`.
+    """The contents of one policy folder, cross-checked. Created by :func:`torch_compat.policy.load_policy`.
 
-    Its order does not depend on how the tables are spread over files, except for those that keep theirs.
+    The order of tables does not depend on how they are distributed over files, except for kinds that keep the order of the files.
 
-    A field whose default is made by ``_tables`` is a kind of table that files may have: its row in the registry (:data:`REGISTRY`).
-    To add a kind of table, write its class and a field here; reading, checks, order, digest and schema follow from the field.
+    A field whose default comes from ``_tables`` is a kind of table that files may contain, and defines its row in the registry
+    (:data:`REGISTRY`). To add a kind of table, write its class and a field here; reading, checks, order, digest and schema follow from the
+    field.
     """
 
     name: str
@@ -139,7 +141,9 @@ class Policy:
     deprecations: tuple[Deprecation, ...] = _tables("deprecation", Deprecation, folder="deprecations")
     operator_waivers: tuple[OperatorWaiver, ...] = _tables("operator_waiver", OperatorWaiver, folder="operator_waivers")
     profiles: tuple[Profile, ...] = ()
-    """Other interpretations of the same promises. Not part of :attr:`digest`: a policy is judged as it is, or :meth:`under` one of them."""
+    """Other interpretations of the same promises. Not part of :attr:`digest`: evidence is judged by the policy itself, or by the policy
+    :meth:`under` one of them.
+    """
     planned: tuple[CalendarRelease, ...] = ()
     """The planned releases, by version; not part of the calendar."""
     counts: Mapping[tuple[str, str], int] = field(default_factory=dict, hash=False)
@@ -154,7 +158,7 @@ class Policy:
     """The URL of the nightly index. Not part of :attr:`digest`, because it does not affect judging."""
 
     def under(self, profile: Profile) -> Policy:
-        """This policy as a profile reads it: what the profile gives replaces what the policy says."""
+        """Return this policy with the values that a profile replaces."""
         window = self.forward_window_days if profile.forward_window_days is None else profile.forward_window_days
         return replace(
             self,
@@ -167,22 +171,22 @@ class Policy:
 
     @cached_property
     def operator_gaps(self) -> dict[str, BehaviorEntry]:
-        """The releases of whose operators a part is recorded, with the entry that says why."""
+        """The releases whose operators are only partly recorded, with the entry that explains why."""
         unlisted = (one for one in self.behaviors if one.outcome == "unlisted" and one.readers is not None)
         return {str(one.readers): one for one in unlisted}
 
     def without_gaps(self) -> Policy:
-        """This policy without what it says of operators that are recorded in part."""
+        """Return this policy without the entries about partly recorded operators."""
         return replace(self, behaviors=tuple(one for one in self.behaviors if one.outcome != "unlisted"))
 
     @cached_property
     def warnings(self) -> tuple[KnownMessage, ...]:
-        """The warnings that releases are known to give."""
+        """The known warnings of releases."""
         return tuple(one for one in self.messages if one.kind == "warning")
 
     @cached_property
     def wordings(self) -> tuple[KnownMessage, ...]:
-        """The errors that releases word in several ways."""
+        """The errors that releases word differently."""
         return tuple(one for one in self.messages if one.kind == "error")
 
     @property
@@ -191,14 +195,14 @@ class Policy:
         return tuple(self.calendar)
 
     def day_of(self, release: str) -> dt.date:
-        """The day of a release of the calendar, else the day that is planned for it; KeyError if the policy knows neither."""
+        """Return the date of a release in the calendar, or its planned date; KeyError if the policy has neither."""
         if release in self.calendar:
             return self.calendar[release].date
         return {one.version: one.date for one in self.planned}[release]
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 (hexadecimal) of what the policy says: comments, layout and the order of files do not change it."""
+        """SHA-256 (hexadecimal) of the policy's content; comments, layout and the order of files do not affect it."""
         content = {
             "name": self.name,
             "in_force_from": self.in_force_from.isoformat(),
@@ -215,7 +219,7 @@ class Policy:
         return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
     def option_sets(self, family: Family, release: CalendarRelease) -> tuple[OptionSet, ...]:
-        """The sets of load options with which this release reads archives of this family."""
+        """Return the sets of load options with which this release reads archives of this family."""
         return tuple(
             options
             for options in self.options
@@ -223,12 +227,12 @@ class Policy:
         )
 
     def tolerance(self, family: str, operators: Collection[str], dtype: str) -> Tolerance | None:
-        """The tolerance for values of a dtype in a program of these operators; None where only equal bits will do.
+        """Return the tolerance for values of a dtype in a program with these operators; None if the bits must be equal.
 
-        What was only stored (:data:`STORED`) has none: nothing is computed on the way, so nothing can round.
+        Values that are only stored (:data:`STORED`) have none: nothing is computed, so nothing can round.
 
-        The most specific entry wins: an overload beats its operator, which beats '*'. Where a program uses several
-        operators with entries of the same rank, the widest holds, since an error of any one of them reaches the result.
+        The most specific entry wins: an overload beats its operator, which beats '*'. If a program uses several operators with equally
+        specific entries, the widest one applies, since the error of each operator can reach the result.
         """
         if family in STORED:
             return None
@@ -236,7 +240,7 @@ class Policy:
         return max(fitting, key=lambda entry: (entry.specificity(operators), entry.max_ulp, entry.max_abs), default=None)
 
     def disregards(self, kind: str, family: str) -> bool:
-        """Whether a kind of difference is not held against readers of a family."""
+        """Whether a kind of difference is tolerated for readers of a family."""
         return any(entry.kind == kind and family in entry.families for entry in self.tolerances)
 
 

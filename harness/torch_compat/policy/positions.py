@@ -1,8 +1,8 @@
-"""Which line of a TOML file says what: a map from the path of a value, such as ``("release", 3, "date")``, to its line.
+"""The line of each value in a TOML file: a map from the path of a value, such as ``("release", 3, "date")``, to its line.
 
-``tomllib`` gives values without positions. This scanner gives positions without values: it walks the structure of the
-text (headers, arrays of tables, dotted and quoted keys, inline tables, arrays) and skips what the values say. It is only
-meant for text that ``tomllib`` has accepted, so it need not find mistakes.
+``tomllib`` returns values without positions. This scanner returns positions without values: it walks the structure of the text (headers,
+arrays of tables, dotted and quoted keys, inline tables, arrays) and skips the values. It is only meant for text that ``tomllib`` has
+accepted, so it need not detect errors.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ _SCALAR = re.compile(r"[^,\]}#\n]+")
 
 
 def scan(text: str) -> Lines:
-    """The line of every key, table and array element of a TOML document.
+    """Return the line of every key, table and array element of a TOML document.
 
-    A table that is only implied (``a`` in ``[a.b]``) has the line that first implies it, until a header of its own.
+    An implicit table (``a`` in ``[a.b]``) has the line that first implies it, until it has a header of its own.
 
     Raises:
-        ValueError: the text is no TOML; ``tomllib`` would have refused it.
+        ValueError: the text is not TOML; ``tomllib`` would have refused it.
     """
     return _Scanner(text).scan()
 
 
 def line_of(lines: Lines, path: Path) -> int:
-    """The line of a path, or of the nearest thing around it when the path itself is not written (a missing key); else 1."""
+    """Return the line of a path; if the path does not occur (a missing key), of its innermost container that does; else 1."""
     for length in range(len(path), 0, -1):
         if path[:length] in lines:
             return lines[path[:length]]
@@ -73,7 +73,7 @@ class _Scanner:
         return self.lines
 
     def header(self) -> Path:
-        """``[a.b]`` or ``[[a.b]]``: the path that the following pairs belong to."""
+        """Scan ``[a.b]`` or ``[[a.b]]`` and return the path that the following pairs belong to."""
         line, in_array = self.line(), self.at("[[")
         self.position += 2 if in_array else 1
         *parents, last = self.key()
@@ -91,7 +91,7 @@ class _Scanner:
         return path
 
     def pair(self, table: Path) -> None:
-        """``a.b = value`` inside a table."""
+        """Scan ``a.b = value`` inside a table."""
         line = self.line()
         path = table
         for part in self.key():
@@ -145,7 +145,7 @@ class _Scanner:
             self.comma()
 
     def closed(self, bracket: str) -> bool:
-        """Whether the bracket stands here; steps over it when it does."""
+        """Whether the bracket is next; if so, step over it."""
         self.take(_GAP)
         if not self.at(bracket):
             return False
@@ -158,7 +158,7 @@ class _Scanner:
             self.position += 1
 
     def newest(self, path: Path) -> Path:
-        """The path itself, or that of its newest table when it is an array of tables."""
+        """Return the path, or the path of its newest table if it is an array of tables."""
         return (*path, self.last_element[path]) if path in self.last_element else path
 
     def imply(self, path: Path, line: int) -> None:

@@ -1,4 +1,4 @@
-"""What a policy says that releases say: warnings, and errors that are one in other words (``warnings.toml``, ``wordings.toml``)."""
+"""Policy tables about the messages of releases: warnings, and errors with several wordings (``warnings.toml``, ``wordings.toml``)."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class Phrase(Table):
         return re.compile(r"(?:[\w.]+|[*])".join(map(re.escape, self.text.split("*"))))
 
     def is_in(self, text: str) -> bool:
-        """Whether a text is this one."""
+        """Whether a text matches this one."""
         return self._pattern.fullmatch(text) is not None
 
     def says(self, kind: str, text: str) -> bool:
-        """Whether an error is this one, given its class and its text without what varies."""
+        """Whether an error matches this one, given its class and its text without the variable parts."""
         return kind == self.type and self.is_in(text)
 
 
@@ -95,22 +95,22 @@ class KnownMessage(Table):
     """The texts and the releases that emit them: one entry for each wording and class; at least two for an error."""
 
     def concerns(self, family: str, options: str, operators: Collection[str]) -> bool:
-        """Whether it is about archives of this family with programs of these operators, read under these load options."""
+        """Whether it applies to archives of this family that use these operators, loaded with these options."""
         return (
             family in self.families and (self.options is None or options in self.options) and bool(self.operators_of(operators))
         )
 
     def operators_of(self, operators: Collection[str]) -> set[str]:
-        """Which of the operators that it names a program of these has; '*' alone where it names none."""
+        """Return those of its operators that occur in a program with these operators; only '*' if it names no operators."""
         if self.operators is None:
             return {"*"}
         return set(self.operators) & {name for operator in operators for name in (operator, operator.partition(".")[0])}
 
     @property
     def may_be_silent(self) -> bool:
-        """Whether a release that comes so far may leave it out."""
+        """Whether a release may omit it although its conditions are met."""
         return self.once or self.varies is not None
 
     def said(self, text: str) -> bool:
-        """Whether a text is this warning's, by whomever it is said."""
+        """Whether a text is one of this warning's texts, in any release."""
         return any(one.is_in(text) for one in self.says)

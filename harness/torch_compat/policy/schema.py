@@ -1,4 +1,4 @@
-"""The JSON Schema of a policy file, for editors: draft-07 with ``definitions``, which is what TOML editors read."""
+"""The JSON Schema of a policy file, for TOML editors, which read draft-07 with ``definitions``."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _REFERENCE: Final = "#/definitions/{model}"
 
 
 def policy_schema() -> dict[str, Any]:
-    """The schema that one policy file must match. Every top-level table is optional: a file may hold any of them.
+    """Return the schema that each policy file must match. Every top-level table is optional: a file may hold any of them.
 
-    It says what one file can be held to. What only the whole folder shows (unknown releases, duplicates) is checked by
-    :func:`torch_compat.policy.load_policy`, which is also stricter about numbers in quotes and the like.
+    The schema covers only what can be checked in a single file. :func:`torch_compat.policy.load_policy` checks the folder as a whole
+    (unknown releases, duplicates), and is also stricter about details such as numbers in quotes.
     """
     references, document = models_json_schema([(kind.model, "validation") for kind in REGISTRY], ref_template=_REFERENCE)
     return {
@@ -37,7 +37,7 @@ def policy_schema() -> dict[str, Any]:
 
 
 def _without_null(schema: Any) -> Any:
-    """The schema without ``null`` and generated titles: TOML has no null, a key that is not given is not written."""
+    """Return the schema without ``null`` and generated titles: TOML has no null, and omits keys without a value."""
     if isinstance(schema, list):
         return [_without_null(item) for item in schema]
     if not isinstance(schema, dict):
@@ -51,6 +51,6 @@ def _without_null(schema: Any) -> Any:
     if len(options) == 1:
         del cleaned["anyOf"]
         cleaned = {**options[0], **cleaned}
-    if "$ref" in cleaned and len(cleaned) > 1:  # draft-07 ignores what stands beside a $ref
+    if "$ref" in cleaned and len(cleaned) > 1:  # draft-07 ignores keys next to a $ref
         cleaned = {"allOf": [{"$ref": cleaned.pop("$ref")}], **cleaned}
     return cleaned

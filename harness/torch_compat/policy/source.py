@@ -1,4 +1,4 @@
-"""The files of a policy folder, as raw tables that know where they stand."""
+"""The files of a policy folder, as raw tables with their positions."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ _FOLDERS: Final = {kind.folder: kind.name for kind in REGISTRY if kind.folder}
 
 @dataclass
 class Sources:
-    """What the files of one folder hold."""
+    """The contents of the files of one folder."""
 
     entries: list[Entry] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
-    mentioned: set[str] = field(default_factory=set)  # names of tables, well or badly written
+    mentioned: set[str] = field(default_factory=set)  # names of all tables, valid or not
     complete: bool = True  # whether every file could be parsed
 
 
 def read_folder(folder: pathlib.Path) -> Sources:
-    """Every table of every file of a policy folder, and what kept others from being read."""
+    """Return every table of every file of a policy folder, and the problems that kept others from being read."""
     sources = Sources()
     for place in ("", *_FOLDERS):
         for file in sorted((folder / place).glob("*.toml")):
@@ -49,7 +49,7 @@ def read_folder(folder: pathlib.Path) -> Sources:
 
 
 def _read_file(file: pathlib.Path, folder: str, sources: Sources) -> None:
-    """Read a file of a folder of tables that stand alone; of the policy's own folder where that is ""."""
+    """Read one file into ``sources``. ``folder`` is the subfolder that contains it, or "" for the policy folder itself."""
     name = file.as_posix()
     known = {kind.name for kind in REGISTRY if kind.folder == folder}
     try:
@@ -86,7 +86,7 @@ def _read_file(file: pathlib.Path, folder: str, sources: Sources) -> None:
 
 
 def _unfinished(name: str, text: str) -> Iterator[Problem]:
-    """What is left for a person to say, in a file that was begun by ``torch-compat new``."""
+    """Yield a problem for each placeholder that is left in a file created by ``torch-compat new``."""
     for number, line in enumerate(text.splitlines(), 1):
         if UNFINISHED in line:
             wanted = line.partition(UNFINISHED)[2].partition(">")[0]
@@ -94,7 +94,7 @@ def _unfinished(name: str, text: str) -> Iterator[Problem]:
 
 
 def _tables(table: str, value: object) -> list[tuple[Path, dict[str, Any]]] | None:
-    """The tables of one name with their paths; None when the value is not written the way this table is written."""
+    """Return the tables of one name with their paths; None if the value does not have the form of this kind of table."""
     if not _KINDS[table].repeated:
         return [((table,), value)] if isinstance(value, dict) else None
     elements = value if isinstance(value, list) else []

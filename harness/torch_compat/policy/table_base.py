@@ -1,4 +1,4 @@
-"""The shapes of values in policy files: patterns with the words for them, and the types that tables are made of."""
+"""The forms of values in policy files: patterns with their descriptions, and the field types of tables."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _named_ends(value: ReleaseSet) -> ReleaseSet:
     return value
 
 
-# TOML has arrays where the model has tuples: `strict=False` admits the list, the items stay strict.
+# TOML has arrays where the model has tuples: `strict=False` admits the list; the items stay strict.
 Several: TypeAlias = Annotated[
     tuple[T, ...], Field(strict=False, min_length=1, json_schema_extra={"uniqueItems": True}), AfterValidator(_distinct)
 ]
@@ -126,6 +126,6 @@ Identifier: TypeAlias = Annotated[str, Field(pattern=IDENTIFIER)]
 
 
 class Table(BaseModel):
-    """The base of every table: immutable, strict, closed."""
+    """The base class of all tables: immutable, strict, and without unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True, allow_inf_nan=False)

@@ -1,13 +1,13 @@
-"""Deprecations held against the timeline of their kind, as of any day. Pure functions of a policy; no clock, no evidence.
+"""Compares deprecations with the timeline of their kind, as of any day. Pure functions of a policy; no clock, no evidence.
 
-What ``2 releases and 180 days`` means here: what first warned in release n warns in n and n+1 and goes in n+2 at the earliest, and
-not before the 180th day after the day of the release that first warned. A *release* is a minor line of the calendar (1.8): a
-patch belongs to its line and is none of its own. An event in a patch has the patch's day. On nightlies, where both steps name one,
-the 180th day after the first nightly that warned.
+``2 releases and 180 days`` means: a feature that first warns in release n warns in n and n+1, and may be removed in n+2 at the earliest,
+and not before the 180th day after the date of the release that first warned. A *release* is a minor version in the calendar (1.8); a patch
+does not count as one of its own. An event in a patch release has the date of the patch. For nightlies, if both steps name one, the 180
+days start with the first nightly that warned.
 
-As of a day, what is known is what happened by then: an event has happened when its release is in the calendar and its day has come.
-Nothing that is known of a day is forgotten later, so a timeline that is broken stays broken; and nothing changes but on a few
-days, which :attr:`History.changes` lists. Asking for one day, or for every day of ten years, is a search among these.
+On a given day, only events that have happened by then are known: an event has happened if its release is in the calendar and its date has
+come. Known events are never forgotten later, so a broken timeline stays broken. The state changes only on a few days, which
+:attr:`DeprecationHistory.changes` lists, so a query for one day, or for every day of ten years, is a search among these.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ BEGUN: Final = "not begun"
 
 
 class TimelineState(enum.StrEnum):
-    """What can be said of a timeline."""
+    """The verdict on a timeline."""
 
     KEPT = "kept"
     BROKEN = "broken"
@@ -59,10 +59,10 @@ class TimelineState(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A release as a place in time.
+    """A release as a point in time.
 
     Attributes:
-        line: the place of its minor line among all of them.
+        line: the index of its minor version among all minor versions.
         planned: whether it is only planned.
     """
 
@@ -73,13 +73,13 @@ class Point:
 
 
 class Axis:
-    """The minor lines of a calendar and of what is planned beyond it, in order.
+    """The minor versions of a calendar and of the planned releases, in order.
 
-    Between two planned lines whose minor numbers are apart, those in between are counted; their days are not known.
+    If the minor numbers before a planned version have a gap, the missing ones are counted, too; their dates are not known.
     """
 
     def __init__(self, calendar: Calendar[CalendarRelease], planned: Iterable[CalendarRelease] = ()) -> None:
-        """Lines are ranked by version; the day of a line is that of its first release."""
+        """Sort minor versions by version; the date of each is that of its first release."""
         real = {release.version: release.date for release in calendar}
         dates = {one.version: one.date for one in planned if one.version not in real} | real
         versions: dict[tuple[int, int], list[str]] = {}
@@ -108,23 +108,23 @@ class Axis:
         return version in self.points
 
     def as_of(self, day: dt.date) -> Point | None:
-        """The newest line that is out on a day; None before the first."""
+        """Return the newest minor version released by a day; None before the first."""
         out = [point for point in self.lines if not point.planned and point.day <= day]
         return out[-1] if out else None
 
 
 @dataclass(frozen=True, slots=True)
 class Earliest:
-    """From when a step may be taken.
+    """The earliest time at which a step may be taken.
 
     Attributes:
-        release: the first release of a known day that may have it; "" where the calendar and what is planned end before.
-        day: the day of that release; None where they end before.
-        line: the first minor line that may have it, by number alone; "" where they end before.
-        not_before: the day before which no release may, however many there are.
-        nightly: the first nightly that may have it; None where no nightly is known for the step before.
-        undated: lines before ``release`` that may have it, unless their day, which is not known, is before ``not_before``.
-        missing: how many lines are lacking to say more.
+        release: the first release with a known date that may take it; "" if the calendar and the planned releases end before.
+        day: the date of that release; None if they end before.
+        line: the first minor version that may take it, by number alone; "" if they end before.
+        not_before: the day before which no release may take it, regardless of their number.
+        nightly: the first nightly that may take it; None if no nightly is known for the previous step.
+        undated: minor versions before ``release`` that may take it, unless their date, which is not known, is before ``not_before``.
+        missing: the number of minor versions that are missing to determine the release.
         planned: whether ``release`` is only planned.
     """
 
@@ -139,7 +139,7 @@ class Earliest:
 
 
 def earliest(axis: Axis, step: Step, after: Point, nightly: dt.date | None = None) -> Earliest:
-    """From when a step may be taken, given the release, and the nightly, that took the step before it."""
+    """Return when a step may be taken, given the release and the nightly that took the previous step."""
     not_before = after.day + dt.timedelta(days=step.days)
     first_nightly = nightly + dt.timedelta(days=step.days) if nightly else None
     wanted = after.line + step.releases
@@ -155,16 +155,16 @@ def earliest(axis: Axis, step: Step, after: Point, nightly: dt.date | None = Non
 
 @dataclass(frozen=True, slots=True)
 class Breach:
-    """One way in which a timeline is not kept.
+    """One violation of a timeline.
 
     Attributes:
         kind: ``too-early``, ``too-early-on-nightlies``, ``not-warned``, ``step-missing`` or ``too-long``.
-        what: the event that broke it; of ``too-long`` the one that is missing.
-        release: the release with which it began.
+        what: the event that violates it; for ``too-long``, the missing event.
+        release: the release in which the violation began.
         day: the day on which it began.
-        releases, days: by how many it falls short; of ``too-long`` by how many it is late with the newest release by then.
-        promised: whether it was promised by then.
-        text: one line for people.
+        releases, days: the number of releases and days that are missing; for ``too-long``, the delay as of the newest release by then.
+        promised: whether the promise was in force by then.
+        text: a one-line description for users.
     """
 
     kind: str
@@ -179,12 +179,12 @@ class Breach:
 
 @dataclass(frozen=True, slots=True)
 class Happened:
-    """An event and what the timeline says of it.
+    """An event and its assessment by the timeline.
 
     Attributes:
         point: its release.
-        earliest: from when it was allowed, where its step waits for another.
-        breaches: what it breaks.
+        earliest: when it was first allowed, if its step must follow another.
+        breaches: its violations.
     """
 
     event: Event
@@ -195,7 +195,7 @@ class Happened:
 
 @dataclass(frozen=True, slots=True)
 class Next:
-    """What may happen next, and from when."""
+    """The step that may be taken next, and the earliest time for it."""
 
     what: tuple[str, ...]
     after: str
@@ -206,16 +206,16 @@ class Next:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What is known of a deprecation on a day.
+    """The known state of a deprecation on a day.
 
     Attributes:
-        day: the first day of which this holds.
+        day: the first day with this state.
         state: the newest event by then, or ``not begun``.
-        happened: events by then.
-        breaches: of them, and what stays too long.
-        next: the step that may be taken next; None where none is left.
-        due: since when it is overdue, or from when it will be, where its end was announced.
-        planned: events that are planned, and whose release the calendar does not have.
+        happened: the events by then.
+        breaches: the violations of these events, and a removal that is late.
+        next: the step that may be taken next; None if none is left.
+        due: the release from which it is or will be overdue, if its removal was announced.
+        planned: planned events, whose release is not in the calendar.
     """
 
     day: dt.date
@@ -231,10 +231,10 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class DeprecationHistory:
-    """A deprecation with its timeline, for any day.
+    """A deprecation with its timeline, which can be queried for any day.
 
     Attributes:
-        in_force: the day from which the policy promises anything.
+        in_force: the day from which the policy makes its promises.
     """
 
     deprecation: Deprecation
@@ -244,7 +244,7 @@ class DeprecationHistory:
 
     @cached_property
     def happened(self) -> tuple[Happened, ...]:
-        """Every event, in order, each judged by those before it."""
+        """Every event, in order, each judged by the events before it."""
         found: list[Happened] = []
         active: dict[str, Happened] = {}
         for event in self.deprecation.events:
@@ -262,9 +262,9 @@ class DeprecationHistory:
     def _judged(
         self, step: Step, event: Event, point: Point, active: Mapping[str, Happened]
     ) -> tuple[Earliest | None, tuple[Breach, ...]]:
-        """From when an event was allowed, and what it breaks."""
+        """Return when an event was first allowed, and its violations."""
         if step.after is None or any(what in active for what in step.what):
-            return None, ()  # the step waits for nothing, or was taken before
+            return None, ()  # the step need not follow another, or was already taken
         before = self._taken(step.after, active)
         promised = point.day >= self.in_force
         if before is None:
@@ -292,7 +292,7 @@ class DeprecationHistory:
         return Breach("too-early", event.what, point.release, point.day, releases, days, point.day >= self.in_force, text)
 
     def _nightly_too_early(self, step: Step, event: Event, before: Happened, allowed: dt.date) -> Breach:
-        assert event.nightly is not None  # noqa: S101 - what the caller asked
+        assert event.nightly is not None  # noqa: S101 - checked by the caller
         days = (allowed - event.nightly).days
         text = (
             f"{_did(event)} in the {event.nightly} nightly, {_count(days, 'day')} too early: {_name(before.event.what)} in the "
@@ -302,16 +302,16 @@ class DeprecationHistory:
         return Breach("too-early-on-nightlies", event.what, event.release, event.nightly, 0, days, promised, text)
 
     def _taken(self, what: str, active: Mapping[str, Happened]) -> Happened | None:
-        """The event that took the step which has this event; None while it is not taken."""
+        """Return the event that took the step to which this kind of event belongs; None if the step is not taken."""
         step = self.timeline.step(what)
         taken = [active[name] for name in (step.what if step else (what,)) if name in active]
         return min(taken, key=lambda one: one.point.line, default=None)
 
     @cached_property
     def due(self) -> Point | None:
-        """The release in which the thing has to be gone, by what was announced and allowed.
+        """The release in which the feature must be removed, by what was announced and is allowed.
 
-        None where nothing was announced, or the calendar does not reach so far.
+        None if nothing was announced, or if the calendar ends before that release.
         """
         announced = self.deprecation.announced
         if announced is None or announced.release not in self.axis:
@@ -328,7 +328,7 @@ class DeprecationHistory:
 
     @cached_property
     def snapshots(self) -> tuple[Snapshot, ...]:
-        """What is known, one for each day on which something changes, oldest first; the first holds since ever."""
+        """The known states, one for each day on which something changes, oldest first; the first one starts at ``date.min``."""
         days = {dt.date.min, self.in_force}
         days.update(one.point.day for one in self.happened)
         days.update(breach.day for one in self.happened for breach in one.breaches)
@@ -339,11 +339,11 @@ class DeprecationHistory:
 
     @cached_property
     def changes(self) -> tuple[dt.date, ...]:
-        """The days on which something changes; between them nothing does."""
+        """The days on which the state may change."""
         return tuple(snapshot.day for snapshot in self.snapshots)
 
     def at(self, day: dt.date) -> Snapshot:
-        """What is known on a day."""
+        """Return the known state on a day."""
         return self.snapshots[bisect_right(self.changes, day) - 1]
 
     def _snapshot(self, day: dt.date) -> Snapshot:
@@ -371,7 +371,7 @@ class DeprecationHistory:
         )
 
     def _late(self, day: dt.date, by_then: tuple[Happened, ...]) -> Breach | None:
-        """That the thing was, or is, there for longer than was announced."""
+        """Return the violation if the feature stays, or stayed, longer than announced."""
         due, announced = self.due, self.deprecation.announced
         if due is None or announced is None or due.planned or due.day > day:
             return None
@@ -399,14 +399,14 @@ class DeprecationHistory:
         return TimelineState.NO_PROMISE if finished and finished[0].point.day < self.in_force else TimelineState.KEPT
 
     def _next(self, by_then: tuple[Happened, ...]) -> Next | None:
-        """The first step that is not taken and whose predecessor is."""
+        """Return the next step: one that is not taken, after a step that is, with no later step taken."""
         active: dict[str, Happened] = {}
         for one in by_then:
             if one.event.what == "withdrawn" or (one.event.what == "restored" and self.deprecation.kind != "mode-change"):
                 active = {what: happened for what, happened in active.items() if what == "alternative"}
             else:
                 active.setdefault(one.event.what, one)
-        ahead = False  # whether a later step is taken already: then what was left out is not waited for
+        ahead = False  # whether a later step is already taken: skipped steps are then not expected
         for step in reversed(self.timeline.steps):
             if any(what in active for what in step.what):
                 ahead = True
@@ -419,7 +419,7 @@ class DeprecationHistory:
 
 
 def histories(policy: Policy) -> tuple[DeprecationHistory, ...]:
-    """The history of every deprecation of a policy, by id."""
+    """Return the history of every deprecation of a policy, sorted by id."""
     axis = Axis(policy.calendar, policy.planned)
     timelines = {(timeline.kind, timeline.silent): timeline for timeline in policy.timelines}
     return tuple(
@@ -430,7 +430,7 @@ def histories(policy: Policy) -> tuple[DeprecationHistory, ...]:
 def sweep(
     all_histories: Iterable[DeprecationHistory], first: dt.date, last: dt.date
 ) -> Iterator[tuple[dt.date, dict[str, TimelineState]]]:
-    """The verdict on every deprecation, for every day from the first to the last."""
+    """Yield each day from the first to the last, with the verdict on every deprecation."""
     known = tuple(all_histories)
     for number in range((last - first).days + 1):
         day = first + dt.timedelta(days=number)
@@ -444,7 +444,7 @@ def _name(what: str) -> str:
 
 
 def _count(number: int, what: str) -> str:
-    """``3 days``; nothing of none."""
+    """Return a text such as ``3 days``; empty for zero."""
     return f"{number} {what}{'' if number == 1 else 's'}" if number else ""
 
 

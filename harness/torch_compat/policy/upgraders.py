@@ -1,4 +1,4 @@
-"""What a policy says of upgraders: what stands in for a call of an operator in an archive from before a change (``upgraders.toml``)."""
+"""Policy tables about upgraders, which replace operator calls in archives written before a change (``upgraders.toml``)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Upgrader(Table):
 
 
 def upgrader_names(entries: list[Entry]) -> Iterator[Problem]:
-    """An upgrader's name states operator, overload and range, and its change is one that the policy has."""
+    """Check that the name of an upgrader states its operator, overload and range, and that the policy has its change."""
     changes = {entry.get("id") for entry in entries if entry.table == "change"}
     for entry in entries:
         if entry.table != "upgrader":

@@ -1,1 +1,1 @@
-"""Releases of torch, sets of them, the calendar, and where the data lies that was recorded of them."""
+"""Torch releases, sets of releases, the calendar, and the location of the recorded data."""

@@ -1,4 +1,4 @@
-"""The release calendar: which torch releases there are, in which order, and how many days apart."""
+"""The release calendar: the torch releases, their order, and the days between them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _SHOWN = 3
 
 
 class Dated(Protocol):
-    """What a calendar needs to know of a release."""
+    """The properties of a release that a calendar needs."""
 
     @property
     def version(self) -> str:
-        """The release, in full."""
+        """The full version."""
 
     @property
     def date(self) -> dt.date:
@@ -30,10 +30,10 @@ class Dated(Protocol):
 
 
 class Listed(NamedTuple):
-    """A release as the calendar's file lists it, as far as loading an archive depends on it. The policy knows more of it.
+    """A release as listed in the calendar file, with the keys that affect loading archives. The policy has all keys.
 
     Attributes:
-        version: in full.
+        version: the full version.
         date: the day of its first upload.
         pythons: the CPython versions that have a wheel.
     """
@@ -44,12 +44,12 @@ class Listed(NamedTuple):
 
     @classmethod
     def every(cls, tables: Iterable[Mapping[str, Any]]) -> Iterator[Listed]:
-        """The releases of tables ``[[release]]``, without those that are planned."""
+        """Return the releases of ``[[release]]`` tables, without the planned ones."""
         return (cls.read(table) for table in tables if "source" not in table)
 
     @classmethod
     def read(cls, table: Mapping[str, Any]) -> Listed:
-        """The release of a table ``[[release]]``."""
+        """Create the release from a ``[[release]]`` table."""
         return cls(table["version"], table["date"], tuple(table.get("pythons", ())))
 
 
@@ -57,17 +57,16 @@ _Dated = TypeVar("_Dated", bound=Dated)
 
 
 class Calendar(Generic[_Dated]):
-    """The releases that are known, in the order of their versions (1.9.0 before 1.10.0).
+    """The known releases, sorted by version (1.9.0 before 1.10.0).
 
-    ``calendar["1.2.0"]`` looks up an exact version, ``"1.2.0" in calendar`` asks for one, iterating gives the releases.
-    Every method that is given a version takes an exact one; :meth:`resolve` turns what a person or a reader calls a
-    release into a release.
+    ``calendar["1.2.0"]`` looks up an exact version, ``"1.2.0" in calendar`` tests for one, and iteration yields the releases. Methods that
+    take a version require an exact one; :meth:`resolve` converts a name used by people or readers into a release.
 
     Attributes:
-        known: the versions, for sets of them.
+        known: the versions, for converting sets of them.
 
     Raises:
-        UsageError: from every method that is given a version which the calendar does not hold; names the nearest ones.
+        UsageError: raised by every method that takes a version if the calendar does not contain it; names the nearest ones.
     """
 
     def __init__(self, releases: Iterable[_Dated]) -> None:
@@ -94,22 +93,22 @@ class Calendar(Generic[_Dated]):
         return f"Calendar({', '.join(self._by_version)})"
 
     def resolve(self, name: str) -> _Dated:
-        """The release that a name means: ``torch-1.2.0``, ``1.2.0``, ``1.2.0+cpu``, or ``1.2`` for the newest patch of 1.2."""
+        """Return the release with a name such as ``torch-1.2.0``, ``1.2.0``, ``1.2.0+cpu``, or ``1.2`` for the newest patch of 1.2."""
         found = self.known.find(name)
         if found is None:
             raise self._unknown(name)
         return self._by_version[found]
 
     def is_newer(self, one: str, other: str) -> bool:
-        """Whether ``one`` is a later version than ``other``; days play no part (1.10.2 is not newer than 1.11.0)."""
+        """Whether ``one`` is a later version than ``other``, regardless of dates (1.10.2 is not newer than 1.11.0)."""
         return Release(self[one].version) > Release(self[other].version)
 
     def days_between(self, older: str, newer: str) -> int:
-        """Days from the upload of ``older`` to that of ``newer``; negative when ``newer`` was uploaded first."""
+        """Return the days from the upload of ``older`` to that of ``newer``; negative if ``newer`` was uploaded first."""
         return (self[newer].date - self[older].date).days
 
     def newest(self, on_or_before: dt.date | None = None) -> _Dated:
-        """The highest version uploaded by that day, the highest of all without one.
+        """Return the highest version uploaded by a day, or the highest of all if no day is given.
 
         Raises:
             UsageError: no release is that old.
@@ -122,7 +121,7 @@ class Calendar(Generic[_Dated]):
         raise UsageError(f"no torch release was uploaded on or before {on_or_before}", hint=hint)
 
     def nearest(self, release: Release) -> _Dated:
-        """The release that is most like one that need not be of the calendar: see :meth:`Known.nearest`.
+        """Return the release nearest to one that need not be in the calendar: see :meth:`Known.nearest`.
 
         Raises:
             UsageError: the calendar is empty.

@@ -1,9 +1,9 @@
-"""Where the policies and the recorded facts lie that came with this package, and reading policy files as they stand.
+"""Locates the policies and recorded facts of this package, and reads policy files unchecked.
 
-A wheel carries them inside the package, in ``_packaged``. In a checkout they are the folders of the repository.
+A wheel contains them inside the package, in ``_packaged``. In a checkout, they are folders of the repository.
 
-:mod:`torch_compat.policy` checks the files of a folder together, with file and line, and needs pydantic for it. What only asks for a
-few entries, as ``inspect`` does of each file, takes them from here unchecked. Both read the text by :func:`parsed`.
+:mod:`torch_compat.policy` checks all files of a folder together, reports errors with file and line, and requires pydantic. Code that needs
+only a few entries, such as ``inspect`` for each file, gets them here unchecked. Both parse the text with :func:`parsed`.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ _LINE = re.compile(r" \(at line (\d+), column \d+\)")
 
 
 def packaged(*parts: str) -> Path:
-    """The path of packaged data, such as ``packaged("policies", "torch", "formats.toml")``. It need not exist."""
+    """Return the path of packaged data, such as ``packaged("policies", "torch", "formats.toml")``. It need not exist."""
     return (_INSIDE if _INSIDE.is_dir() else _PACKAGE.parents[1]).joinpath(*parts)
 
 
 def parsed(text: str, name: str) -> dict[str, Any]:
-    """The document of a TOML text.
+    """Parse a TOML text.
 
     Parameters:
-        name: of the file, for errors.
+        name: the name of the file, for errors.
 
     Raises:
-        PolicyError: it is no TOML; with the line.
+        PolicyError: the text is not valid TOML; with the line.
     """
-    import tomllib  # noqa: PLC0415 - not every command that knows where data lies reads any
+    import tomllib  # noqa: PLC0415 - not every command that locates data reads any
 
     try:
         return tomllib.loads(text)
@@ -48,19 +48,19 @@ def parsed(text: str, name: str) -> dict[str, Any]:
         what = _LINE.sub("", str(error)).removesuffix(" (at end of document)")
         problem = Problem(name, line, "", f"is not valid TOML: {what[:1].lower()}{what[1:]}")
         raise PolicyError([problem]) from error
-    except (ValueError, RecursionError) as error:  # an integer of thousands of digits, a thousand brackets
+    except (ValueError, RecursionError) as error:  # an integer with thousands of digits, or a thousand brackets
         what = "is nested too deeply" if isinstance(error, RecursionError) else f"is not valid TOML: {error}"
         raise PolicyError([Problem(name, 1, "", what)]) from error
 
 
 def entries(folder: Path, files: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
-    """The entries of policy files by their table, unchecked.
+    """Return the entries of policy files by table, unchecked.
 
     Parameters:
-        files: their names, without ``.toml``.
+        files: the file names, without ``.toml``.
 
     Raises:
-        PolicyError: a file is missing, or no TOML.
+        PolicyError: a file is missing, or not valid TOML.
     """
     found: dict[str, list[dict[str, Any]]] = {}
     for name in files:

@@ -1,8 +1,7 @@
-"""Sets of releases where only the releases of a list count: as numbers, one bit for each, and back.
+"""Converts sets of the releases in a list to bitmasks, one bit per release, and back.
 
-What was recorded was asked of a list of releases. Loops over thousands of recorded facts compare such sets, and numbers are what
-they can afford. Bit 0 is the oldest release of the list. Here and nowhere else, numbers become sets, texts and names, and sets
-and texts become numbers.
+Facts are recorded for a list of releases. Loops over thousands of recorded facts compare sets of these, for which only bitmasks are fast
+enough. Bit 0 is the oldest release of the list. All conversions between bitmasks and sets, texts and names are in this module.
 """
 
 from __future__ import annotations
@@ -25,17 +24,17 @@ _LINE = re.compile(r"[0-9]+\.[0-9]+")
 
 
 class Known:
-    """An ordered list of releases, and sets of them as numbers.
+    """An ordered list of releases, with conversions of sets of them to bitmasks and back.
 
     Parameters:
-        releases: their versions, oldest first, each once.
+        releases: their unique versions, oldest first.
 
     Attributes:
-        releases: the same.
-        everyone: all of them, as bits.
+        releases: the versions, oldest first.
+        everyone: all releases, as a bitmask.
 
     Raises:
-        UsageError: a text is no version, or the order is another.
+        UsageError: a text is not a version, or the versions are not unique and in order.
     """
 
     __slots__ = ("_bits", "_keys", "_labels", "_places", "_texts", "everyone", "parsed", "releases")
@@ -59,22 +58,22 @@ class Known:
         return release in self._places
 
     def place(self, release: str) -> int:
-        """Which bit is that of a release, 0 the oldest; raises KeyError for one that is not of the list."""
+        """Return the bit index of a release, 0 for the oldest; KeyError if it is not in the list."""
         return self._places[release]
 
     def bit(self, release: str) -> int:
-        """The set of this one release; raises KeyError for one that is not of the list."""
+        """Return the bitmask of one release; KeyError if it is not in the list."""
         return 1 << self._places[release]
 
     def holding(self, releases: Iterable[str]) -> int:
-        """The set of these releases; raises KeyError for one that is not of the list."""
+        """Return the bitmask of these releases; KeyError if one is not in the list."""
         found = 0
         for release in releases:
             found |= 1 << self._places[release]
         return found
 
     def bits_of(self, releases: ReleaseSet) -> int:
-        """Those releases of the list that are in a set."""
+        """Return the bitmask of the listed releases that are in a set."""
         found = 0
         keys = self._keys
         for first, last, with_first, with_last in releases.intervals:
@@ -87,10 +86,10 @@ class Known:
         return found
 
     def bits(self, text: str) -> int:
-        """The set that a text describes, each of whose ends is of the list.
+        """Return the bitmask of the set that a text describes; its ends must be in the list.
 
         Raises:
-            UsageError: the text describes no set, or names another release.
+            UsageError: the text does not describe a set, or names a release that is not in the list.
         """
         known = self._bits.get(text)
         if known is None:
@@ -102,34 +101,35 @@ class Known:
         return known
 
     def spans(self, bits: int) -> Iterator[tuple[str, str]]:
-        """The first and the last of the releases that follow one another."""
+        """Return the first and last release of each run of consecutive releases."""
         return self._labels.spans(bits)
 
     def text(self, bits: int) -> str:
-        """The shortest text of a set, as recorded files have it: without blanks, and open to the future where the newest is in it."""
+        """Return the shortest text of a set, as in recorded files: without spaces, and open-ended if it includes the newest release."""
         known = self._texts.get(bits)
         if known is None:
             known = self._texts[bits] = self._labels.text(bits)
         return known
 
     def set(self, bits: int) -> ReleaseSet:
-        """Releases of the list as a set, which is open to the future where the newest is in it."""
+        """Return the releases of a bitmask as a set, which is open-ended if it includes the newest release."""
         newest = self.releases[-1] if self.releases else ""
         return ReleaseSet(
             Interval(Release(first), None if last == newest else Release(last)) for first, last in self._labels.spans(bits)
         )
 
     def of(self, bits: int) -> tuple[str, ...]:
-        """The releases that bits stand for, oldest first."""
+        """Return the releases of a bitmask, oldest first."""
         return tuple(release for at, release in enumerate(self.releases) if bits >> at & 1)
 
     def without(self, releases: Collection[str]) -> Known:
-        """The list without these."""
+        """Return the list without these releases."""
         return Known(one for one in self.releases if one not in releases)
 
     def find(self, name: str) -> str | None:
-        """The release of the list that a name means: ``torch-1.2.0``, ``1.2.0``, ``1.2.0+cpu``, or ``1.2`` for the newest patch of
-        1.2; None where it means none.
+        """Return the listed release with a name such as ``torch-1.2.0``, ``1.2.0``, ``1.2.0+cpu``; None if there is none.
+
+        ``1.2`` is the newest patch of 1.2.
         """
         version = name.removeprefix(PREFIX)
         if _LINE.fullmatch(version):
@@ -138,10 +138,12 @@ class Known:
         return asked.public if asked is not None and asked.public in self._places else None
 
     def near(self, name: str) -> tuple[str, ...]:
-        """Releases of the list that a name which means none of them may stand for: those of its line, the nearest first, else those on
-        both sides of it and the one that is spelled most like it; none where it is no version.
+        """Return listed releases that an unknown name may refer to; empty if it is not a version.
+
+        These are the releases of the same minor version, nearest first; if there are none, the releases just before and after it, and the
+        one with the most similar spelling.
         """
-        from difflib import get_close_matches  # noqa: PLC0415 - only for somebody who is wrong
+        from difflib import get_close_matches  # noqa: PLC0415 - only for error messages
 
         asked = stated(name.removeprefix(PREFIX))
         if asked is None:
@@ -154,13 +156,14 @@ class Known:
         return tuple(dict.fromkeys([*self.releases[max(0, at - 1) : at + 1], *alike]))
 
     def newest(self, release: Release) -> int | None:
-        """The place of the newest release that is no newer than this one; None where all are."""
+        """Return the index of the newest release that is not newer than this one; None if all are newer."""
         at = bisect_left(self._keys, release.key)
         return at if at < len(self._keys) and self._keys[at] == release.key else at - 1 if at else None
 
     def nearest(self, release: Release) -> int:
-        """The place of the release that stands for one which is not of the list: the nearest patch of its line, of two the newer one;
-        else the newest before it; else the oldest.
+        """Return the index of the release that represents one that is not in the list.
+
+        This is the nearest patch of its minor version, the newer one in case of a tie; else the newest release before it; else the oldest.
         """
         patch = release.numbers[2]
         same = [

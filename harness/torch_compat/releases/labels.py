@@ -1,8 +1,8 @@
 """Ordered lists of names that need not be versions, and sets of them as text.
 
-Builds of one release are one release, but two readers; and what no release wrote has a name, too. Recorded files list such
-names in an order that they state themselves. The text of a set has the form of :mod:`torch_compat.releases.sets`, without blanks
-and without open beginnings: ``1.5.0..1.8.1,2.13.0+cpu,2.14.1..``.
+Two builds of one release are the same release, but different readers; and archives that no release wrote have a writer name, too. Recorded
+files list such names in an order of their own. The text of a set has the form of :mod:`torch_compat.releases.sets`, without spaces and
+without open beginnings: ``1.5.0..1.8.1,2.13.0+cpu,2.14.1..``.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ class Labels:
     """An ordered list of names.
 
     Parameters:
-        names: in their order, each once.
+        names: the unique names, in order.
 
     Raises:
-        UsageError: a name stands twice.
+        UsageError: a name occurs twice.
     """
 
     __slots__ = ("_at", "_known", "names")
@@ -37,7 +37,7 @@ class Labels:
         self._known: dict[str, tuple[str, ...]] = {}
 
     def spans(self, bits: int) -> Iterator[tuple[str, str]]:
-        """The first and the last of the names that follow one another in a set; bit 0 is the first name."""
+        """Yield the first and last name of each run of consecutive names in a bitmask; bit 0 is the first name."""
         at = 0
         while bits >> at:
             at += ((bits >> at) & -(bits >> at)).bit_length() - 1
@@ -46,17 +46,17 @@ class Labels:
             at = end
 
     def text(self, bits: int) -> str:
-        """The shortest text of a set; it is open where the last name is in it."""
+        """Return the shortest text of a set, which is open-ended if it includes the last name."""
         newest = self.names[-1] if self.names else ""
         return ",".join(
             f"{first}.." if last == newest else first if first == last else f"{first}..{last}" for first, last in self.spans(bits)
         )
 
     def of(self, text: str) -> tuple[str, ...]:
-        """The names in the set that a text describes, in the order of the text.
+        """Return the names in the set that a text describes, in the order of the text.
 
         Raises:
-            UsageError: it names something else, runs backwards, or holds a name twice.
+            UsageError: the text has an unknown name, a span that runs backwards, or a duplicate name.
         """
         known = self._known.get(text)
         if known is None:

@@ -1,6 +1,6 @@
-"""One type for a release: any version that a torch can state.
+"""The type of a release: any version that torch can report.
 
-A version has a public part, which decides the order, and perhaps a local part, which names a build::
+A version has a public part, which determines the order, and optionally a local part, which names a build::
 
     2.13.0                    a release
     2.13.0+cpu                a build of it
@@ -8,8 +8,8 @@ A version has a public part, which decides the order, and perhaps a local part, 
     2.16.0.dev20261120+cpu    a nightly build, and its day
     2.16.0a0+git0123abc       a build from source
 
-The order is that of PEP 440. Builds of one release are equal here, because a promise is made of releases: where builds must be
-told apart, their texts do it (``str(release)``). This module needs the standard library and :mod:`torch_compat.errors` alone.
+The order is that of PEP 440. Builds of one release are equal here, because promises are about releases; to distinguish builds, compare
+their texts (``str(release)``). This module needs only the standard library and :mod:`torch_compat.errors`.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ _NUMBERS_SHOWN = 3
 
 @final
 class Release:
-    """A release of torch, by the version that it states. Immutable; the same text gives the same object.
+    """A torch release, identified by its version. Immutable; the same text gives the same object.
 
     Attributes:
-        key: what releases are compared by.
-        public: the version without its local part, with three numbers at least; equal releases have the same.
-        local: the local part, which names a build; empty where there is none.
+        key: the sort key.
+        public: the version without its local part, with at least three numbers; the same for equal releases.
+        local: the local part, which names a build; empty if there is none.
 
     Raises:
-        UsageError: the text is no version.
+        UsageError: the text is not a version.
     """
 
     __slots__ = ("_hash", "_text", "key", "local", "public")
@@ -72,7 +72,7 @@ class Release:
 
     @property
     def line(self) -> str:
-        """The minor release that this one belongs to, or will become: ``2.16`` of ``2.16.0.dev20261120``."""
+        """The minor version that this release belongs to, or will become: ``2.16`` for ``2.16.0.dev20261120``."""
         numbers = (*self.key[0], 0, 0)
         return f"{numbers[0]}.{numbers[1]}"
 
@@ -84,13 +84,13 @@ class Release:
 
     @property
     def prerelease(self) -> bool:
-        """Whether this comes before a release: a candidate, a nightly build, a build from source."""
+        """Whether this precedes a release: a release candidate, a nightly build, or a build from source."""
         return self.key[1] != _FINAL or self.key[4] != _NEVER
 
     @property
     def day(self) -> dt.date | None:
-        """The day in the version of a nightly build; None in any other version."""
-        from datetime import date  # noqa: PLC0415 - few releases have a day, and this takes as long to import as all else here
+        """The date in the version of a nightly build; None for any other version."""
+        from datetime import date  # noqa: PLC0415 - rarely needed, and as slow to import as the rest of this module
 
         digits = str(self.key[4])
         if len(digits) != len("20261120"):
@@ -129,18 +129,18 @@ class Release:
 
 
 def named(name: str) -> Release:
-    """The release of a name: ``torch-2.13.0+cpu`` as well as ``2.13.0+cpu``.
+    """Return the release with a name such as ``torch-2.13.0+cpu`` or ``2.13.0+cpu``.
 
     Raises:
-        UsageError: it is the name of no release.
+        UsageError: the name is not that of a release.
     """
     return Release(name.removeprefix(PREFIX))
 
 
 def public(name: str) -> str:
-    """The release in the name of a writer or reader, by which policies speak of it: ``2.13.0`` of ``torch-2.13.0+cpu``.
+    """Return the release in the name of a writer or reader, in the form used by policies: ``2.13.0`` for ``torch-2.13.0+cpu``.
 
-    What is no release has none, and keeps its name: ``reference@1.5.1``, ``synthetic``.
+    Names that are not releases are returned unchanged: ``reference@1.5.1``, ``synthetic``.
     """
     version = name.removeprefix(PREFIX)
     release = stated(version)
@@ -148,7 +148,7 @@ def public(name: str) -> str:
 
 
 def stated(value: object) -> Release | None:
-    """The release that a value states; None where it is no text, or no version."""
+    """Return the release that a value represents; None if it is not a string with a version."""
     try:
         return Release(value) if isinstance(value, str) else None
     except UsageError:
@@ -157,10 +157,10 @@ def stated(value: object) -> Release | None:
 
 @lru_cache(maxsize=4096)
 def dotted(text: str) -> tuple[int, ...]:
-    """The numbers of a version that is not torch's: of a Python (``3.11``), of a schema of exported programs (``8.14``).
+    """Return the numbers of a version that is not torch's: Python (``3.11``) or the schema of exported programs (``8.14``).
 
     Raises:
-        UsageError: it consists of something else.
+        UsageError: the text does not consist of numbers.
     """
     if len(text) > LONGEST or not _DOTTED.fullmatch(text):
         raise UsageError(f"expected numbers such as '3.11', found {text[:LONGEST]!r}", code="no-release")

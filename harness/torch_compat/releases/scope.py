@@ -1,13 +1,13 @@
-"""Which releases write and read the corpus, from what ``[policy]`` says and the calendar.
+"""Determines which releases write and read the corpus, from the ``[policy]`` table and the calendar.
 
-Without any dependency, on tables as TOML gives them: noxfile.py asks this very function without installing the package, so that
-its sessions and the policy can never speak of different releases.
+Works on raw TOML tables without dependencies: noxfile.py calls the same function without installing the package, so that its sessions and
+the policy always use the same releases.
 
-With ``lines = "newest-patch"``, the corpus holds the newest patch of every minor line as of the day ``settled``, every
-release after that day, and those of ``besides``. So an entry in the calendar is all that a new release takes, and nothing
-ever leaves: when 2.15.1 comes, 2.15.0 stays a writer and a reader. It could have been "the newest patch of every line" on
-any day; then a patch would relieve the release before it of new fixtures, and its evidence, which is frozen, would go
-stale without anybody being told. What it costs is one more row and column for each patch release.
+With ``lines = "newest-patch"``, the corpus consists of the newest patch of every minor version as of the date ``settled``, every release
+after that date, and those in ``besides``. A new release therefore only needs an entry in the calendar, and no release is ever dropped:
+when 2.15.1 is released, 2.15.0 remains a writer and a reader. With "the newest patch of every minor version" on any day, a patch would
+exempt the previous release from new fixtures, and its frozen evidence would silently become stale. The cost is one more row and column for
+each patch release.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ __all__ = ["corpus_scope"]
 
 
 def corpus_scope(corpus: Mapping[str, Any], releases: Iterable[Mapping[str, Any]]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Writers and readers, as versions.
+    """Return the versions of the writers and of the readers.
 
     Parameters:
-        corpus: the table ``[policy]``, either with ``writers`` and ``readers``, or with ``lines``, ``settled`` and ``besides``.
-        releases: the tables ``[[release]]``.
+        corpus: the ``[policy]`` table, with either ``writers`` and ``readers``, or ``lines``, ``settled`` and ``besides``.
+        releases: the ``[[release]]`` tables.
     """
     if corpus.get("lines") is None:
         return tuple(corpus["writers"]), tuple(corpus["readers"])

@@ -1,7 +1,7 @@
-"""One type for a set of releases, and its text.
+"""The type of a set of releases, and its text form.
 
-A set is a union of intervals in the order of all versions that there can be, whether anybody released them or not. So it can be
-open to the past and to the future, and its complement is a set, too. Local parts of versions play no part::
+A set is a union of intervals in the order of all possible versions, released or not. It can be open to the past and to the future, and its
+complement is a set, too. Local parts of versions are ignored::
 
     1.5.0..1.8.1, 2.0.0..      from 1.5.0 to 1.8.1, and from 2.0.0 on
     1.5.0                      one release
@@ -10,7 +10,7 @@ open to the past and to the future, and its complement is a set, too. Local part
     ..                         every release
     none                       no release
 
-The text of a set has its intervals in order and as few as possible; reading it gives the same set.
+The text of a set lists its intervals in order, and as few as possible; parsing it gives the same set.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ Cut: TypeAlias = tuple[Key, int, str]
 
 
 class Interval(NamedTuple):
-    """Releases from one to another.
+    """The releases between two ends.
 
     Attributes:
-        first: the older end; None where the interval is open to the past.
-        last: the newer end; None where it is open to the future.
-        with_first, with_last: whether the ends belong to it.
+        first: the older end; None if the interval is open to the past.
+        last: the newer end; None if it is open to the future.
+        with_first, with_last: whether the ends are included.
     """
 
     first: Release | None
@@ -62,7 +62,7 @@ class ReleaseSet:
     """A set of releases. Immutable; equal sets have equal texts.
 
     Parameters:
-        intervals: in any order; they may overlap.
+        intervals: the intervals, in any order; they may overlap.
 
     Raises:
         UsageError: an interval runs from a newer release to an older one.
@@ -70,7 +70,7 @@ class ReleaseSet:
 
     __slots__ = ("_cuts", "_oldest")
 
-    _cuts: tuple[Cut, ...]  # sorted; at each of them what is in the set ends, or begins
+    _cuts: tuple[Cut, ...]  # sorted; membership changes at each cut
     _oldest: bool  # whether the set is open to the past
 
     def __init__(self, intervals: Iterable[Interval] = ()) -> None:
@@ -97,26 +97,26 @@ class ReleaseSet:
 
     @staticmethod
     def parse(text: str) -> ReleaseSet:
-        """The set that a text describes.
+        """Parse the text of a set.
 
         Raises:
-            UsageError: it describes none; says which part, and what was expected.
+            UsageError: the text does not describe a set; names the invalid part, and what was expected.
         """
         return _parsed(text)
 
     @staticmethod
     def of(*releases: Release) -> ReleaseSet:
-        """The set of these releases."""
+        """Return the set of these releases."""
         return ReleaseSet(Interval(release, release) for release in releases)
 
     @staticmethod
     def between(first: Release | None = None, last: Release | None = None) -> ReleaseSet:
-        """The set of the releases from one to another, both included; without an end it is open there."""
+        """Return the set of releases between two ends, both included; open on the side of an omitted end."""
         return ReleaseSet([Interval(first, last)])
 
     @property
     def intervals(self) -> tuple[Interval, ...]:
-        """What the set consists of: disjoint intervals in order, as few as possible."""
+        """The disjoint intervals of the set, in order and as few as possible."""
         found: list[Interval] = []
         begin: Cut | None = None
         inside = self._oldest
@@ -130,12 +130,12 @@ class ReleaseSet:
 
     @property
     def first(self) -> Release | None:
-        """The release that the set begins with, or after; None where it is open to the past, or empty."""
+        """The release with which, or just after which, the set begins; None if it is open to the past, or empty."""
         return Release(self._cuts[0][2]) if self._cuts and not self._oldest else None
 
     @property
     def last(self) -> Release | None:
-        """The release that the set ends with, or before; None where it is open to the future, or empty."""
+        """The release with which, or just before which, the set ends; None if it is open to the future, or empty."""
         return Release(self._cuts[-1][2]) if self._cuts and not self._newest else None
 
     @property

@@ -35,7 +35,7 @@ PARAMETERS: Final = frozenset({"kinds"})
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
-    """Judge every version of the kinds of formats that the rule's parameter ``kinds`` lists."""
+    """Judge every version of the format kinds listed in the rule's parameter ``kinds``."""
     upgraded = _upgraded(evidence)
     for entry in evidence.policy.formats:
         if entry.kind not in rule.parameters.get("kinds", ()) or entry.written_from is None:
@@ -68,12 +68,12 @@ def _in_time(policy: Policy, rule: RuleEntry, entry: Format, written: dt.date, *
 
 
 def _day(policy: Policy, milestone: Milestone) -> dt.date:
-    """The day of a change: the stated one, else that of the release, real or planned."""
+    """Return the date of a change: the stated one, else that of the release, real or planned."""
     return milestone.day or policy.day_of(milestone.release)
 
 
 def _upgraded(evidence: Evidence) -> frozenset[tuple[str, int]]:
-    """The operators, without overloads, that some recorded release has an upgrader for, each with the version of the bump."""
+    """Return the operators, without overloads, that have an upgrader in some recorded release, each with the version of the bump."""
     if evidence.operators is None:
         return frozenset()
     return frozenset(

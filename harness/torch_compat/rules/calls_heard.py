@@ -35,7 +35,7 @@ ENDED = frozenset({Outcome.REFUSED, Outcome.CRASHED, Outcome.TIMED_OUT, Outcome.
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
-    """Judge every cell in which something was called."""
+    """Judge every cell with calls."""
     for cells in evidence.cells:
         if not _called(cells):
             continue

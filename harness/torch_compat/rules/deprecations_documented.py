@@ -33,7 +33,7 @@ ASKS: Final = Asks.OTHER
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
-    """Judge every step that was taken by the day asked for and must be documented."""
+    """Judge every step that was taken by the given day and must be documented."""
     for history in histories(evidence.policy):
         deprecation, points = history.deprecation, list(history.axis.points)
         for one in history.at(evidence.as_of).happened:

@@ -36,12 +36,13 @@ __all__ = ["judge"]
 ASKS: Final = Asks.OTHER
 
 OF_THE_ALTERNATIVE: Final = "wrong alternative warning"
-"""A mismatch that is not an error in a file: a release deprecated the very alternative that it had recommended. No promise
-covered this before the policy."""
+"""A mismatch that is not an error in a file: a release deprecated the alternative that it had recommended. No promise covered this before
+the policy.
+"""
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
-    """Judge every deprecation in every release that was asked."""
+    """Judge every deprecation in every release that ran the probe."""
     for history in histories(evidence.policy):
         deprecation = history.deprecation
         states = seen(evidence, deprecation)
@@ -83,5 +84,5 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
 
 
 def _excuse(deprecation: Deprecation, release: str) -> str:
-    """Why a release cannot tell, where the file says that it cannot."""
+    """Return why the state in a release is unclear according to the file; "" if it is not."""
     return next((span.why for span in deprecation.unclear if Release(release) in span.readers), "")

@@ -31,7 +31,7 @@ ASKS: Final = Asks.OTHER
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
-    """Judge every deprecation whose end was announced for a release."""
+    """Judge every deprecation whose removal was announced for a release."""
     for history in histories(evidence.policy):
         name = history.deprecation.id
         if history.deprecation.announced is None:

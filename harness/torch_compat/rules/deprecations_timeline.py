@@ -33,7 +33,7 @@ ASKS: Final = Asks.OTHER
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
-    """Judge every event that happened, or is planned, by the day asked for."""
+    """Judge every event that has happened, or is planned, by the given day."""
     for history in histories(evidence.policy):
         yield from _judge(evidence, rule, history)
 

@@ -32,7 +32,7 @@ ASKS: Final = Asks.OTHER
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
-    """Judge every release against the one before."""
+    """Judge every release against the previous one."""
     exports = evidence.exported
     if exports is None:
         yield from not_recorded(evidence, rule)

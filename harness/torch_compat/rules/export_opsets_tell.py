@@ -33,7 +33,7 @@ __all__ = ["judge"]
 
 ASKS: Final = Asks.OTHER
 HEARD: Final = frozenset({Outcome.SAME, Outcome.CLOSE, Outcome.RAISED, Outcome.DIFFERENT})
-"""What is correct, raises, or differs under another operator set version."""
+"""The outcomes that are correct, raise, or differ under another operator set version."""
 Outcomes = dict[str, Outcome]
 """The outcomes of one archive by release, oldest first."""
 
@@ -67,9 +67,10 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
 
 
 def _outcomes(evidence: Evidence) -> dict[tuple[str, str, str], Outcomes]:
-    """What newer releases made of each exported program that they load: by fixture, writer and recipe.
+    """Return the outcomes of newer releases for each exported program that they load, by fixture, writer and recipe.
 
-    What the writer itself does on reading its program back is no difference between releases, whatever it had in memory.
+    A result that the writer also gets when it reads its own program back is not a difference between releases, even if it differs from the
+    values in memory.
     """
     told: dict[tuple[str, str, str], list[tuple[int, str, Outcome]]] = {}
     own = {(cells.fixture.id, _done(cells.observation)) for cells in evidence.toward["own"] if cells.fixture.family == "export"}
@@ -84,7 +85,7 @@ def _outcomes(evidence: Evidence) -> dict[tuple[str, str, str], Outcomes]:
 
 
 def _done(observation: Observation) -> str:
-    """What a reader did, without its warnings, so that equal ones can be told."""
+    """Return the result of a reader without its warnings, for comparison."""
     return repr((observation.result, observation.extent, observation.differences, observation.errors))
 
 

@@ -37,7 +37,7 @@ SILENT: Final = frozenset({Reaction.DROPPED, Reaction.IGNORED})
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
-    """Judge every answer about an alteration that the parameter lists."""
+    """Judge every answer to an alteration that the parameter lists."""
     exports = evidence.exported
     if exports is None:
         yield from not_recorded(evidence, rule)
@@ -64,10 +64,10 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
 
 
 def _unknown(rule: RuleEntry) -> frozenset[Alteration]:
-    """The alterations of the parameter ``unknown``.
+    """Return the alterations in the parameter ``unknown``.
 
     Raises:
-        PolicyError: it names something else.
+        PolicyError: the parameter contains an unknown alteration.
     """
     names = rule.parameters.get("unknown", ())
     odd = sorted(set(names) - set(Alteration))

@@ -40,7 +40,7 @@ STEPS: Final = {
     Alteration.MAJOR_NEWER: 1,
     Alteration.MAJOR_OLDER: -1,
 }
-"""By how much the major version of an altered archive differs from its writer's."""
+"""The difference between the major version of an altered archive and that of its writer."""
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
@@ -75,7 +75,7 @@ def _judge(evidence: Evidence, rule: RuleEntry, exports: RecordedExports, answer
         return Judgement(rule.id, Verdict.PASS, subject, reader=answer.release)
     if older:
         return Judgement(rule.id, Verdict.NO_PROMISE, subject, reader=answer.release)
-    real = answer.alteration is BASE  # no release wrote the others
+    real = answer.alteration is BASE  # no release wrote the altered ones
     if not stated and not (real and evidence.policy.exported):
         return Judgement(rule.id, Verdict.PASS, subject, reader=answer.release)
     cause = Cause("refused", answer.name, f"{answer.name}, with schema {major}, is not loaded by a newer release")

@@ -32,7 +32,7 @@ UNFINISHED: Final = "unfinished-recipe"
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
-    """Judge every manifest entry and everything that is damaged."""
+    """Judge every manifest entry and everything damaged."""
     for damage in evidence.corpus.damage:
         text = f"{damage.subject}: {damage.detail}"
         verdict = Verdict.NOT_CHECKED if damage.kind == UNFINISHED else Verdict.FAIL

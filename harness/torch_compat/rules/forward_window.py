@@ -51,7 +51,7 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
 
 
 class _Alone:
-    """What releases fail at without each other: each with its own archive, by recipe, release and load options."""
+    """The failures of releases with their own archives, by recipe, release and load options."""
 
     def __init__(self, evidence: Evidence) -> None:
         self._evidence, self._digests = evidence, Differences(evidence)
@@ -61,7 +61,7 @@ class _Alone:
                 self._own.setdefault((cells.fixture.recipe, cells.fixture.release, cells.options.id), []).append(cells)
 
     def readers(self, failed: Cells) -> int:
-        """The readers of a failure that the writer alone has too, or that they have alone: all of them, or some."""
+        """Return the readers that a failure says nothing about: all if the writer fails the same way alone, else those that do."""
         fixture = failed.fixture
         if self._has(failed, fixture.release):
             return failed.readers

@@ -34,7 +34,7 @@ VERDICTS = {Outcome.SAME: Verdict.PASS, Outcome.CLOSE: Verdict.PASS}
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
-    """Judge every backward cell that loaded by what it computed."""
+    """Judge the results of every backward cell that loaded."""
     for cells in evidence.toward["backward"]:
         if cells.loaded:
             for part, verdict in verdicts(evidence, cells, VERDICTS):

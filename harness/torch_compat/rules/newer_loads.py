@@ -35,7 +35,7 @@ ASKS: Final = Asks.LOADING
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
-    """Judge every backward cell by whether it loaded."""
+    """Judge whether every backward cell loaded."""
     for cells in evidence.toward["backward"]:
         if cells.outcome is Outcome.REFUSED and walks_through_operators(cells.fixture):
             for verdict, readers in evidence.derived(OperatorRefusals).verdicts(cells).items():

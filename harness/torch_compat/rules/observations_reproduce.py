@@ -34,7 +34,7 @@ ASKS: Final = Asks.BOOKKEEPING
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
-    """Judge every observed cell, and every fresh one against the recorded one of the same reader."""
+    """Judge every observed cell, and compare every fresh one with the recorded one of the same reader."""
     odd: list[tuple[Cells, Reader]] = []
     for cells in evidence.cells:
         if cells.observation.result == "unstable":
@@ -56,7 +56,7 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
 
 
 def _like_its_golden(fixture: Fixture, observation: Observation) -> bool:
-    """Whether a cell that is said to be the same ended as its golden did: with a value, an error, a crash or a time-out."""
+    """Whether a cell with the result ``same`` ended like its golden: with a value, an error, a crash or a time-out."""
     if observation.result != "same":
         return True
     died = (bool(observation.signal), bool(observation.stage))
@@ -77,7 +77,7 @@ def _against_recorded(
             continue
         before = evidence.valid(recorded, fixture, options[options_id])
         if before is None:
-            continue  # pairs-observed speaks of what is missing or stale
+            continue  # pairs-observed reports missing and stale observations
         subject = f"{fixture_id} read again by {fresh.name}" + ("" if options_id == "default" else f" ({options_id})")
         verdict, text = agreement(evidence, fixture, before, now)
         cause = Cause("contradiction" if verdict is Verdict.FAIL else "bits", fixture.recipe, text) if text else None
@@ -86,7 +86,7 @@ def _against_recorded(
     for name, probe in sorted(fresh.probes.items()):
         recorded_probe = recorded.probes.get(name)
         if recorded_probe is None or recorded_probe.key != probe.key:
-            continue  # another probe, or another reader: probes-hold speaks of it
+            continue  # another probe, or another reader: reported by probes-hold
         subject = f"{name}, run again in {fresh.name}"
         changed = sorted(set(probe.checks) ^ set(recorded_probe.checks), key=str)
         if probe == recorded_probe:
@@ -97,11 +97,11 @@ def _against_recorded(
 
 
 def _deprecations_against_recorded(rule: RuleEntry, fresh: ObservedReader, recorded: ObservedReader) -> Iterator[Judgement]:
-    """Judge what was said of deprecated things just now against what is recorded of the same probes."""
+    """Compare fresh answers of deprecation probes with the recorded answers of the same probes."""
     for name, now in sorted(fresh.deprecations.items()):
         before = recorded.deprecations.get(name)
         if before is None or before.key != now.key:
-            continue  # another probe, or another reader: deprecations-observed speaks of it
+            continue  # another probe, or another reader: reported by deprecations-observed
         subject = f"{name} used again in {fresh.name}"
         changed = [part for part in ("deprecated", "alternative", "docs") if getattr(before, part) != getattr(now, part)]
         if not changed:

@@ -1,13 +1,12 @@
 """An older reader loads at least one archive of a release, or a known format explains why it does not.
 
 What: if a reader older than the writer, outside the forward window, refuses or raises in every archive of one family that a
-release wrote, under one set of load options, then each archive must be explained: by a version of a format that the reader does
-not know, by a listed layout (a behavior with ``writers`` in
-``policies/torch/behaviors.toml``), or by the purpose of the load options. A layout
-that explains no archive is out of date.
+release wrote, under one set of load options, then each archive must be explained: by a version of a format that the reader does not know,
+by a listed layout (a behavior with ``writers`` in ``policies/torch/behaviors.toml``), or by the purpose of the load options. A layout that
+explains no archive is outdated.
 
-Why: a single archive that an older reader refuses says little, and was not promised. But if no archive of a writer loads any
-more, the writer has changed its format, and that should not go unnoticed.
+Why: a single archive that an older reader refuses says little, and was not promised. But if no archive of a writer loads anymore, the
+writer has changed its format, and that should not go unnoticed.
 
 Example: torch 2.16.0 writes a different pickle into every program, and torch 2.15.0 raises in all of them; the version stays 10.
 
@@ -43,7 +42,7 @@ NOTHING = frozenset({Outcome.REFUSED, Outcome.RAISED})
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
-    """Judge every older reader by each family of archives that a release wrote."""
+    """Judge every older reader for each family of archives that a release wrote."""
     takers = {entry.label: _readers(evidence, entry.readers) for entry in evidence.policy.formats}
     stated = [one for one in evidence.policy.behaviors if one.says is not None]
     changed = {layout.id: _without(evidence, layout) for layout in stated}
@@ -54,7 +53,7 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
     for (writer, family, options), line in written.items():
         layouts = [one for one in stated if _is_of(one, family) and one.writers is not None and Release(writer) in one.writers]
         asked, some = 0, 0
-        left: list[tuple[Cells, int]] = []  # what readers take nothing of, with those of which nothing says why
+        left: list[tuple[Cells, int]] = []  # cells that did not load, with the readers for which nothing explains it
         for cells in line:
             asked |= cells.readers
             if cells.outcome not in NOTHING:
@@ -92,7 +91,7 @@ def _readers(evidence: Evidence, releases: ReleaseSet) -> int:
 
 
 def _too_new(cells: Cells, takers: dict[str, int]) -> int:
-    """The readers that do not know a version of a format which an archive has.
+    """Return the readers that do not know a format version of an archive.
 
     Parameters:
         takers: the readers that do, by format and version.
@@ -103,17 +102,17 @@ def _too_new(cells: Cells, takers: dict[str, int]) -> int:
 
 
 def _is_of(layout: BehaviorEntry, family: str) -> bool:
-    """Whether a layout is one of a family; of the archives themselves nothing but the error says that they have it."""
+    """Whether a layout is for a family; only the error shows whether an individual archive has the layout."""
     return f"family:{family}" in layout.when.all
 
 
 def _without(evidence: Evidence, layout: BehaviorEntry) -> int:
-    """The readers that do not load archives of a layout."""
+    """Return the readers that do not load archives of a layout."""
     return evidence.readers.where(lambda reader: layout.readers is not None and Release(reader.release) not in layout.readers)
 
 
 def _recorded(evidence: Evidence, layout: BehaviorEntry) -> bool:
-    """Whether archives of a layout and readers without it are there at all."""
+    """Whether the evidence has archives of writers with a layout, and readers that do not load it."""
     wrote = {fixture.release for fixture in evidence.corpus.fixtures.values() if _is_of(layout, fixture.family)}
     return bool(_without(evidence, layout)) and any(
         writer in evidence.policy.calendar and layout.writers is not None and Release(writer) in layout.writers

@@ -34,7 +34,7 @@ ASKS: Final = Asks.BOOKKEEPING
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
-    """Judge every waiver for operators by what it covers."""
+    """Judge what every waiver for operators covers."""
     for waiver in evidence.policy.operator_waivers:
         yield _judgement(rule, f"waiver {waiver.id}", waiver.id, *_waiver(evidence, waiver))
     for release in evidence.policy.operator_gaps:

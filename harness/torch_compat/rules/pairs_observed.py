@@ -36,7 +36,7 @@ ASKS: Final = Asks.BOOKKEEPING
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
-    """Judge every pair of the policy's readers and the corpus's fixtures."""
+    """Judge every pair of a reader in the policy and a fixture in the corpus."""
     for name, why in sorted(evidence.unreadable.items()):
         yield Judgement(rule.id, Verdict.FAIL, name, Cause("unreadable", name, why))
     for name, why in sorted(evidence.unavailable.items()):
@@ -63,10 +63,10 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
 
 
 def _pairs(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
-    """Judge the policy's readers with each fixture under each set of options; what is missing, by reader and reason."""
+    """Judge the policy's readers with each fixture under each set of options; group missing pairs by reader and reason."""
     policy, rank = evidence.policy, evidence.rank
-    observed: dict[tuple[str, str], int] = {}  # releases by fixture and options, as bits by rank
-    met: dict[str, int] = {}  # and by writer
+    observed: dict[tuple[str, str], int] = {}  # releases by fixture and options, as bitmasks by rank
+    met: dict[str, int] = {}  # the same by writer
     for cells in evidence.cells:
         place, releases = (cells.fixture.id, cells.options.id), evidence.readers.ranks(cells.readers)
         observed[place] = observed.get(place, 0) | releases
@@ -75,7 +75,7 @@ def _pairs(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
     names = {rank[version]: _names(evidence, version) for version in policy.corpus.readers}
     unmet = sum(1 << reader for reader, found in names.items() if not found)
     asked: dict[str, list[tuple[OptionSet, int]]] = {}
-    missing: Counter[tuple[str, int, str]] = Counter()  # pairs by writer, releases as bits by rank, and why
+    missing: Counter[tuple[str, int, str]] = Counter()  # pairs by writer, releases as bitmasks by rank, and reason
     for fixture in sorted(evidence.corpus.fixtures.values(), key=lambda fixture: fixture.id):
         if fixture.family not in asked:
             asked[fixture.family] = _asked(policy, fixture.family)
@@ -86,7 +86,7 @@ def _pairs(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
             subject = fixture.id if options.id == "default" else f"{fixture.id} ({options.id})"
             if done:
                 yield Judgement(rule.id, Verdict.PASS, subject, things=done.bit_count())
-            if later := readers & ~done & ~there:  # there are no such releases yet
+            if later := readers & ~done & ~there:  # these releases do not exist yet
                 yield Judgement(rule.id, Verdict.NO_PROMISE, subject, things=later.bit_count())
             left = readers & ~done & there
             if left & unmet:
@@ -98,7 +98,7 @@ def _pairs(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
         (writer, one, why, count) for (writer, left, why), count in missing.items() for one in places(left)
     ):
         version = versions[reader]
-        # A session of the writer lets every reader read what it wrote; a reader that read nothing yet has to read everything.
+        # A session of the writer makes every reader read its archives; a reader without observations must read everything.
         begun = any(releases >> reader & 1 for releases in met.values())
         of = writer if begun and writer in policy.corpus.readers and not met.get(writer, 0) >> reader & 1 else version
         name = policy.calendar[version].name
@@ -107,7 +107,7 @@ def _pairs(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
 
 
 def _within(policy: Policy, build: str) -> int:
-    """The policy's readers that promise to read what a build writes: those inside the forward window; as bits by rank."""
+    """Return the policy's readers that must read the archives of a build, as bits by rank: those inside the forward window."""
     day = policy.calendar[build].date
     return sum(
         1 << rank
@@ -117,13 +117,13 @@ def _within(policy: Policy, build: str) -> int:
 
 
 def _names(evidence: Evidence, version: str) -> list[str]:
-    """The readers of a release, whether or not they observed anything."""
+    """Return the readers of a release, with or without observations."""
     both = (evidence.recorded, evidence.fresh)
     return sorted(name for source in both for name, reader in source.items() if reader.release == version)
 
 
 def _asked(policy: Policy, family: str) -> list[tuple[OptionSet, int]]:
-    """The sets of options for a family that some reader of the policy has, each with those readers as bits by rank."""
+    """Return the option sets for a family that some reader of the policy has, each with these readers as bits by rank."""
     ranks = {release.version: index for index, release in enumerate(policy.calendar)}
     readers = {options.id: 0 for options in policy.options}
     for version in policy.corpus.readers:
@@ -133,7 +133,7 @@ def _asked(policy: Policy, family: str) -> list[tuple[OptionSet, int]]:
 
 
 def _why_not(evidence: Evidence, fixture: Fixture, options: OptionSet, names: list[str]) -> str:
-    """Why a pair of a reader that observed something has no valid observation."""
+    """Return why a pair has no valid observation, although the reader has observations."""
     cell = (fixture.id, options.id)
     stale = any(cell in source[name].cells for name in names for source in (evidence.recorded, evidence.fresh) if name in source)
     return "observed before the fixture, its golden or the options changed" if stale else "not observed"

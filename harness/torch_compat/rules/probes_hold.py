@@ -56,7 +56,7 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
 
 
 def _observed(evidence: Evidence, probe: ProbeFile, version: str) -> tuple[Probe | None, str]:
-    """What a release said to a probe as it is now; else None, and why there is nothing."""
+    """Return a release's answer to the current version of a probe; else None, and the reason."""
     observed = [
         (reader, reader.probes[probe.name])
         for source in (evidence.recorded, evidence.fresh)
@@ -70,19 +70,19 @@ def _observed(evidence: Evidence, probe: ProbeFile, version: str) -> tuple[Probe
 
 
 class _Peers:
-    """What all releases say of the checks of one probe.
+    """The answers of all releases to the checks of one probe.
 
     Attributes:
-        name: of the probe.
-        entries: what each release said, oldest first.
-        checks: every check that a release was asked or could not be asked.
+        name: the name of the probe.
+        entries: the answers of each release, oldest first.
+        checks: every check that a release ran or could not run.
     """
 
     def __init__(self, name: str, entries: dict[str, Probe]) -> None:
         self.name, self.entries = name, entries
         self.checks = dict.fromkeys(check for entry in entries.values() for check, _, _ in entry.checks)
-        self._answered: dict[str, list[str]] = {}  # the releases that answer a check, oldest first
-        self._needing: dict[str, set[str]] = {}  # the checks that a release could not be asked, by what it lacks
+        self._answered: dict[str, list[str]] = {}  # the releases that ran a check, oldest first
+        self._needing: dict[str, set[str]] = {}  # the checks that some release could not run, by what it lacks
         for version, entry in entries.items():
             for check, holds, note in entry.checks:
                 if holds is not None:
@@ -91,24 +91,24 @@ class _Peers:
                     self._needing.setdefault(lack["what"], set()).add(check)
 
     def answer(self, check: str) -> str:
-        """Which releases answer a check, for people; "" where none does."""
+        """Return the releases that ran a check, for users; "" if none did."""
         found = self._answered.get(check, [""])
         return found[0] if len(found) == 1 else f"{found[0]} to {found[-1]}"
 
     def lost(self, check: str, version: str) -> tuple[str, str]:
-        """The newest release before this one that answers a check, and the one after that, where the loss begins; "" where none did."""
+        """Return the newest earlier release that ran a check, and the release after it, which lost it; "" if there is none."""
         order = list(self.entries)
         older = [one for one in self._answered.get(check, ()) if order.index(one) < order.index(version)]
         return (older[-1], order[order.index(older[-1]) + 1]) if older else ("", "")
 
     def witness(self, what: str, version: str) -> str:
-        """A check that this release answers, though it needs a thing; "" where there is none."""
+        """Return a check that this release ran although it needs the missing feature; "" if there is none."""
         needing = self._needing.get(what, set())
         return next((check for check, holds, _ in self.entries[version].checks if holds is not None and check in needing), "")
 
 
 def _judge(rule: RuleEntry, entry: Probe, version: str, peers: _Peers) -> Iterator[Judgement]:
-    """Judge what one release said."""
+    """Judge the answers of one release."""
     subject = f"{peers.name} in torch-{version}"
     if not peers.checks:
         cause = Cause("nothing checked", peers.name, f"{subject}: it ran no checks")
@@ -130,7 +130,7 @@ def _judge(rule: RuleEntry, entry: Probe, version: str, peers: _Peers) -> Iterat
 
 
 def _unasked(rule: RuleEntry, check: str, note: str, version: str, peers: _Peers) -> Judgement:
-    """Judge a check that could not be asked of a release."""
+    """Judge a check that could not be run in a release."""
     subject, lack = f"{peers.name} in torch-{version}: {check}", LACKS.fullmatch(note)
     answer, (before, since) = peers.answer(check), peers.lost(check, version)
     if before:

@@ -38,7 +38,7 @@ FEW = 2
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
-    """Judge every recipe with every writer, and every entry whose recipe has gone."""
+    """Judge every recipe with every writer, and every entry whose recipe no longer exists."""
     policy = evidence.policy
     written = {entry.id for entry in evidence.corpus.entries}
     ran = {entry.recipe for entry in evidence.corpus.entries}
@@ -55,7 +55,7 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
         for recipe in asked:
             subject = f"{release.name}/{recipe.name}"
             if release.date > evidence.as_of and subject not in written:
-                yield Judgement(rule.id, Verdict.NO_PROMISE, subject)  # there is no such release yet
+                yield Judgement(rule.id, Verdict.NO_PROMISE, subject)  # this release does not exist yet
                 continue
             what, text = _wrong(evidence, recipe, release, subject)
             cause = Cause(what, recipe.name, f"{subject}: {text}") if what else None

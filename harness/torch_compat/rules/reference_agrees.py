@@ -82,7 +82,7 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
 
 
 def _read_back(evidence: Evidence) -> dict[tuple[str, str], Observation]:
-    """What the writer of each fixture did on reading it back, by fixture and options; of several builds of it, the last by name."""
+    """Return how the writer of each fixture read it back, by fixture and options; if it has several builds, the last by name."""
     found: dict[tuple[str, str], Cells] = {}
     for cells in evidence.cells:
         if cells.direction == "own":
@@ -93,11 +93,11 @@ def _read_back(evidence: Evidence) -> dict[tuple[str, str], Observation]:
 
 
 def agreement(evidence: Evidence, fixture: Fixture, own: Observation, now: Observation) -> tuple[Verdict, str, str]:
-    """Whether the reference reader agrees with the writer: the verdict, the outcome against the writer's own, and in words.
+    """Compare the reference reader with the writer; return the verdict, the outcome relative to the writer, and a description.
 
     Parameters:
-        own: what the writer did on reading its file back.
-        now: what the reference reader does.
+        own: the writer's observation on reading its file back.
+        now: the observation of the reference reader.
     """
     outcome = Outcome(now.result) if now.result != "differs" else Outcome.DIFFERENT
     if outcome is Outcome.UNSUPPORTED:
@@ -121,18 +121,18 @@ def agreement(evidence: Evidence, fixture: Fixture, own: Observation, now: Obser
 
 
 def _dies_alike(own: Observation, now: Observation) -> bool:
-    """Whether the reference reader says of the writer the very end that it came to, and did not come to it itself by chance."""
+    """Whether the reference reader predicts the way in which the writer ended, as opposed to ending that way itself."""
     if own.result == now.result == "same":
-        return True  # as the golden: what the reference reader itself dies of is never that
+        return True  # both ended like the golden; the reference reader's own crash would not count as that
     told = now.both[:1] if now.result == "unstable" else (now,)
     predicted = all(one["type"] == PREDICTED for cell in told for one in cell.errors) and any(cell.errors for cell in told)
-    if now.result == "unstable" and own.result == "crashed":  # chance: it died both times that it was asked
+    if now.result == "unstable" and own.result == "crashed":  # by chance, the writer crashed in both of its runs
         return predicted and (own.stage, own.signal) == (told[0].stage, told[0].signal)
     return predicted and own.result == now.result and (own.stage, own.signal) == (now.stage, now.signal)
 
 
 def _own_result(fixture: Fixture, cell: Observation) -> dict[str, Any]:
-    """What the reader of a cell itself got, in the form of goldens."""
+    """Return the reader's own result in a cell, in the form of goldens."""
     if cell.result == "refused":
         return {"error": {"stage": "load", **cell.errors[0]}}
     return cell.own_result(fixture.golden)

@@ -1,16 +1,15 @@
 """A schema change that breaks old programs has an upgrader.
 
-What: every schema of a release that does not work with the next recorded release any more, because the operator was removed or
-accepts different arguments, has an upgrader in that release. Every operator counts, whatever its name: TorchScript compiles and
-saves calls of every registered operator, and traced programs contain internal operators. Schemas that an incomplete set lacks are
-compared with the next set again; what cannot be known is expected only if the policy gives the reason. Removing an upgrader is
-also a break. Releases from before the policy promised nothing.
+What: every schema of a release that no longer works with the next recorded release, because the operator was removed or accepts different
+arguments, has an upgrader in that release. Every operator counts, whatever its name: TorchScript compiles and saves calls of every
+registered operator, and traced programs contain internal operators. Schemas that an incomplete set lacks are compared with the next set
+again; what cannot be known is expected only if the policy gives the reason. Removing an upgrader is also a break. Releases from before the
+policy promised nothing.
 
 Why: a saved program names operators, and passes arguments by position, by name or by default. If an operator changed and its
 calls are not rewritten, the program does not load, or an extension that registers a kernel for the operator cannot be imported.
 
-Example: aten::qr is removed in 2.14.1; programs that call torch.qr do not load any more, and no upgrader calls torch.linalg.qr
-instead.
+Example: aten::qr is removed in 2.14.1; programs that call torch.qr no longer load, and no upgrader calls torch.linalg.qr instead.
 
 Reference: PyTorch's Python Frontend Backward and Forward Compatibility Policy, section 'Upgraders'; the comparison is that of
 test/forward_backward_compatibility/check_forward_backward_compatibility.py.
@@ -38,7 +37,7 @@ ASKS: Final = Asks.OTHER
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
-    """Judge every two releases that were recorded one after the other by what the newer one does not have any more."""
+    """Judge every two consecutive recorded releases by what the newer one no longer has."""
     yield from not_recorded(evidence, rule.id)
     changes = evidence.derived(operator_changes)
     if changes is None:

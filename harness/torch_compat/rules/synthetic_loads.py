@@ -1,12 +1,12 @@
 """Releases load synthetic archives exactly as far as the policy says.
 
 What: a synthetic fixture stands for format versions that no release of the calendar writes. A reader that supports all of these
-versions, according to the policy, loads the fixture and gets the golden. Every other reader refuses it. If such a reader loads it
-all the same, nothing was promised as long as the values are those of the golden. Other values fail, unless the policy states
-which format such readers mistake it for, and the values are bitwise those of that format.
+versions, according to the policy, loads the fixture and gets the golden. Every other reader refuses it. If such a reader loads it anyway,
+nothing was promised as long as the values are those of the golden. Other values fail, unless the policy states which format such readers
+mistake it for, and the values are bitwise those of that format.
 
-Why: people may have the only copy of an archive that no release can write any more. And a reader that loads a format that it does
-not know gives wrong numbers for archives from another machine.
+Why: people may have the only copy of an archive that no release can write anymore. And a reader that loads a format that it does not know
+gives wrong numbers for archives from another machine.
 
 Example: a big-endian machine saved an archive; torch 2.0.1 does not know the byteorder record and gives wrong numbers.
 
@@ -46,7 +46,7 @@ NOT_TAKEN = {
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
-    """Judge every synthetic fixture by what it stands for, and its cells."""
+    """Judge the formats of every synthetic fixture, and its cells."""
     known = {entry.label: entry for entry in evidence.policy.formats}
     for fixture in evidence.corpus.synthetic:
         wrong = [label for label in fixture.formats if label not in known]
@@ -62,7 +62,7 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
 
 
 def _judge(evidence: Evidence, rule: RuleEntry, cells: Cells, foreign: list[Format]) -> Iterator[Judgement]:
-    """Judgements of cells that are alike; ``foreign`` are the formats of their fixture that none of the readers takes."""
+    """Judge cells that are alike; ``foreign`` are the formats of their fixture that none of the readers supports."""
     if not foreign:
         for part, expected in told_apart(cells, evidence.refusals_expected(cells)):
             for one, verdict in verdicts(evidence, part, TAKEN):
@@ -78,18 +78,18 @@ def _judge(evidence: Evidence, rule: RuleEntry, cells: Cells, foreign: list[Form
 
 
 def _as_stated(mistaken: Format, cells: Cells) -> bool:
-    """Whether readers that take a format for another one give exactly what that comes to."""
+    """Whether readers that mistake a format for another one return exactly the values that result from this."""
     golden = cells.fixture.golden
     return mistaken.mistaken_as == "swapped" and compare(swapped(golden), cells.observation.own_result(golden)).result == "same"
 
 
 def _takers(evidence: Evidence, entry: Format) -> int:
-    """The readers that take this version of a format."""
+    """Return the readers that support this version of a format."""
     return evidence.readers.where(lambda reader: Release(reader.release) in entry.readers)
 
 
 def _told_apart(readers: int, formats: list[Format], takers: dict[str, int]) -> list[tuple[int, list[Format]]]:
-    """Readers by which of some formats they do not take."""
+    """Split readers by which of these formats they do not support."""
     parts: list[tuple[int, list[Format]]] = [(readers, [])]
     for entry in formats:
         taken = takers[entry.label]

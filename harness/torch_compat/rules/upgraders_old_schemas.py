@@ -31,7 +31,7 @@ ASKS: Final = Asks.OTHER
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
-    """Judge every upgrader that some release states."""
+    """Judge every upgrader that some release has."""
     yield from not_recorded(evidence, rule.id)
     changes = evidence.derived(operator_changes)
     for one in changes.upgraders if changes is not None else ():

@@ -50,7 +50,7 @@ ABSENT: Final = 1 << 62
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
-    """Judge every upgrader of the policy: its proof, and what it owes beside."""
+    """Judge every upgrader of the policy: its proof and its other obligations."""
     for what, subject, text in _ranges(evidence):
         yield _said(rule, what, subject, text)
     for one in evidence.policy.upgraders:
@@ -69,7 +69,7 @@ def _said(
     one: Upgrader | None = None,
     modelled: bool = False,
 ) -> Judgement:
-    """A judgement of an upgrader; a pass where there is nothing to say."""
+    """Return a judgement of an upgrader; a pass if the text is empty."""
     since = (one.since or "") if one is not None else ""
     name = f"{subject}: {what}"
     reproduce = f"torch-compat prove {one.id}" if one is not None else ""
@@ -84,7 +84,7 @@ def _said(
 
 def _proof(evidence: Evidence, rule: RuleEntry, one: Upgrader) -> Iterator[Judgement]:
     if one.old is None:
-        return  # no archive can hold the call; _old asks whether that is so
+        return  # no archive can contain the call; _old checks this
     found = evidence.proofs.found.get(one.id) if evidence.proofs is not None else None
     missing = _missing(evidence, one, found)
     if found is None or missing:
@@ -107,12 +107,12 @@ def _proof(evidence: Evidence, rule: RuleEntry, one: Upgrader) -> Iterator[Judge
 
 
 def _seal(example: Example) -> str:
-    """A digest of a counterexample in letters: waivers pin findings by their texts without numbers, and here the numbers matter."""
+    """Return a digest of a counterexample in letters: waivers pin the texts of findings without numbers, which matter here."""
     return digest(example.call, example.arguments, example.old, example.new)[:10].translate(LETTERS)
 
 
 def _missing(evidence: Evidence, one: Upgrader, found: RecordedProof | None) -> str:
-    """Why a recorded proof does not count; "" where it does."""
+    """Return why a recorded proof does not count; "" if it does."""
     if evidence.proofs is not None and one.id in evidence.proofs.unreadable:
         return f"its recorded proof cannot be read: {evidence.proofs.unreadable[one.id]}"
     command = f"torch-compat prove {one.id} --record"
@@ -143,7 +143,7 @@ def _tolerances(evidence: Evidence) -> dict[str, tuple[float, float]]:
 
 
 def _obligations(rule: RuleEntry, one: Upgrader, found: RecordedProof) -> Iterator[Judgement]:
-    """What was found of the body by those who answered."""
+    """Judge what readers found about the body, and about saving upgraded programs."""
     wrong = [f"{each.of}: {each.found}" for each in found.of("compiles") if each.found]
     unasked = "" if found.of("compiles") else "no reader has compiled its body"
     yield _said(
@@ -175,7 +175,7 @@ def _obligations(rule: RuleEntry, one: Upgrader, found: RecordedProof) -> Iterat
 
 
 def _line(text: str) -> str:
-    """The first line of an error that says something."""
+    """Return the first nonempty line of an error."""
     return next((line.strip() for line in text.removeprefix("RuntimeError:").splitlines() if line.strip()), text)
 
 
@@ -198,7 +198,7 @@ def _ranges(evidence: Evidence) -> Iterator[tuple[str, str, str]]:
 
 
 def _body(evidence: Evidence, rule: RuleEntry, one: Upgrader) -> Iterator[Judgement]:
-    """The operators that a body calls are those of the newest release that has the upgrader."""
+    """Judge whether the newest recorded release with the upgrader has all operators that its body calls."""
     try:
         operators, itself = called(one.body), is_call_itself(one.body, one.operator)
     except UsageError as error:
@@ -229,7 +229,7 @@ def _body(evidence: Evidence, rule: RuleEntry, one: Upgrader) -> Iterator[Judgem
 
 
 def _old(evidence: Evidence, rule: RuleEntry, one: Upgrader) -> Iterator[Judgement]:
-    """What there was before the bump: the operator, its schema, a fixture that has it; or none of these."""
+    """Judge the state before the bump: the operator, its schema and a fixture with it, or none of these."""
     schemas = evidence.operators.schemas if evidence.operators is not None else None
     if one.old is None:
         bumped = _bumped(evidence, one)
@@ -270,7 +270,7 @@ def _old(evidence: Evidence, rule: RuleEntry, one: Upgrader) -> Iterator[Judgeme
 
 
 def _bumped(evidence: Evidence, one: Upgrader) -> str:
-    """The first release that reads the file format version of the bump; "" where the policy has no such version."""
+    """Return the first release that reads the file format version of the bump; "" if the policy has no such version."""
     found = (
         entry.read_from.release for entry in evidence.policy.formats if entry.kind == "file-format" and entry.version == one.bump
     )
@@ -278,7 +278,7 @@ def _bumped(evidence: Evidence, one: Upgrader) -> str:
 
 
 def _of(evidence: Evidence, operator: str, release: str) -> list[str]:
-    """The schemas of an overload in a recorded release."""
+    """Return the schemas of an overload in a recorded release."""
     if evidence.operators is None:
         return []
     name = operator.partition(".")[0]

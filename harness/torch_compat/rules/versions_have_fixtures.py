@@ -49,7 +49,7 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
 
 
 def _verdict(entry: Format, witness: str | None, substitute: str | None) -> tuple[Verdict, str, str]:
-    """The verdict of one version, the kind of its cause, and what is wrong with it."""
+    """Return the verdict on one version, the kind of its cause, and a description of the problem."""
     if witness is not None and (entry.no_writer or entry.pending):
         return Verdict.FAIL, "excuse outdated", f" is marked as having no fixture, but {witness} is one"
     if witness is not None:

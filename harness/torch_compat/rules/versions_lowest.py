@@ -1,10 +1,10 @@
 """A writer declares the lowest file format version that its operators need.
 
 What: every archive declares exactly the higher of two versions: the version that all archives of its family have in the release
-that wrote it, and the highest version of the operators that it contains. The policy states both: which versions all archives of a family have, and
-which operators raise the version from which release on. Until 1.11, a release raises the version for all overloads of such an operator;
-later releases raise it only for overloads that have an upgrader. The operators are those that the recipe declares, and those that its
-program contains without declaring them (behaviors with the outcome `writes`).
+that wrote it, and the highest version of the operators that it contains. The policy states which versions all archives of a family have,
+and which operators raise the version from which release on. Until 1.11, a release raises the version for all overloads of such an
+operator; later releases raise it only for overloads that have an upgrader. The operators are those that the recipe declares, and those
+that its program contains without declaring them (behaviors with the outcome `writes`).
 
 Why: older readers refuse an archive whose version they do not know. A version that is too high makes them refuse programs that they
 could run. A version that is too low makes them silently compute different results.
@@ -38,7 +38,7 @@ KIND: Final = "file-format"
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
-    """Judge every archive of a release that states a file format version."""
+    """Judge every archive of a release that declares a file format version."""
     formats = [(one, one.version) for one in evidence.policy.formats if one.kind == KIND and isinstance(one.version, int)]
     upgraded = frozenset((one.operator, one.bump) for one in evidence.policy.upgraders)
     undeclared: dict[str, list[tuple[str, ...]]] = {}
@@ -70,7 +70,7 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
 
 
 def _judgement(rule: RuleEntry, fixture: Fixture, stated: int, plain: int, raising: Mapping[str, int]) -> Judgement:
-    """What one archive states, beside what its family and its operators need."""
+    """Compare the version that an archive declares with the version that its family and its operators need."""
     needed = max(plain, *raising.values()) if raising else plain
     if stated == needed:
         return Judgement(rule.id, Verdict.PASS, fixture.id)
@@ -88,7 +88,7 @@ def _judgement(rule: RuleEntry, fixture: Fixture, stated: int, plain: int, raisi
 
 
 def _raises(entry: Format, version: int, operator: str, writer: Release, upgraded: frozenset[tuple[str, int]]) -> bool:
-    """Whether a writer raises the version of an archive to this one for an operator."""
+    """Whether a writer raises the version of an archive to this one because of an operator."""
     name = operator.partition(".")[0]
     if name not in (entry.operators or ()):
         return False
@@ -98,9 +98,10 @@ def _raises(entry: Format, version: int, operator: str, writer: Release, upgrade
 
 
 def _writes(evidence: Evidence, writer: str, entry: Format) -> bool:
-    """Whether a release, or a build, is one that writes a version where it needs it.
+    """Whether a release or a build writes a version if it is needed.
 
-    A build before the release that brings the version writes it from the day of the change on. A candidate of the release is one.
+    A build from before the release that introduced the version writes it from the date of the change on. Release candidates of that
+    release write it.
     """
     since = entry.written_from
     if since is None:

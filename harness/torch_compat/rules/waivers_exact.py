@@ -37,7 +37,7 @@ ASKS: Final = Asks.BOOKKEEPING
 
 
 def judge_waivers(evidence: Evidence, rule: RuleEntry, waiving: Waiving) -> Iterator[Judgement]:
-    """Judge every waiver by what it covered when the other rules' failures were matched with waivers."""
+    """Judge what every waiver covered when the failures of the other rules were matched with waivers."""
     gone: dict[str, list[Cell]] = {}
     for name, *cell in waiving.gone():
         gone.setdefault(name, []).append((cell[0], cell[1], cell[2], cell[3]))
@@ -52,7 +52,7 @@ _LATER: Final = "later"
 
 
 def _wrong(evidence: Evidence, waiver: Waiver, waiving: Waiving, gone: list[Cell]) -> tuple[str, str]:
-    """The kind of what is wrong with a waiver, and in words; two empty texts where nothing is."""
+    """Return the kind and description of a waiver's problem; two empty strings if there is none."""
     covered = waiving.covered.get(waiver.id, Covered())
     corners = list(waiving.corners(waiver))
     if waiver.expired(evidence.as_of):
@@ -74,8 +74,8 @@ def _wrong(evidence: Evidence, waiver: Waiver, waiving: Waiving, gone: list[Cell
 
 
 def _missing(waiving: Waiving, waiver: str, evidence: Evidence) -> list[str]:
-    """Findings of the lock that there are not."""
-    assert evidence.policy.accepted is not None  # noqa: S101 - asked before
+    """Return the findings in the lock that did not occur."""
+    assert evidence.policy.accepted is not None  # noqa: S101 - checked by the caller
     covered = waiving.covered.get(waiver, Covered())
     return [name for (of, name) in evidence.policy.accepted.findings if of == waiver and name not in covered.seen]
 

@@ -4,7 +4,7 @@ What: every warning is listed in ``policies/torch/warnings.toml``, with its cate
 the archives that cause it. A warning that is not listed is new; a warning with a different category was recategorized. A listed
 warning is missing if a release loads an archive without it although other listed releases warn for the same archive, or if no
 release warns for an archive that must always cause it. The same applies to each call of a program, whatever warnings the writer
-emitted in it. A listed wording that no observed release of its set emits is reported, and so is an operator none of whose programs
+emitted in it. A listed wording that no observed release of its set emits is reported, and so is a listed operator if no program with it
 causes the warning.
 
 Why: releases use warnings to tell users which archives they will stop reading. A new warning is seen by everybody, a lost one by
@@ -48,11 +48,11 @@ Failures = list[tuple[int, Cause]]
 
 @dataclass
 class _Heard:
-    """What the readers of one fixture, under one set of load options, said at one place.
+    """The warnings of the readers of one fixture, under one set of load options, at one location.
 
     Attributes:
-        said: the readers that said it, by category and text.
-        asked: the readers that came through this place, and whose words are known.
+        said: the readers that emitted a warning, by category and text.
+        asked: the readers that passed this location, and whose warnings are known.
     """
 
     said: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class _Heard:
 
 
 class _Known:
-    """A stated warning, with the readers of its wordings as bits, and what was found of it."""
+    """A listed warning, with the readers of its wordings as bitmasks, and what was observed of it."""
 
     def __init__(self, entry: KnownMessage, evidence: Evidence) -> None:
         self.entry = entry
@@ -75,23 +75,23 @@ class _Known:
         self.span = 0
         for bits in self.spans:
             self.span |= bits
-        self.asked = 0  # of archives that it concerns
-        self.told = 0  # the readers that say otherwise, which is a finding already
-        self.said = [0] * len(entry.says)  # by wording
-        self.among: set[str] = set()  # the operators of programs that were asked about
-        self.of: set[str] = set()  # the operators of programs of which it was said
+        self.asked = 0  # the readers that were observed with archives that it applies to
+        self.told = 0  # the readers with a failure, which is already reported
+        self.said = [0] * len(entry.says)  # the readers that emitted each wording
+        self.among: set[str] = set()  # the operators of observed programs
+        self.of: set[str] = set()  # the operators of programs that caused it
 
     def concerns(self, cells: Cells) -> bool:
         return self.entry.concerns(cells.fixture.family, cells.options.id, cells.fixture.operators)
 
     def stated(self, text: str) -> Iterator[tuple[str, int]]:
-        """In which category this text is stated, and of which readers, for each wording that it is."""
+        """Yield the category and the readers of each listed wording that matches a text."""
         for one, span in zip(self.entry.says, self.spans, strict=True):
             if one.is_in(text):
                 yield one.type, span
 
     def note(self, heard: _Heard, cells: Cells, failures: Failures) -> None:
-        """Remember who was asked, who said it how, and of whom something else is told."""
+        """Record which readers were observed, which emitted which wording, and which have failures."""
         for bits, _ in failures:
             self.told |= bits
         operators = self.entry.operators_of(cells.fixture.operators)
@@ -105,9 +105,9 @@ class _Known:
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
-    """Judge every cell in which something is said, or should be; then what is stated and nobody says."""
+    """Judge every cell with a warning, or without an expected one; then listed warnings that no release emits."""
     stated = [_Known(one, evidence) for one in evidence.policy.warnings]
-    alike: dict[tuple[str, str, tuple[str, ...]], list[_Known]] = {}  # what concerns lines of one family, options and operators
+    alike: dict[tuple[str, str, tuple[str, ...]], list[_Known]] = {}  # known warnings by family, options and operators
     for line in evidence.by_line.values():
         key = (line[0].fixture.family, line[0].options.id, tuple(line[0].fixture.operators))
         if key not in alike:
@@ -138,7 +138,7 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
 
 
 def _heard(line: Sequence[Cells], *, calls: bool) -> dict[str, _Heard]:
-    """What was said where; calls in which nobody said anything only where they are asked for."""
+    """Return the warnings by location; calls without any warning are included only if ``calls`` is true."""
     heard = {LOADING: _Heard()}
     golden = line[0].fixture.golden.get("calls", ())
     dies = not ENDS.isdisjoint(line[0].fixture.golden)
@@ -153,7 +153,7 @@ def _heard(line: Sequence[Cells], *, calls: bool) -> dict[str, _Heard]:
     }
     for cells in line:
         heard[LOADING].say(cells.observation.warnings, cells.readers)
-        if not cells.loaded or (dies and cells.outcome is Outcome.SAME):  # a process that dies leaves nothing of what it said
+        if not cells.loaded or (dies and cells.outcome is Outcome.SAME):  # the warnings of a process that dies are lost
             continue
         heard[LOADING].asked |= cells.readers
         if not expected or not cells.observation.heard:
@@ -167,7 +167,7 @@ def _heard(line: Sequence[Cells], *, calls: bool) -> dict[str, _Heard]:
 
 
 def _unstated(heard: _Heard, known: list[_Known], cells: Cells, place: str) -> Failures:
-    """The readers that say what is not stated of them, with the cause."""
+    """Return the readers that emit a warning that is not listed for them, with the cause."""
     failures: Failures = []
     for (category, text), said in sorted(heard.said.items()):
         bits, stated = said, [pair for one in known for pair in one.stated(text)]
@@ -184,7 +184,7 @@ def _unstated(heard: _Heard, known: list[_Known], cells: Cells, place: str) -> F
 
 
 def _passing(heard: _Heard, known: list[_Known]) -> int:
-    """The readers that say something here, apart from warnings of which chance decides who hears them: counts are to stay."""
+    """Return the readers with warnings, except those emitted once per process, which depend on chance and would vary the counts."""
     readers = 0
     for (_, text), bits in heard.said.items():
         if not any(one.entry.once and one.entry.said(text) for one in known):
@@ -193,7 +193,7 @@ def _passing(heard: _Heard, known: list[_Known]) -> int:
 
 
 def _missing(heard: _Heard, known: list[_Known], line: Sequence[Cells], place: str) -> Failures:
-    """The readers that come through without a warning which is stated of them, with the cause."""
+    """Return the readers that pass without a warning that is listed for them, with the cause."""
     failures: Failures = []
     for one in known:
         said = 0
@@ -215,7 +215,7 @@ def _missing(heard: _Heard, known: list[_Known], line: Sequence[Cells], place: s
 
 
 def _raising(line: Sequence[Cells], place: str, among: int) -> int:
-    """Which of these readers raise in a call: they may not have come so far as to warn."""
+    """Return the readers among these that raise in a call: they may have stopped before the warning."""
     index, _, turn = place.removeprefix("calls[").partition("].")
     raising = 0
     for cells in line:
@@ -233,9 +233,9 @@ def _cause(what: str, subject: str, text: str, cells: Cells, place: str) -> Caus
 
 
 def _unsaid(evidence: Evidence, rule: RuleEntry, stated: list[_Known]) -> Iterator[Judgement]:
-    """What is stated, though of those that were asked nobody says it; where one of them says something else, that is told already.
+    """Judge listed wordings that no observed release emits, unless a failure of these releases is already reported.
 
-    Which of the wordings is heard of a warning that a process gives once may be chance; that none is heard is not.
+    For a warning that a process emits only once, it may be chance which wording is observed, but not that none is.
     """
     for one in stated:
         if one.entry.once and any(one.said):

@@ -40,7 +40,7 @@ ELSEWHERE = frozenset({"backward", "own", "forward-in-window"})
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
-    """Judge every cell of an archive of torch.save whose reader restricts its unpickler."""
+    """Judge every cell of a torch.save archive whose reader restricts its unpickler."""
     restricting = {options.id: _restricting(evidence, options) for options in evidence.policy.options}
     aged = _refused_anyway(evidence, restricting)
     unpredicted = set()
@@ -70,7 +70,7 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
 
 
 def _restricting(evidence: Evidence, options: OptionSet) -> int:
-    """The readers that restrict their unpickler under a set of load options."""
+    """Return the readers that restrict their unpickler under a set of load options."""
     given = options.load.weights_only
     if given is not None:
         return (1 << len(evidence.readers)) - 1 if given else 0
@@ -80,7 +80,7 @@ def _restricting(evidence: Evidence, options: OptionSet) -> int:
 
 
 def _refused_anyway(evidence: Evidence, restricting: dict[str, int]) -> dict[str, int]:
-    """The readers that refuse a fixture whenever their unpickler is not restricted, by fixture."""
+    """Return, by fixture, the readers that refuse it whenever their unpickler is not restricted."""
     refused: dict[str, int] = {}
     loaded: dict[str, int] = {}
     for cells in evidence.cells:
@@ -91,6 +91,6 @@ def _refused_anyway(evidence: Evidence, restricting: dict[str, int]) -> dict[str
 
 
 def _by_unpickler(evidence: Evidence, outcome: Outcome, message: str) -> bool:
-    """Whether a refusal says that it is a restricted unpickler's."""
+    """Whether the message of a refusal is that of a restricted unpickler."""
     said = [one.may_refuse.message for one in evidence.policy.options if one.may_refuse is not None and one.may_refuse.predicted]
     return outcome is Outcome.REFUSED and any(text in message for text in said)

@@ -38,7 +38,7 @@ _KEPT: Final = frozenset({Outcome.SAME, Outcome.CLOSE})
 
 
 def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
-    """Judge every wording by the cells that it explains."""
+    """Judge every wording by the cells that need it."""
     used: dict[str, set[int]] = {}
     recipes: dict[str, set[str]] = {}
     for cells in evidence.cells:
@@ -58,7 +58,7 @@ def judge(evidence: Evidence, rule: RuleEntry) -> Iterator[Judgement]:
 
 
 def notes(evidence: Evidence, rule: RuleEntry) -> Iterator[str]:
-    """How many cells pass since a wording says that their errors are one."""
+    """Yield the number of cells that pass because a wording treats their errors as equal."""
     passed: Counter[str] = Counter()
     total = 0
     for cells in evidence.cells:
@@ -72,14 +72,14 @@ def notes(evidence: Evidence, rule: RuleEntry) -> Iterator[str]:
 
 
 def _unused(wording: KnownMessage, used: set[int]) -> Iterator[tuple[str, str]]:
-    """The texts of a wording that no cell needs."""
+    """Yield the texts of a wording that no cell needs."""
     for at, phrase in enumerate(wording.says):
         if at not in used:
             yield "unused", f"no recorded cell needs {phrase.type}: {phrase.text}"
 
 
 def _unsaid(wording: KnownMessage, used: set[int], heard: _Said) -> Iterator[tuple[str, str]]:
-    """The releases that are stated to say a text, were asked, and did not."""
+    """Yield the releases that are listed for a text and were observed, but did not raise it."""
     for at, phrase in enumerate(wording.says):
         silent = [
             release
@@ -92,29 +92,29 @@ def _unsaid(wording: KnownMessage, used: set[int], heard: _Said) -> Iterator[tup
 
 @dataclass
 class _Said:
-    """What releases raised.
+    """The errors that releases raised.
 
     Attributes:
-        errors: by release, as writer and as reader who was compared.
-        asked: those that read. Who only wrote was not asked what it says in reading.
+        errors: the errors by release, as a writer and as a compared reader.
+        asked: the releases that were readers; those that were only writers are not checked.
     """
 
     errors: dict[str, set[tuple[str, str]]] = field(default_factory=dict)
     asked: set[str] = field(default_factory=set)
 
     def note(self, release: str, errors: Iterable[tuple[str, str]]) -> None:
-        """Put down what a release raised."""
+        """Record the errors of a release."""
         self.errors.setdefault(release, set()).update(errors)
 
     def take(self, other: _Said) -> None:
-        """Take what was raised elsewhere."""
+        """Merge other errors into these."""
         self.asked |= other.asked
         for release, errors in other.errors.items():
             self.note(release, errors)
 
 
 def _said(evidence: Evidence, recipes: Iterable[str]) -> dict[str, _Said]:
-    """What releases raised in programs of some recipes, by recipe."""
+    """Return the errors that releases raised in programs of these recipes, by recipe."""
     wanted = set(recipes)
     found: dict[str, _Said] = {}
     for cells in evidence.cells:
