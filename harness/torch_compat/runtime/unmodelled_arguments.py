@@ -297,7 +297,6 @@ def _complex_power_of_nan(args: Calls, _keywords: dict[str, Any]) -> bool:
 
 
 OUT_OF_RANGE: Final = (
-    entry("linspace", "1.6.0..<1.7.0", _complex_ends_not_finite, "interpolates between complex numbers that are not finite, whose imaginary parts depend on the kernel"),
     entry("norm", "1.6.0..<1.7.0", _complex_power_of_nan, "computes a norm of complex numbers whose power is NaN"),
     entry("relu", "1.2.0..<1.3.0", _half_without_dimensions, "returns uint8 for a 0-dim tensor of bfloat16"),
     entry("linalg_vander", "1.12.0..<2.1.0", _powers_overflow, "overflows: the order of complex products determines whether the result is infinity or NaN"),

@@ -303,3 +303,15 @@ def test_results_that_do_not_broadcast_are_not_copied_into_out(name: str) -> Non
 def test_lengths_of_halves_are_broadcast_up_to_2_7(kind: str, release: str, expected: float) -> None:
     weight, lengths = (np.array(values, kind) for values in ([[1, 1.5], [2, 2]], [[1, 1], [-2.5, -2.5]]))
     assert called("_weight_norm", weight, lengths, 0, at=release).array[1, 0] == np.dtype(kind).type(expected)
+
+
+def test_scales_of_reflections_are_read_in_the_order_of_memory_in_1_8() -> None:
+    """As 1.8.1 and 1.9.1."""
+    factors = np.stack([np.arange(6.0).reshape(3, 2), np.ones((3, 2))])
+    scales = np.array([[0.5, 1.25], [0.75, 1.5]])
+    turned, read = np.asfortranarray(scales), np.array([[0.5, 0.75], [1.25, 1.5]])
+    old, new = (
+        resolve("aten::orgqr", Release(release))(Tensor(factors), Tensor(turned)).array.tolist() for release in ("1.8.1", "1.9.1")
+    )
+    assert old == called("orgqr", factors, read).array.tolist()
+    assert new == called("orgqr", factors, scales).array.tolist() != old

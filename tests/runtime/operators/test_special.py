@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from torch_compat.errors import Raised
+from torch_compat.errors import Raised, Unsupported
 from torch_compat.releases.release import Release
 from torch_compat.runtime.registry import resolve
 from torch_compat.runtime.tensor import Tensor
@@ -96,3 +96,48 @@ def test_in_place() -> None:
     assert target.array.tolist() == pytest.approx([1.6449340668482266, 0.6449340668482266])
     resolve("aten::mvlgamma_", Release("1.5.1"))(target, 1)
     assert target.array.tolist() == pytest.approx([math.lgamma(1.6449340668482266), math.lgamma(0.6449340668482266)])
+
+
+@pytest.mark.parametrize(("p", "expected"), [(300, -math.inf), (400, -math.inf), (500, math.nan), (1000, math.nan)])
+def test_the_constant_of_mvlgamma_may_be_infinite_in_16_bits(p: int, expected: float) -> None:
+    """As 2.6.0 and 2.15.0: a sum of minus infinity and a constant of 71,000 for ``p=500``."""
+    with np.errstate(all="ignore"):
+        found = called("mvlgamma", np.array([3.796875, 0.75], np.float16), p).array
+    np.testing.assert_array_equal(found, np.full(2, expected, np.float16))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("kind", [np.complex64, np.complex128])
+def test_reciprocal_roots_of_complex_zeros(kind: Any) -> None:
+    """As 1.6.0 to 2.15.0."""
+    zero, finite = np.zeros(1, kind), np.array([4, -4], kind)
+    assert np.isnan(called("rsqrt", zero, at="1.13.1").array.real).all()
+    newest = called("rsqrt", zero, at="2.7.1").array
+    assert newest.real == np.inf
+    assert np.isnan(newest.imag)
+    for release, number in (("1.10.2", math.inf), ("2.0.1", math.inf), ("2.6.0", 0)):
+        with pytest.raises(Unsupported):
+            called("rsqrt", np.array([number], kind), at=release)
+        assert called("rsqrt", finite, at=release).array.tolist() == called("rsqrt", finite).array.tolist()
+
+
+N, M, P = complex(math.nan, 0), complex(-math.inf, 0), complex(math.inf, 0)
+NN = complex(math.nan, math.nan)
+
+
+@pytest.mark.parametrize(
+    ("kind", "ends", "steps", "expected"),
+    [
+        ("complex128", (2.5, -math.inf), 5, {"1.6.0": [N] * 5, "1.13.1": [N] * 5, "2.0.1": [N, M, N, N, N]}),
+        ("complex128", (2.5, -math.inf), 20, {"1.7.1": [N, N, M], "2.15.0": [N, M, M]}),
+        ("complex64", (2.5, -math.inf), 5, {"1.6.0": [N, M, N, N, N], "2.15.0": [N, M, N, N, N]}),
+        ("complex64", (2.5, -math.inf), 20, {"1.6.0": [N, N, NN], "1.13.1": [N, N, NN], "2.0.1": [N, M, M]}),
+        ("complex128", (math.inf, 1.0), 5, {"1.10.2": [N, N, P, N, N], "2.0.1": [N, N, P, P, N]}),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_complex_points_to_infinity(kind: str, ends: tuple[float, float], steps: int, expected: dict[str, list[complex]]) -> None:
+    for release, values in expected.items():
+        out = Tensor(np.zeros(0, kind))
+        found = resolve("aten::linspace", Release(release))(*ends, steps, out=out).array
+        np.testing.assert_array_equal(found[: len(values)], np.array(values, kind), release)

@@ -143,6 +143,12 @@ def range_(
 # ------------------------------------------------------------------------------------------------- linspace, logspace
 
 
+CHUNKED = 2
+"""The era of linspace in which vectors are computed from their first elements."""
+VECTOR = 32
+"""Bytes per vector."""
+
+
 def _exact(kind: np.dtype[Any]) -> Any:
     """A wider type: a product and a sum in it, rounded once, are the fused instruction."""
     return FLOAT64 if kind == FLOAT32 or kind.itemsize < 4 else np.longdouble
@@ -161,15 +167,21 @@ def _steps(steps: Any, *, one: bool = True) -> int:
     return steps  # type: ignore[no-any-return]
 
 
-def spaced(start: Scalar, end: Scalar, steps: int, kind: np.dtype[Any], *, era: int) -> Array:
-    """Points at equal distances. Eras: 0 up to 1.4, 1 for 1.5, 2 for 1.6 to 1.13, 3 since."""
+def spaced(start: Scalar, end: Scalar, steps: int, kind: np.dtype[Any], *, era: int, size: int | None = None) -> Array:
+    """Evenly spaced points. Eras: 0 up to 1.4, 1 for 1.5, 2 for 1.6 to 1.13, 3 for 2.0 and newer.
+
+    Parameters:
+        size: bytes of an element in a vector, if the points are parts of complex numbers.
+    """
     if not steps:
         return np.empty(0, kind)
     if kind.kind == "c":
         unit, first, last = FLOAT32 if kind == np.complex64 else FLOAT64, complex(start), complex(end)
         points = np.empty(steps, kind)
-        points.real = spaced(first.real, last.real, steps, unit, era=era)
-        points.imag = spaced(first.imag, last.imag, steps, unit, era=era)
+        points.real = spaced(first.real, last.real, steps, unit, era=era, size=kind.itemsize)
+        points.imag = spaced(first.imag, last.imag, steps, unit, era=era, size=kind.itemsize)
+        if era == CHUNKED and kind == np.complex64:
+            _multiplied_as_complex(points, first, last)
         return points
     if kind.kind == "b":
         raise not_implemented("linspace_cpu", kind)
@@ -193,20 +205,34 @@ def spaced(start: Scalar, end: Scalar, steps: int, kind: np.dtype[Any], *, era: 
         if era and unit == FLOAT32 and np.isfinite(step):
             return (low.astype(wide) + places * (high.astype(wide) - low.astype(wide)) / (steps - 1)).astype(kind)
         return (low + places.astype(unit) * step).astype(kind)
-    return _in_vectors(up, down, steps, step, kind, chunked=era == 2)
+    return _in_vectors(up, down, steps, step, kind, lanes=VECTOR // (size or kind.itemsize) if era == CHUNKED else 0)
 
 
-def _in_vectors(up: Any, down: Any, steps: int, step: Any, kind: np.dtype[Any], *, chunked: bool) -> Array:
+def _multiplied_as_complex(points: Array, first: complex, last: complex) -> None:
+    """Make the parts NaN that a product of a complex number and an infinite complex step does: 0 times infinity.
+
+    Of the four elements of a vector, only the last two are computed with a product.
+    """
+    lanes = VECTOR // points.itemsize
+    product = np.arange(len(points)) % lanes > 1
+    product[len(points) - len(points) % (2 * lanes) :] = False
+    if not math.isfinite(last.real - first.real):
+        points.imag[product] = np.nan
+    if not math.isfinite(last.imag - first.imag):
+        points.real[product] = np.nan
+
+
+def _in_vectors(up: Any, down: Any, steps: int, step: Any, kind: np.dtype[Any], *, lanes: int) -> Array:
     """The first half counted from the start, the second from the end.
 
-    ``chunked``: two vectors at a time are computed from their first elements, in the form that these have (up to 1.13).
+    Parameters:
+        lanes: elements per vector, if two vectors at a time are computed from their first elements (up to 1.13); otherwise 0.
     """
     half = steps // 2
     wide = _exact(np.dtype(step.dtype))
     places = np.arange(steps).astype(wide)
     values = np.where(np.arange(steps) < half, up(places), down(places)).astype(kind)
-    if chunked:
-        lanes = 32 // kind.itemsize
+    if lanes:
         for first in range(0, steps - steps % (2 * lanes), lanes):
             at = np.asarray(first).astype(wide)
             base = (up(at) if first < half else down(at)).astype(kind)

@@ -133,14 +133,19 @@ def orgqr_1_0(self: Tensor, input2: Tensor) -> Tensor:
 
 @functional("orgqr", since="1.8.0")
 def orgqr_1_8(self: Tensor, input2: Tensor) -> Tensor:
-    """In 1.8 alone factors with holes in memory are read as if there were none."""
+    """In 1.8, the scales of reflections are read in the order of memory, whatever their strides are.
+
+    Raises:
+        Unsupported: factors or scales have holes in memory, which 1.8 reads.
+    """
     for array in (self.array, input2.array):
         if not (array.flags.c_contiguous or array.flags.f_contiguous):
             raise Unsupported(
                 "the reference reader does not support non-contiguous factors, for which releases read out of bounds",
                 code="value",
             )
-    return orgqr(self, input2)
+    scales = input2.array
+    return orgqr(self, Tensor(scales if scales.flags.c_contiguous else scales.T.reshape(scales.shape)))
 
 
 @functional("orgqr", since="1.9.0")

@@ -22,6 +22,7 @@ from torch_compat.runtime.operators._common import (
     floating,
     functional,
     not_implemented,
+    scalar_as,
     wide,
     words,
 )
@@ -116,8 +117,8 @@ def _multigammaln(array: Array, p: int) -> Array:
     for at in range(p):
         shifted = (array + np.asarray((at + 1 - p) / 2.0, array.dtype)).astype(array.dtype)
         total = total + lgamma_of(shifted).astype(FLOAT64)
-    constant = p * (p - 1) * math.log(math.pi) / 4
-    return (total.astype(array.dtype).astype(FLOAT64) + constant).astype(array.dtype)
+    constant = scalar_as(p * (p - 1) * math.log(math.pi) / 4, array.dtype)  # which may be infinite in 16 bits
+    return (total.astype(array.dtype).astype(FLOAT64) + constant.astype(FLOAT64)).astype(array.dtype)
 
 
 def _at_least_one(p: int) -> None:
