@@ -181,7 +181,7 @@ def smooth_l1_loss_1_5(self: Tensor, target: Tensor, reduction: int = MEAN, *, o
 
 
 def _smooth_or_absolute(since: str) -> Callable[..., Tensor]:
-    """A beta of 0 means ``l1_loss``; integers are refused, although releases up to 1.12 accept them for this beta."""
+    """A beta of 0 means ``l1_loss``; as of 1.11 integers are refused, although 1.11 and 1.12 accept them for this beta."""
     smooth = _by_rows(smooth_l1_loss)
 
     def call(self: Tensor, target: Tensor, reduction: int = MEAN, beta: float = 1.0, *, out: Tensor | None = None) -> Tensor:

@@ -1,4 +1,4 @@
-"""Nested tensors, and padding them."""
+"""Nested tensors and their padding."""
 
 from __future__ import annotations
 

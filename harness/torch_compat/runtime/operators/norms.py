@@ -43,8 +43,8 @@ FOUR = 4
 PLAIN, FUSED, IN_LANES, IN_FOURS = range(4)
 """Orders of sums of squares.
 
-Up to 1.4 the sum is sequential; as of 1.5, too, and each square and its sum are rounded once; as of 1.12 the same in eight lanes; as of
-2.8 squares are rounded separately in the lanes, and in groups of four of the remaining elements.
+Up to 1.4 sums are sequential; as of 1.5 each square and its sum are rounded once; as of 1.12 this is done in eight lanes; as of 2.8
+squares are rounded separately in the lanes, and in groups of four of the remaining elements.
 """
 
 
@@ -219,9 +219,7 @@ def _norm(self: Tensor, p: Scalar | None, dim: Dims, keepdim: bool, dtype: Any, 
                 f"linalg.vector_norm cannot compute the {power:g} norm on an empty tensor because the operation does not have an identity"
             )
         return Tensor(np.zeros_like(array.sum(axis=dims, keepdims=keepdim), _real_type(array.dtype)))
-    named = (
-        not array.ndim and dim is not None and dim != []
-    )  # a 0-dim tensor with a given dimension is not treated as a row of one element
+    named = not array.ndim and dim is not None and dim != []  # a 0-dim tensor with a dimension is no row of one element
     found = norm_of(
         array,
         power,

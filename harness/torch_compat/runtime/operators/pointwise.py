@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 def through_double(function: Any) -> Any:
-    """Compute in double precision and round once; torch's vectorized functions are accurate to a unit or two of this."""
+    """Compute in double precision and round once; torch's vectorized functions differ from this by a unit or two."""
 
     def compute(array: Array) -> Array:
         if array.dtype == FLOAT32 or array.dtype in HALVES:

@@ -70,7 +70,7 @@ def _lowest(dtype: np.dtype[Any]) -> Any:
 def _max_pool(
     self: Tensor, n: int, kernel_size: Sizes, stride: Any, padding: Sizes, dilation: Sizes, ceil_mode: bool, *, era: int
 ) -> tuple[Tensor, Tensor]:
-    """Eras: 0 up to 1.1, 1 up to 1.7, 2 since 1.8. Only in era 2 no window lies beyond the tensor."""
+    """Eras: 0 up to 1.1, 1 up to 1.7, 2 since 1.8. Only era 2 has no windows beyond the tensor."""
     full, alone, k, s, p, d, out = _prepared(self, n, kernel_size, stride, padding, dilation, ceil_mode, inside=era == INSIDE)
     if full.dtype.kind in "bc":
         raise not_implemented("max_pool2d", full.dtype)

@@ -43,7 +43,7 @@ def _device(value: Any) -> Device:
 
 
 def _in_texts(since: str, *, by_magnitude: bool) -> None:
-    """Register strings of values; since 2.8 tensors are scaled differently, and single numbers show all their digits."""
+    """Register strings of values; since 2.8 tensors are scaled by their largest magnitude, and single numbers have all their digits."""
 
     def str_(elem: Any) -> str:
         """str(elem)."""

@@ -151,7 +151,7 @@ def orgqr(self: Tensor, input2: Tensor) -> Tensor:
 
 @functional("ormqr")
 def ormqr_1_0(self: Tensor, input2: Tensor, input3: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
-    """Up to 1.8 only a single matrix is accepted, with any number of rows; row-major factors are read as column-major."""
+    """Up to 1.8 only a single matrix is accepted, numbers of rows are not checked, and row-major factors are read as column-major."""
     _one_matrix(self.array, input2.array, input3.array, floats=True)
     if not self.array.flags.f_contiguous:
         raise Unsupported(

@@ -95,7 +95,7 @@ def _sorted(self: Tensor, dim: int, *, descending: bool, algorithm: Any = None) 
 
 @functional("sort")
 def sort_1_0_0(self: Tensor, dim: Any = -1, descending: bool = False) -> tuple[Tensor, Tensor]:
-    """1.0.0 compares NaN like other numbers, so it does not move past its neighbors; up to ten elements are sorted by insertion."""
+    """1.0.0 compares NaN like other numbers, so elements compared with it stay in place; up to ten elements are sorted by insertion."""
     array = self.array
     if array.dtype.kind != "f" or not np.isnan(array).any():
         return _sorted(self, dim, descending=descending, algorithm=_by_quicksort)
@@ -218,7 +218,7 @@ PARTIAL = 64
 
 
 def _partitioned(values: Array, k: int, *, largest: bool) -> Array:
-    """The indices of the k first elements in sorted order, as the algorithms of the GNU C++ library leave them at the front."""
+    """The indices of the first k elements, as the algorithms of the GNU C++ library leave them at the front."""
     places = list(range(len(values)))
     before = before_in(values, descending=largest)
     if k * PARTIAL <= len(places):
@@ -236,7 +236,7 @@ def _partitioned_and_sorted(values: Array, k: int, *, largest: bool) -> Array:
 
 
 def _selected(values: Array, k: int, *, largest: bool) -> Array:
-    """The indices of the k best elements as TH leaves them: the smallest at the front, the largest at the end."""
+    """The indices of the k best elements as TH leaves them: the k smallest at the front, the k largest at the end."""
     places = list(range(len(values)))
     cut = len(places) - k if largest else k
     if cut:

@@ -134,7 +134,7 @@ def is_set_to(self: Tensor, tensor: Tensor) -> bool:
 
 @operator("aten::is_neg", "aten::is_conj", "aten::is_inference", "aten::is_distributed", "aten::_is_zerotensor", gradient=False)
 def never(_self: Tensor) -> bool:
-    """Properties that tensors never have here."""
+    """Always false: tensors of this reader never have these properties."""
     return False
 
 
