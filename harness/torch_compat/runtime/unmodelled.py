@@ -1,7 +1,7 @@
-"""Calls of operators that the reference reader answers with *unsupported*, because it is known to follow no release there.
+"""Calls of operators that the reference reader reports as *unsupported*, because it is known not to match any release there.
 
-Each entry names operators, the releases, the calls and the reason. What a release computes in such a call rests on its own defects
-(memory that was never written, numbers of one type read as those of another), which no program of a model means.
+Each entry names operators, releases, calls and the reason. The result of such a call depends on defects of the release (uninitialized
+memory, numbers of one dtype read as those of another) that no model relies on.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _is_complex(args: Calls, keywords: dict[str, Any]) -> bool:
 
 
 def _longs_with_float(args: Calls, _keywords: dict[str, Any]) -> bool:
-    """A tensor of integers of 64 bits that is overwritten, compared with a float."""
+    """Whether an int64 tensor is compared in place with a float."""
     array = first(args)
     return array is not None and array.dtype == np.int64 and bool(array.size) and len(args) > 1 and args[1].__class__ is float
 
@@ -56,7 +56,7 @@ def _empty_whole(args: Calls, keywords: dict[str, Any]) -> bool:
 
 
 def _is_vector_of_complex(args: Calls, keywords: dict[str, Any]) -> bool:
-    """Of as many complex numbers as two vector registers hold."""
+    """Whether there are complex operands, with at least as many elements as two vector registers hold."""
     return _is_complex(args, keywords) and first(args).nbytes >= 64
 
 
@@ -70,7 +70,7 @@ def _not_a_key(args: Calls, _keywords: dict[str, Any]) -> bool:
 
 
 def _into_other_dtype(args: Calls, keywords: dict[str, Any]) -> bool:
-    """With out= of another dtype than the power has: of a tensor to a number that of the tensor, else that which both have together."""
+    """Whether out= has another dtype than the power: the dtype of the base if the exponent is a number, else the common dtype."""
     out, base = keywords.get("out"), first(args)
     if out.__class__ is not Tensor:
         return False
@@ -87,7 +87,7 @@ def _codes(args: Calls, _keywords: dict[str, Any]) -> bool:
 
 
 def _in_another_order(args: Calls) -> bool:
-    """A tensor whose elements do not follow each other in memory in their own order."""
+    """Whether the memory order of a tensor's elements differs from their logical order."""
     array = first(args)
     steps = [step for size, step in zip(array.shape, array.strides, strict=True) if size > 1] if array is not None else []
     return steps != sorted(steps, reverse=True)
@@ -101,7 +101,7 @@ def _not_finite(args: Calls, keywords: dict[str, Any]) -> bool:
 
 
 def _negative_count(args: Calls, _keywords: dict[str, Any]) -> bool:
-    """A shift by a negative number, or by some."""
+    """Whether a shift count, or an element of it, is negative."""
     count = args[1] if len(args) > 1 else 0
     if count.__class__ is Tensor:
         return bool(count.array.dtype.kind == "i" and count.array.size and (count.array < 0).any())
@@ -109,14 +109,14 @@ def _negative_count(args: Calls, _keywords: dict[str, Any]) -> bool:
 
 
 def _shifted_beyond(args: Calls, _keywords: dict[str, Any]) -> bool:
-    """A shift by some number that is negative or beyond the width, of as many elements as one vector has."""
+    """Whether a shift count is negative or beyond the width, with at least as many elements as one vector holds."""
     pair = [one.array if one.__class__ is Tensor else np.asarray(one) for one in args[:2]]
     if len(pair) < 2 or any(one.dtype.kind not in "iu" for one in pair):
         return False
     kind = np.result_type(*([one for one in pair if one.ndim] or pair))
     try:
         size = np.broadcast(*pair).size
-    except ValueError:  # they cannot be broadcast
+    except ValueError:  # the shapes do not broadcast
         return False
     beyond = (pair[1] < 0) | (pair[1] >= max(32, 8 * kind.itemsize))
     return bool(size * kind.itemsize >= VECTORS // 2 and beyond.any())
@@ -138,7 +138,7 @@ def _along_one(args: Calls, keywords: dict[str, Any]) -> bool:
 
 
 def _into_another_type(args: Calls, keywords: dict[str, Any]) -> bool:
-    """Computed in a dtype that is not that of ``out``, or over no dimensions that are named."""
+    """Whether the result is computed in another dtype than that of ``out``, or the list of dimensions is empty."""
     out, dtype = keywords.get("out"), as_dtype(keywords.get("dtype"))
     if not isinstance(out, Tensor):
         return False
@@ -171,13 +171,13 @@ def _halves(_args: Calls, keywords: dict[str, Any]) -> bool:
 
 
 def _imaginary(args: Calls, _keywords: dict[str, Any]) -> bool:
-    """Of complex numbers, some of which have no real part."""
+    """Whether some of the complex numbers are purely imaginary."""
     array = first(args)
     return array is not None and array.dtype.kind == "c" and bool(((array.real == 0) & (array.imag != 0)).any())
 
 
 def _byte_along(args: Calls, _keywords: dict[str, Any]) -> bool:
-    """Of a byte without dimensions that is no truth, along a dimension."""
+    """Whether a 0-dim uint8 tensor with a value above 1 is reduced along a dimension."""
     array = first(args)
     return array is not None and array.dtype == np.uint8 and not array.ndim and len(args) > 1 and bool(array > 1)
 
@@ -197,7 +197,7 @@ def _any_whole(args: Calls, _keywords: dict[str, Any]) -> bool:
 
 
 def _bounds_crossed(args: Calls, keywords: dict[str, Any]) -> bool:
-    """Bounds in the wrong order, of as many elements as vectors are used for: in these the upper one counts, in the rest the lower one."""
+    """Whether the bounds are reversed, with enough elements for vectors: in vectors the upper bound wins, in the rest the lower one."""
     array = first(args)
     if array is None or array.nbytes < VECTORS:
         return False
@@ -207,7 +207,7 @@ def _bounds_crossed(args: Calls, keywords: dict[str, Any]) -> bool:
 
 
 def _limits_crossed(args: Calls, keywords: dict[str, Any]) -> bool:
-    """As :func:`_bounds_crossed`, of bounds that may be lacking."""
+    """Same as :func:`_bounds_crossed`, for optional bounds."""
     array = first(args)
     bounds: list[Any] = [keywords.get(name, args[at] if len(args) > at else None) for at, name in ((1, "min"), (2, "max"))]
     numbers = all(one.__class__ in {int, float} for one in bounds)
@@ -215,7 +215,7 @@ def _limits_crossed(args: Calls, keywords: dict[str, Any]) -> bool:
 
 
 def _quotient_overflows(args: Calls, _keywords: dict[str, Any]) -> bool:
-    """Of finite numbers whose quotient no float holds, as many as vectors are used for."""
+    """Whether a quotient of finite numbers overflows, with enough elements for vectors."""
     pair = [one.array if one.__class__ is Tensor else np.asarray(one) for one in args[:2]]
     tensors = [one.dtype for one in pair if one.ndim] or [one.dtype for one in pair]
     if len(pair) < 2 or any(one.dtype.kind == "c" for one in pair) or all(one.kind in "iub" for one in tensors):
@@ -225,13 +225,13 @@ def _quotient_overflows(args: Calls, _keywords: dict[str, Any]) -> bool:
         x, y = (one.astype(kind) for one in pair)
         try:
             quotient: Any = np.divide(x, y)
-        except ValueError:  # they cannot be broadcast
+        except ValueError:  # the shapes do not broadcast
             return False
         return bool(quotient.nbytes >= VECTORS and (np.isinf(quotient) & np.isfinite(x) & (y != 0)).any())
 
 
 def _taken_for_transposed(array: Any) -> bool:
-    """A tensor that TH took for one without gaps whose dimensions are in another order: it counted elements up to the widest step alone."""
+    """Whether TH mistakes a tensor with gaps for a permuted contiguous one, because it counts elements only up to the widest stride."""
     if array is None or array.flags.c_contiguous or not array.size:
         return False
     widest, across = 1, 1
@@ -260,7 +260,7 @@ def _slice_taken_for_transposed(args: Calls, _keywords: dict[str, Any]) -> bool:
 
 
 def _smaller_index(args: Calls, _keywords: dict[str, Any]) -> bool:
-    """Places that are fewer than the elements beside the dimension."""
+    """Whether the index has another size than the tensor in a dimension other than the indexed one."""
     array, places = first(args), first(args[2:3])
     if array is None or places is None or array.ndim != places.ndim or args[1].__class__ is not int:
         return False
@@ -268,7 +268,7 @@ def _smaller_index(args: Calls, _keywords: dict[str, Any]) -> bool:
 
 
 def _wider_complex(args: Calls, _keywords: dict[str, Any]) -> bool:
-    """A tensor of floats of up to 32 bits, and a complex number of two doubles without dimensions."""
+    """Whether a floating-point tensor of at most 32 bits is combined with a 0-dim complex128 tensor."""
     pair = [one.array for one in args[:3] if one.__class__ is Tensor]
     return any(one.dtype == np.complex128 and not one.ndim for one in pair) and any(
         one.ndim and one.dtype.kind in "fV" and one.dtype.itemsize < 8 for one in pair
@@ -299,7 +299,7 @@ def _out_of_another_type(args: Calls, keywords: dict[str, Any]) -> bool:
 
 
 def _truth_of_imaginary(args: Calls, keywords: dict[str, Any]) -> bool:
-    """Of complex numbers, some without a real part, that become truth values."""
+    """Whether complex numbers, some of them purely imaginary, are converted to bool."""
     array, given = first(args), (*args[1:], *keywords.values())
     if array is not None and array.dtype.kind == "b":  # copy_
         return _imaginary(args[1:2], keywords)
@@ -311,7 +311,7 @@ def _truth_of_imaginary(args: Calls, keywords: dict[str, Any]) -> bool:
 
 
 def _truth_filled_with_imaginary(args: Calls, keywords: dict[str, Any]) -> bool:
-    """Truth values that become a complex number without a real part."""
+    """Whether a purely imaginary number is converted to bool."""
     given = (*args, *keywords.values())
     numbers = [one.array.item() if one.__class__ is Tensor and one.array.size == 1 else one for one in given]
     array, dtype = first(args), as_dtype(keywords.get("dtype"))
@@ -332,9 +332,9 @@ def _truth_of_imaginary_numbers(args: Calls, keywords: dict[str, Any]) -> bool:
 
 
 def _seen_as_expanded(args: Calls, _keywords: dict[str, Any]) -> bool:
-    """Places along dimension 0 of floats, in rows of which each element follows the one before in memory, as does each row the row before.
+    """Whether an index along dimension 0 of a floating-point tensor has stride 1 both between rows and within a row.
 
-    An index with these strides is taken for one that is expanded, so that the first element counts for the whole row.
+    Such an index is mistaken for an expanded one, so that the first element counts for the whole row.
     """
     array, places = next(
         ((a, b) for a, b in ((first(args), first(args[1:2])), (first(args), first(args[2:3]))) if b is not None), (None, None)
@@ -350,7 +350,7 @@ def _seen_as_expanded(args: Calls, _keywords: dict[str, Any]) -> bool:
 
 
 def _narrower_expanded_index(args: Calls, _keywords: dict[str, Any]) -> bool:
-    """Rows, along dimension 0, by places that are one for a whole row, which is shorter than those of the tensor."""
+    """Whether an index along dimension 0 is constant within each row, and its rows differ in size from those of the tensor."""
     array, places = first(args), first(args[2:3])
     if array is None or places is None or not array.ndim or places.ndim != array.ndim:
         return False
@@ -381,13 +381,13 @@ def _without_dimensions(args: Calls, _keywords: dict[str, Any]) -> bool:
 
 
 def _norm_of_nothing(args: Calls, keywords: dict[str, Any]) -> bool:
-    """The greatest or the least of nothing, or a negative power."""
+    """Whether the norm of an empty tensor is the maximum or minimum norm, or has a negative power."""
     power = keywords.get("p", next((one for one in args if one.__class__ in {int, float}), 2))
     return empty(args, keywords) and (power == math.inf or power < 0)
 
 
 def _half_power_overflows(args: Calls, keywords: dict[str, Any]) -> bool:
-    """Halves whose powers have a sum that no half holds."""
+    """Whether the sum of powers of float16 numbers overflows float16."""
     arrays = [one.array for one in args if one.__class__ is Tensor and one.array.dtype == FLOAT16.array and one.array.size]
     power: Any = next((keywords[name] for name in ("p", "ord", "pow", "norm_type") if name in keywords), None)
     power = next((one for one in args if one.__class__ in {int, float}), 2) if power is None else power
@@ -399,7 +399,7 @@ def _half_power_overflows(args: Calls, keywords: dict[str, Any]) -> bool:
 
 
 def _gate_overflows(args: Calls, keywords: dict[str, Any]) -> bool:
-    """Of float32, as many as a vector has, with a gate so far below zero that its exponential overflows."""
+    """Whether a float32 gate is so negative that its exponential overflows, with enough elements for vectors."""
     array = first(args)
     dim: Any = keywords.get("dim", args[1] if len(args) > 1 else -1)
     if (
@@ -415,7 +415,7 @@ def _gate_overflows(args: Calls, keywords: dict[str, Any]) -> bool:
 
 
 def _list_with_bfloat16(args: Calls, _keywords: dict[str, Any]) -> bool:
-    """A list of tensors of bfloat16 and of another type."""
+    """Whether a list has bfloat16 tensors and tensors of another dtype."""
     found = args[0] if args and args[0].__class__ is list else []
     kinds = {one.array.dtype for one in found if one.__class__ is Tensor}
     return BFLOAT16.array in kinds and len(kinds) > 1
@@ -431,13 +431,13 @@ def _nan(args: Calls, _keywords: dict[str, Any]) -> bool:
 
 
 def _nan_in_vectors(args: Calls, keywords: dict[str, Any]) -> bool:
-    """Of as many elements as vectors are used for, some of which are NaN."""
+    """Whether some elements are NaN, with enough elements for vectors."""
     array = first(args)
     return array is not None and array.nbytes >= VECTORS and _nan(args, keywords)
 
 
 def _apart_in_memory(args: Calls, _keywords: dict[str, Any]) -> bool:
-    """A tensor with holes, or behind other elements of its memory."""
+    """Whether a tensor is not contiguous or has a storage offset."""
     return first(args) is not None and (_gaps(args[0]) or args[0].storage_offset > 0)
 
 
@@ -575,10 +575,10 @@ def not_modelled(name: str) -> list[UnmodelledCalls]:
 
 
 def checked(name: str, call: Callable[..., Any], horizon: Release) -> Callable[..., Any]:
-    """An operator that refuses calls which are not modelled; the same where all are.
+    """Wrap an operator to refuse calls that are not modelled; it is returned unchanged if there are none.
 
     Raises:
-        Unsupported: from the operator that is returned.
+        Unsupported: from the returned operator.
     """
     found = entries_of(name, horizon)
     if not found:

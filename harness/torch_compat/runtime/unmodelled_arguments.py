@@ -1,6 +1,6 @@
-"""Calls with arguments outside of their range that releases do not refuse, and of which the reference reader follows no release.
+"""Calls with out-of-range arguments that releases do not refuse, and for which the reference reader matches no release.
 
-Each reads memory beside what it is given, or rests on how a number is cut to another type.
+Such a call reads unrelated memory, or depends on how a number is converted to another dtype.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ def _sizes_other_than(count: int) -> Callable[[Calls, dict[str, Any]], bool]:
 
 
 def _unnamed_mode(args: Calls, keywords: dict[str, Any]) -> bool:
-    """Of sampling, where a number stands for no interpolation or no padding."""
+    """Whether a grid sampler has an invalid interpolation or padding mode."""
     modes = [argument(args, keywords, name, at, 0) for at, name in ((2, "interpolation_mode"), (3, "padding_mode"))]
     image = first(args)
-    volumes = image is not None and image.ndim == 5  # which are not sampled by cubes
+    volumes = image is not None and image.ndim == 5  # volumes cannot be sampled with bicubic interpolation
     return any(one.__class__ is int and one not in {0, 1, 2} for one in modes) or (volumes and modes[0] == 2)
 
 
@@ -38,7 +38,7 @@ FAR = 1e6
 
 
 def _places_elsewhere(args: Calls, keywords: dict[str, Any]) -> bool:
-    """Places of a picture that are not numbers, and infinite or far ones that become no numbers or are reflected beyond it."""
+    """Whether locations in an image are NaN, or so far away (or infinite) that they become NaN or are reflected to outside of the image."""
     image, places = first(args), first(args[1:2])
     if image is None or places is None or image.ndim != 4 or places.dtype.kind != "f":
         return False
@@ -56,7 +56,7 @@ def _corners_of_one_point(args: Calls, _keywords: dict[str, Any]) -> bool:
 
 
 def _windows_other_than(count: int) -> Callable[[Calls, dict[str, Any]], bool]:
-    """Of pooling at random, lists that have not one number for each dimension, and windows without elements."""
+    """Match fractional pooling with a list that does not have ``count`` numbers, or with empty windows."""
     return lambda args, keywords: (
         any(one.__class__ is list and len(one) != count for one in args[1:3]) or _windows_of_nothing(args, keywords)
     )
@@ -107,7 +107,7 @@ def _causal_and_turned(args: Calls, keywords: dict[str, Any]) -> bool:
 
 
 def _without_distance(args: Calls, keywords: dict[str, Any]) -> bool:
-    """Of complex numbers, between samples of which two lie at the same place."""
+    """Whether two samples of complex numbers have the same position."""
     array, spacing = first(args), keywords.get("spacing")
     if array is None or array.dtype.kind != "c":
         return False
@@ -125,7 +125,7 @@ def _without_distance(args: Calls, keywords: dict[str, Any]) -> bool:
 
 
 def _into_another_width(args: Calls, keywords: dict[str, Any]) -> bool:
-    """Into floats, or parts of complex numbers, that are wider or narrower than those of the tensor."""
+    """Whether ``out`` holds wider or narrower floats, or complex parts, than the tensor."""
     array, out = first(args), keywords.get("out")
     if array is None or not isinstance(out, Tensor):
         return False
@@ -158,7 +158,7 @@ def _few_complex(args: Calls, keywords: dict[str, Any]) -> bool:
 
 
 def _complex_without_spread(args: Calls, _keywords: dict[str, Any]) -> bool:
-    """Complex numbers with a variable whose observations are all the same."""
+    """Whether all observations of a complex variable are equal."""
     array = first(args)
     if array is None or array.dtype.kind != "c" or not array.size:
         return False
@@ -189,7 +189,7 @@ def _factor_not_finite(_args: Calls, keywords: dict[str, Any]) -> bool:
 
 
 def _beyond_the_picture(args: Calls, keywords: dict[str, Any]) -> bool:
-    """Scales by which more points are made than the picture has room for, even by the width of a filter."""
+    """Whether scales create more points than the image has room for, even with the width of a filter."""
     array = first(args)
     wanted = args[1] if len(args) > 1 and args[1].__class__ is list else []
     factors = [argument(args, keywords, name, at, None) for at, name in ((3, "scales_h"), (4, "scales_w"))]
@@ -200,7 +200,7 @@ def _beyond_the_picture(args: Calls, keywords: dict[str, Any]) -> bool:
 
 
 def _to_one_column(args: Calls, _keywords: dict[str, Any]) -> bool:
-    """To a width of 1 and another height; several channels that are last in memory are computed by other code."""
+    """Whether the output has width 1 and another height; channels-last images with several channels are computed by other code."""
     array = first(args)
     if array is None or array.ndim != 4 or len(args) < 2 or args[1].__class__ is not list or len(args[1]) != 2:
         return False
@@ -209,7 +209,7 @@ def _to_one_column(args: Calls, _keywords: dict[str, Any]) -> bool:
 
 
 def _turning(args: Calls, _keywords: dict[str, Any]) -> bool:
-    """Of a real matrix whose eigenvalues are complex."""
+    """Whether a real matrix has complex eigenvalues."""
     array = first(args)
     if (
         array is None
@@ -228,12 +228,12 @@ def _complex_base_not_finite(args: Calls, keywords: dict[str, Any]) -> bool:
 
 
 def _scales(args: Calls, keywords: dict[str, Any], first_at: int) -> list[float]:
-    """The scales of an interpolation, which come last; those that are not given are left out."""
+    """The scales given to an interpolation, which are its last arguments."""
     return [one for one in (*args[first_at:], *keywords.values()) if one.__class__ is float]
 
 
 def _beyond_the_last_point(args: Calls, keywords: dict[str, Any]) -> bool:
-    """Scales by which more points are made than lie between the first and the last."""
+    """Whether scales create more points than there are between the first and the last."""
     array = first(args)
     wanted = args[1] if len(args) > 1 and args[1].__class__ is list else []
     align = len(args) > 2 and args[2] is True
@@ -268,7 +268,7 @@ def _polynomial_of_nan(args: Calls, _keywords: dict[str, Any]) -> bool:
 
 
 def _no_places(args: Calls, keywords: dict[str, Any]) -> bool:
-    """Of writing to places, of which there are none, into a tensor with elements."""
+    """Whether an empty index is used to write into a nonempty tensor."""
     index = argument(args, keywords, "index", 2, None)
     return index.__class__ is Tensor and not index.array.size and not empty(args, keywords)
 
@@ -279,7 +279,7 @@ def _half_without_dimensions(args: Calls, _keywords: dict[str, Any]) -> bool:
 
 
 def _powers_overflow(args: Calls, keywords: dict[str, Any]) -> bool:
-    """Of complex numbers, in the powers of a Vandermonde matrix."""
+    """Whether powers of complex numbers overflow in a Vandermonde matrix."""
     array, count = first(args), keywords.get("N", args[1] if len(args) > 1 else None)
     if array is None or array.dtype.kind != "c" or not array.size:
         return False

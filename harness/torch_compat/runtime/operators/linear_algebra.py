@@ -1,6 +1,6 @@
-"""Products of vectors and matrices, sums with them, and covariances.
+"""Products of vectors and matrices, sums with such products, and covariances.
 
-Floats of 32 bits and fewer are multiplied and summed in double precision and rounded once: as near as any order of summing comes.
+Floats of 32 bits or fewer are multiplied and summed in double precision and rounded once, which is as close as any order of summation gets.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ from torch_compat.runtime.tensor import Tensor
 
 
 def product(a: Array, b: Array, kernel: str = "addmm_impl_cpu_") -> Array:
-    """The matrix product of arrays of one type.
+    """The matrix product of arrays of the same dtype.
 
     Raises:
-        Raised: unlike types or shapes.
+        Raised: the dtypes or shapes do not match.
     """
     if a.dtype != b.dtype:
         raise fail(f"expected m1 and m2 to have the same dtype, but got: {words(a.dtype)} != {words(b.dtype)}")
@@ -63,14 +63,14 @@ def _matrices(a: Array, b: Array) -> None:
 
 @functional("mm", exact=True)
 def mm(self: Tensor, mat2: Tensor) -> Tensor:
-    """Of two matrices."""
+    """The product of two matrices."""
     _matrices(self.array, mat2.array)
     return Tensor(product(self.array, mat2.array))
 
 
 @functional("bmm", exact=True)
 def bmm(self: Tensor, mat2: Tensor) -> Tensor:
-    """Of batches of matrices."""
+    """The products of batches of matrices."""
     _batches(self.array, mat2.array)
     return Tensor(product(self.array, mat2.array, "bmm"))
 
@@ -86,7 +86,7 @@ def _batches(a: Array, b: Array) -> None:
 
 @functional("mv", exact=True)
 def mv(self: Tensor, vec: Tensor) -> Tensor:
-    """Of a matrix and a vector."""
+    """The product of a matrix and a vector."""
     a, b = self.array, vec.array
     if a.ndim != 2 or b.ndim != 1:
         raise fail(f"vector + matrix @ vector expected, got 1, {a.ndim}, {b.ndim}")
@@ -97,13 +97,13 @@ def mv(self: Tensor, vec: Tensor) -> Tensor:
 
 @functional("vdot", exact=True)
 def vdot(self: Tensor, other: Tensor) -> Tensor:
-    """Of two vectors, the first one conjugate."""
+    """The dot product of two vectors; the first is conjugated."""
     return dot(Tensor(np.conj(self.array)) if self.array.dtype.kind == "c" else self, other)
 
 
 @functional("dot", "inner_1d", exact=True)
 def dot(self: Tensor, tensor: Tensor) -> Tensor:
-    """Of two vectors."""
+    """The dot product of two vectors."""
     a, b = self.array, tensor.array
     if a.ndim != 1 or b.ndim != 1:
         raise fail(f"1D tensors expected, but got {a.ndim}D and {b.ndim}D tensors")
@@ -118,7 +118,7 @@ def dot(self: Tensor, tensor: Tensor) -> Tensor:
 
 @functional("matmul", "linalg_matmul", "__matmul__", exact=True)
 def matmul(self: Tensor, other: Tensor) -> Tensor:
-    """Of vectors, matrices, and batches of them."""
+    """The product of vectors, matrices, or batches of matrices."""
     a, b = self.array, other.array
     if not a.ndim or not b.ndim:
         raise fail(f"both arguments to matmul need to be at least 1D, but they are {a.ndim}D and {b.ndim}D")
@@ -144,7 +144,7 @@ def _inner(a: Array, b: Array) -> Array:
 
 @operator("aten::inner")
 def inner_1_8(self: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Copies the result into ``out``, which keeps its shape and dtype."""
+    """Up to 1.8 the result is copied into ``out``, which keeps its shape and dtype."""
     return copied_into(out, inner(self, other))
 
 
@@ -162,7 +162,7 @@ def inner(self: Tensor, other: Tensor) -> Tensor:
 
 @functional("ger", "outer")
 def outer(self: Tensor, vec2: Tensor) -> Tensor:
-    """Every product of two elements."""
+    """The products of all pairs of elements of two vectors."""
     a, b = self.array, vec2.array
     if a.ndim != 1 or b.ndim != 1:
         raise fail(
@@ -179,7 +179,7 @@ def outer(self: Tensor, vec2: Tensor) -> Tensor:
 
 
 def _sum_with(self: Array, computed: Array, kind: np.dtype[Any], beta: Scalar, alpha: Scalar, *, nothing: bool = True) -> Array:
-    """``beta * self + alpha * computed``; with beta 0, of self only the shape is looked at."""
+    """``beta * self + alpha * computed``; if beta is 0, only the shape of ``self`` matters."""
     scaled = computed if alpha == 1 else computed * checked_scalar(alpha, kind).astype(computed.dtype)
     whole = _expanded(self, scaled.shape)
     if beta == 0 and nothing:
@@ -189,10 +189,10 @@ def _sum_with(self: Array, computed: Array, kind: np.dtype[Any], beta: Scalar, a
 
 
 def _expanded(array: Array, shape: tuple[int, ...]) -> Array:
-    """As ``expand``.
+    """Same as ``expand``.
 
     Raises:
-        Raised: it has more dimensions, or one of another size.
+        Raised: the array has more dimensions than the shape, or a dimension of another size.
     """
     if array.ndim > len(shape):
         raise fail(
@@ -222,7 +222,7 @@ def addmm(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Scalar = 1, alpha: 
     a, b = mat1.array, mat2.array
     _matrices(a, b)
     if beta == 1 and alpha == 1 and self.array.dtype != a.dtype == b.dtype and {self.array.dtype.kind, a.dtype.kind} == {"f"}:
-        x, y = common(self, Tensor(product(a, b)))  # programs multiply and add, one after the other
+        x, y = common(self, Tensor(product(a, b)))  # programs run the product and the sum as two operators
         return Tensor(x + _expanded(y, broadcast(x, y)))
     kind = _same(self.array, a, b)
     return Tensor(_sum_with(self.array, accumulated(a, b), kind, beta, alpha))
@@ -246,14 +246,14 @@ def _addr(
     """``beta * self + alpha * outer(vec1, vec2)``.
 
     Parameters:
-        grows: whether the products may be expanded, too.
-        checked: whether integers have to be scaled by integers.
+        grows: whether the outer product may be expanded, too.
+        checked: whether floating-point factors of integers are refused.
     """
     for name, one in (("vec1", vec1), ("vec2", vec2)):
         if one.array.ndim != 1:
             raise fail(f"addr: Expected 1-D argument {name}, but got {one.array.ndim}-D")
     kind = dtypes.result_type((self, vec1, vec2)).array
-    if kind.kind in "iub" and grows:  # the factors are promoted, too
+    if kind.kind in "iub" and grows:  # beta and alpha take part in type promotion
         kind = dtypes.result_type((self, vec1, vec2, *(one for one in (beta, alpha) if isinstance(one, float)))).array
     for name, factor in (("beta", beta), ("alpha", alpha)):
         if checked and kind.kind in "iub" and isinstance(factor, float):
@@ -265,7 +265,7 @@ def _addr(
     return Tensor(_sum_with(self.array.astype(kind), pairs, kind, beta, alpha))
 
 
-# In 1.7 alone the first tensor may have more dimensions and be larger than the products.
+# Only in 1.7, the first tensor may have more dimensions than the outer product and be larger.
 functional("addr", inplace=True)(lambda self, vec1, vec2, *, beta=1, alpha=1: _addr(self, vec1, vec2, beta, alpha))
 functional("addr", inplace=True, since="1.7.0")(
     lambda self, vec1, vec2, *, beta=1, alpha=1: _addr(self, vec1, vec2, beta, alpha, grows=True)
@@ -284,7 +284,7 @@ def _baddbmm(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Scalar, alpha: 
     )
 
 
-# Up to 1.10 a NaN in the first tensor stays although it counts nothing.
+# Up to 1.10 a NaN in the first tensor is kept, even if beta is 0.
 functional("baddbmm", inplace=True)(
     lambda self, batch1, batch2, *, beta=1, alpha=1: _baddbmm(self, batch1, batch2, beta, alpha, nothing=False)
 )
@@ -295,14 +295,14 @@ functional("baddbmm", inplace=True, since="1.11.0")(
 
 @functional("addbmm")
 def addbmm(self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1) -> Tensor:
-    """``beta * self + alpha`` times the sum of a batch of products."""
+    """``beta * self + alpha`` times the sum of the products of a batch."""
     a, b = batch1.array, batch2.array
     kind = _same(self.array, a, b)
     _batches(a, b)
     return Tensor(_sum_with(self.array, multiplied(exact(a), exact(b)).sum(axis=0), kind, beta, alpha))
 
 
-# In place, up to 1.6 the first tensor has the shape of the result; since 1.7 it becomes of that shape.
+# In place, the first tensor must have the shape of the result up to 1.6; since 1.7 it is resized to that shape.
 operator("aten::addbmm_")(
     lambda self, batch1, batch2, *, beta=1, alpha=1: write(self, addbmm(self, batch1, batch2, beta=beta, alpha=alpha).array)
 )
@@ -310,7 +310,7 @@ operator("aten::addbmm_")(
 
 @operator("aten::addbmm_", since="1.7.0")
 def addbmm_(self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1) -> Tensor:
-    """The first tensor grows to the shape of the result."""
+    """As of 1.7 the first tensor is resized to the shape of the result."""
     value = addbmm(self, batch1, batch2, beta=beta, alpha=alpha).array
     if not self.array.ndim and beta != 0:
         raise fail(
@@ -321,7 +321,7 @@ def addbmm_(self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Scalar = 1, a
 
 
 def _linear(a: Array, w: Array, bias: Tensor | None, era: int) -> Array:
-    """``a @ w.T + bias``. What shapes a bias may have depends on whether all rows are multiplied as one matrix (see :func:`_biased`)."""
+    """``a @ w.T + bias``; the permitted shapes of the bias depend on whether all rows are multiplied as one matrix, see :func:`_biased`."""
     if a.dtype != w.dtype:
         raise fail(f"mat1 and mat2 must have the same dtype, but got {words(a.dtype)} and {words(w.dtype)}")
     if not a.ndim or not w.ndim:
@@ -340,11 +340,12 @@ def _linear(a: Array, w: Array, bias: Tensor | None, era: int) -> Array:
 
 
 def _biased(value: Array, a: Array, w: Array, b: Array, era: int) -> Array:
-    """The product with its bias.
+    """Add the bias to the product.
 
-    A product of several rows is one of matrices, to whose shape the bias is expanded: for a matrix, always; since 1.12 (era 1) for
-    contiguous inputs of three dimensions, since 2.10 (era 2) for contiguous inputs of any where the bias has one dimension larger
-    than one. All others get the bias added in place. Era -1 is the form with ``out``, which adds it so but for matrices.
+    If all rows are multiplied as one matrix, the bias is expanded to the shape of that product. This applies always to a matrix; since
+    1.12 (era 1) to contiguous 3-D inputs; since 2.10 (era 2) to contiguous inputs of any rank, if the bias is contiguous and is 1-D or
+    has one dimension whose size is not 1. Otherwise the bias is added in place. Era -1 is the form with ``out``, which always adds it
+    in place, except to a matrix.
     """
     if era < 2:
         as_rows = era == 1 and a.ndim == 3 and a.flags.c_contiguous
@@ -384,10 +385,10 @@ _linears()
 def _check_bilinear(
     first: tuple[int, ...], second: tuple[int, ...], weight: tuple[int, ...], bias: tuple[int, ...] | None
 ) -> None:
-    """Refuse inputs whose shapes do not fit, as every release does.
+    """Refuse inputs whose shapes do not fit; the same in all releases.
 
     Raises:
-        Raised: they have other numbers of dimensions, other batches, or other sizes than the weight.
+        Raised: the numbers of dimensions or the batches differ, or a size does not match the weight.
     """
     if len(first) != len(second):
         raise fail(f"bilinear(): input dimensions do not match: got {len(first)} and {len(second)}")
@@ -405,7 +406,7 @@ def _check_bilinear(
 
 @operator("aten::bilinear")
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """A bilinear form of two inputs for every output."""
+    """A bilinear form of two inputs for every output feature."""
     _check_bilinear(input1.shape, input2.shape, weight.shape, None if bias is None else bias.shape)
     a, b, w = exact(input1.array), exact(input2.array), exact(weight.array)
     value = summed("...i,oij,...j->...o", a, w, b)
@@ -416,13 +417,13 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
 
 @operator("aten::tensordot")
 def tensordot_1_0(self: Tensor, other: Tensor, dims_self: list[int], dims_other: list[int]) -> Tensor:
-    """Up to 2.0 integers that are summed for a dimension of one element become int64, and types are compared after that."""
+    """Up to 2.0 integers that are summed for a dimension of size 1 become int64, and dtypes are compared after that."""
     return _contracted(self.array, other.array, dims_self, dims_other, keeps_type=False)
 
 
 @operator("aten::tensordot", since="2.1.0")
 def tensordot(self: Tensor, other: Tensor, dims_self: list[int], dims_other: list[int]) -> Tensor:
-    """Sums of products over given dimensions."""
+    """Sums of products over the given dimensions."""
     if self.array.dtype != other.array.dtype:
         raise fail("both inputs should have same dtype")
     return _contracted(self.array, other.array, dims_self, dims_other, keeps_type=True)
@@ -430,7 +431,7 @@ def tensordot(self: Tensor, other: Tensor, dims_self: list[int], dims_other: lis
 
 def _contracted(a: Array, b: Array, dims_self: list[int], dims_other: list[int], *, keeps_type: bool) -> Tensor:
     for x, y in zip(dims_self, dims_other, strict=True):
-        if b.shape[y] == 1:  # it stands for as many as the other has
+        if b.shape[y] == 1:  # size 1 stands for the size of the other dimension
             a = a.sum(axis=x, keepdims=True, dtype=a.dtype if keeps_type else sum_type(a, None))
         elif a.shape[x] == 1:
             b = b.sum(axis=y, keepdims=True, dtype=b.dtype if keeps_type else sum_type(b, None))
@@ -449,7 +450,7 @@ def _contracted(a: Array, b: Array, dims_self: list[int], dims_other: list[int],
 
 @functional("linalg_multi_dot")
 def linalg_multi_dot(tensors: list[Tensor]) -> Tensor:
-    """Of several matrices, of which the first and the last may be vectors."""
+    """The product of several matrices; the first and the last may be vectors."""
     if len(tensors) < 2:
         raise fail(f"multi_dot(): expected at least 2 tensors but got {len(tensors)}")
     value = exact(tensors[0].array)
@@ -460,7 +461,7 @@ def linalg_multi_dot(tensors: list[Tensor]) -> Tensor:
 
 @functional("chain_matmul")
 def chain_matmul(matrices: list[Tensor]) -> Tensor:
-    """Of several matrices."""
+    """The product of several matrices."""
     if any(one.array.ndim != 2 for one in matrices):
         raise fail(f"Tensor dimension is {matrices[0].array.ndim}, expected 2 instead.")
     value = exact(matrices[0].array)
@@ -479,7 +480,7 @@ def chain_matmul(matrices: list[Tensor]) -> Tensor:
 
 @functional("kron")
 def kron(self: Tensor, other: Tensor) -> Tensor:
-    """Kronecker's product."""
+    """The Kronecker product."""
     kind = dtypes.result_type((self, other)).array
     sized(self.array.size, other.array.size)
     return Tensor(np.kron(self.array.astype(kind), other.array.astype(kind)))
@@ -502,7 +503,7 @@ def _cross(self: Tensor, other: Tensor, dim: int | None, *, broadcasts: bool = F
     if a.shape[at] != 3 or b.shape[axis(dim, b.ndim)] != 3:
         raise fail(f"linalg.cross: inputs dimension {dim} must have length 3. Got {a.shape[at]} and {b.shape[axis(dim, b.ndim)]}")
     broadcast(a, b)
-    if a.dtype == b.dtype == FLOAT32:  # one product is rounded, the other is added to it at once
+    if a.dtype == b.dtype == FLOAT32:  # one product is rounded, the other is added with a single rounding
         a, b = (np.moveaxis(one, at, -1) for one in np.broadcast_arrays(a, b))
         pairs = [(a[..., one].astype(FLOAT64) * b[..., two], a[..., two] * b[..., one]) for one, two in ((1, 2), (2, 0), (0, 1))]
         return Tensor(np.moveaxis(np.stack([(first - second).astype(FLOAT32) for first, second in pairs], axis=-1), -1, at))
@@ -512,14 +513,14 @@ def _cross(self: Tensor, other: Tensor, dim: int | None, *, broadcasts: bool = F
 functional("cross")(lambda self, other, dim=None: _cross(self, other, dim))
 functional("cross", since="1.11.0")(
     lambda self, other, dim=None: _cross(self, other, dim, broadcasts=True)
-)  # also other numbers of dimensions
+)  # also for different numbers of dimensions
 functional("cross", since="1.13.0")(lambda self, other, dim=None: _cross(self, other, dim))
 functional("linalg_cross")(lambda self, other, *, dim=-1: _cross(self, other, dim))
 
 
 @functional("vander")
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:  # noqa: N803
-    """Powers of a vector, the highest first unless they increase."""
+    """Powers of the elements of a vector, the highest first unless ``increasing``."""
     array = x.array
     if array.ndim != 1:
         raise fail("x must be a one-dimensional tensor.")
@@ -534,13 +535,13 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
 
 
 def _step(array: Array, kind: np.dtype[Any]) -> Array:
-    """A result between two operators: rounded to its dtype."""
+    """Round an intermediate result between two operators to its dtype."""
     return exact(array.astype(kind))
 
 
 @operator("aten::cov")
 def cov(self: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
-    """How variables, each a row, vary together."""
+    """The covariance matrix of variables; each row is a variable."""
     if fweights is not None or aweights is not None:
         raise Unsupported("the reference reader does not support cov with weights", code="operator")
     array = self.array
@@ -551,7 +552,7 @@ def cov(self: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aw
     kind = array.dtype if array.dtype.kind in "fcV" else np.dtype(np.float32)
     rows = exact(array.astype(kind)).reshape((1, -1) if array.ndim < 2 else array.shape)
     count = rows.shape[1]
-    with np.errstate(all="ignore"):  # integers are summed as such, which may overflow
+    with np.errstate(all="ignore"):  # integers are summed as integers, which may overflow
         sums = array.reshape(rows.shape).sum(axis=1) if array.dtype.kind in "iu" else _step(rows.sum(axis=1), kind)
         apart = _step(rows - _step(sums / np.float64(count), kind)[:, None], kind)
         found = _step(multiplied(apart, np.conj(apart).T), kind) / np.float64(max(count - correction, 0))
@@ -560,7 +561,7 @@ def cov(self: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aw
 
 @operator("aten::corrcoef")
 def corrcoef(self: Tensor) -> Tensor:
-    """How variables, each a row, vary together, by how each varies."""
+    """The matrix of correlation coefficients of variables; each row is a variable."""
     if self.array.ndim > 2:
         raise fail(
             f"corrcoef(): expected input to have two or fewer dimensions but got an input with {self.array.ndim} dimensions"

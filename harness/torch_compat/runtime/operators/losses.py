@@ -1,4 +1,4 @@
-"""Losses and distances. Reductions are 0 for none, 1 for the mean, 2 for the sum; all is computed in double precision."""
+"""Losses and distances. Reductions are 0 (none), 1 (mean) and 2 (sum); losses are computed in double precision unless noted otherwise."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ NONE, MEAN, SUM = 0, 1, 2
 
 
 def _reduce(value: Array, reduction: int, kind: np.dtype[Any]) -> Tensor:
-    """The mean or the sum; for any other number, as for none, the losses themselves."""
+    """The mean or the sum of losses; for any other reduction number, the losses themselves."""
     if reduction not in {MEAN, SUM}:
         return Tensor(value.astype(kind))
     ordered = ordered_sum(value.astype(kind), tuple(range(value.ndim)))
@@ -50,10 +50,10 @@ def _reduce(value: Array, reduction: int, kind: np.dtype[Any]) -> Tensor:
 
 
 def _first(value: Array) -> Array:
-    """The first loss alone: what is left of losses in memory that is made one element, where the sum or the mean should go.
+    """The first loss: an unknown reduction resizes the losses to one element, where the sum or the mean should be written.
 
     Raises:
-        Unsupported: there is none.
+        Unsupported: there are no losses.
     """
     if not value.size:
         raise Unsupported("a loss without elements and with an unknown reduction is uninitialized memory", code="operator")
@@ -66,7 +66,7 @@ def _floats(where: str, *tensors: Tensor) -> tuple[np.dtype[Any], list[Array]]:
 
 
 def _by_rows(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """A loss that is reduced along its first dimension only where it goes into ``out``."""
+    """Wrap a loss that is reduced only along its first dimension if it is written into ``out``."""
 
     def call(self: Tensor, target: Tensor, reduction: int = MEAN, *rest: Any, out: Tensor | None = None) -> Tensor:
         if out is None or reduction == NONE:
@@ -83,7 +83,7 @@ def _by_rows(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 
 def _named(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """A loss that takes no number for its reduction but those that stand for something."""
+    """Wrap a loss that refuses unknown reduction numbers."""
 
     @functools.wraps(function)
     def call(self: Tensor, target: Tensor, reduction: int = MEAN, *rest: Any, **keywords: Any) -> Tensor:
@@ -95,7 +95,7 @@ def _named(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 
 def _summed(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """A loss that is summed where the number stands for no reduction."""
+    """Wrap a loss that sums for unknown reduction numbers."""
 
     @functools.wraps(function)
     def call(self: Tensor, target: Tensor, reduction: int = MEAN) -> Tensor:
@@ -106,7 +106,7 @@ def _summed(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 def _simple(name: str, compute: Any, kernel: str) -> Callable[..., Tensor]:
     def call(self: Tensor, target: Tensor, reduction: int = MEAN) -> Tensor:
-        if not kernel:  # integers too, where no mean is taken
+        if not kernel:  # integers are allowed, too, unless the mean is taken
             kind = dtypes.result_type((self, target)).array
             if kind.kind in "iu" and reduction != MEAN:
                 value = np.abs(self.array.astype(kind) - target.array.astype(kind))
@@ -130,21 +130,21 @@ functional("l1_loss", since="1.13.0")(_l1)
 
 
 def _no_smaller(target: Array, given: Array) -> None:
-    """What is calculated in place of something as large as the target has to fit there."""
+    """Refuse an operand that does not broadcast to the shape of the target, which is written in place."""
     whole = broadcast(target, given)
     if whole != target.shape:
         raise fail(f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(whole)}")
 
 
 def soft_margin_loss(self: Tensor, target: Tensor, reduction: int = MEAN) -> Tensor:
-    """``log(1 + exp(-y * x))``, each step in the type of the elements."""
+    """``log(1 + exp(-y * x))``, with each step rounded to the dtype of the elements."""
     kind, (x, y) = _floats("soft_margin_loss", self, target)
     _no_smaller(self.array, target.array)
     kind = kind if self.array.dtype.kind in "iub" else self.array.dtype
     value = -y * x
     for step in (np.exp, lambda x: x + 1, np.log):
         value = step(value.astype(kind).astype(FLOAT64))
-    if reduction not in {NONE, MEAN, SUM}:  # is made one element, and then copied into itself
+    if reduction not in {NONE, MEAN, SUM}:  # torch resizes the losses to one element and copies it to itself
         return Tensor(_first(value).astype(kind))
     return _reduce(value, reduction, kind)
 
@@ -154,7 +154,7 @@ functional("soft_margin_loss", since="1.5.0")(soft_margin_loss)
 
 
 def smooth_l1_loss(self: Tensor, target: Tensor, reduction: int = MEAN, beta: float = 1.0) -> Tensor:
-    """Squares of small differences, absolute values of large ones."""
+    """Half the square of small differences, the absolute value of large ones."""
     kind, (x, y) = _floats("smooth_l1_cpu", self, target)
     if beta < 0:
         raise fail("smooth_l1_loss does not support negative values for beta.")
@@ -167,7 +167,7 @@ functional("smooth_l1_loss")(_summed(smooth_l1_loss))
 
 @operator("aten::smooth_l1_loss", since="1.4.0")
 def smooth_l1_loss_1_4(self: Tensor, target: Tensor, reduction: int = MEAN, *, out: Tensor | None = None) -> Tensor:
-    """1.4 does not reduce into ``out``."""
+    """1.4 fails to reduce into ``out``."""
     if out is not None and reduction:
         raise fail("out__storage_saved.value().is_alias_of(out_.storage()) INTERNAL ASSERT FAILED")
     return smooth_l1_loss_1_5(self, target, reduction, out=out)
@@ -175,13 +175,13 @@ def smooth_l1_loss_1_4(self: Tensor, target: Tensor, reduction: int = MEAN, *, o
 
 @operator("aten::smooth_l1_loss", since="1.5.0")
 def smooth_l1_loss_1_5(self: Tensor, target: Tensor, reduction: int = MEAN, *, out: Tensor | None = None) -> Tensor:
-    """1.5 and 1.6 reduce beside ``out``, which stays as it was."""
+    """1.5 and 1.6 leave ``out`` unchanged if the loss is reduced."""
     found = smooth_l1_loss(self, target, reduction)
     return found if out is None or reduction else into(out, found.array)
 
 
 def _smooth_or_absolute(since: str) -> Callable[..., Tensor]:
-    """A beta of zero stands for ``l1_loss``. Integers are refused, which releases then accept up to 1.12."""
+    """A beta of 0 means ``l1_loss``; as of 1.11 integers are refused, although 1.11 and 1.12 accept them for this beta."""
     smooth = _by_rows(smooth_l1_loss)
 
     def call(self: Tensor, target: Tensor, reduction: int = MEAN, beta: float = 1.0, *, out: Tensor | None = None) -> Tensor:
@@ -201,7 +201,7 @@ functional("smooth_l1_loss", since="1.11.0")(_named(smooth_l1_loss))
 
 @operator("aten::huber_loss")
 def huber_loss(self: Tensor, target: Tensor, reduction: int = MEAN, delta: float = 1.0, *, out: Tensor | None = None) -> Tensor:
-    """As smooth_l1_loss times delta; into ``out`` the first loss where the number stands for no reduction."""
+    """``smooth_l1_loss`` times delta; an unknown reduction writes the first loss into ``out``."""
     if out is not None:
         found = huber_loss(self, target, reduction, delta).array
         return into(out, found if reduction in {NONE, MEAN, SUM} else _first(found))
@@ -222,7 +222,7 @@ def _bce(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, *,
     broadcast(x, y)
     if y.size == x.size:
         y = y.reshape(x.shape)
-    if not ((x >= 0) & (x <= 1)).all():  # nor is one of them NaN
+    if not ((x >= 0) & (x <= 1)).all():  # NaN is refused, too
         raise fail("all elements of input should be between 0 and 1")
     if ranged and x.size and not ((y >= 0) & (y <= 1)).all():
         raise fail("all elements of target should be between 0 and 1")
@@ -236,7 +236,7 @@ def _bce(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, *,
     return _reduce(_cross_entropy(x, y, w, -100.0), reduction, kind)
 
 
-# Up to 1.4 logarithms of zero were those of 1e-12, later they are cut at -100.
+# Up to 1.4 logarithms of 0 are replaced by those of 1e-12; later logarithms are clamped at -100.
 functional("binary_cross_entropy")(
     lambda self, target, weight=None, reduction=MEAN: _bce(
         self, target, weight, reduction if reduction in {NONE, MEAN} else SUM, old=True
@@ -254,7 +254,7 @@ functional("binary_cross_entropy", since="2.1.0")(
 def binary_cross_entropy_with_logits(
     self: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None, reduction: int = MEAN
 ) -> Tensor:
-    """Of the sigmoid, stable."""
+    """Binary cross entropy of the sigmoid, computed in a numerically stable way."""
     kind, (x, y) = _floats("binary_cross_entropy_with_logits", self, target)
     _no_smaller(target.array, self.array)
     kind = target.array.dtype
@@ -272,7 +272,7 @@ def binary_cross_entropy_with_logits(
 
 
 def _kl_div_old(self: Tensor, target: Tensor, reduction: int, log_target: bool, *, whole: bool) -> Tensor:
-    """Up to 1.12, where a target that is not above zero counts nothing, whatever else it is.
+    """Up to 1.12 a target that is not above 0, such as NaN, contributes nothing.
 
     Parameters:
         whole: whether targets may be integers.
@@ -287,7 +287,7 @@ def _kl_div_old(self: Tensor, target: Tensor, reduction: int, log_target: bool, 
 
 
 def _kl_div(self: Tensor, target: Tensor, reduction: int, log_target: bool) -> Tensor:
-    """Kullback and Leibler's divergence; zeros of the target count nothing."""
+    """The Kullback-Leibler divergence; zeros of the target contribute nothing."""
     if self.array.dtype.kind in "iub" or target.array.dtype.kind in "iub":
         raise fail("kl_div: Integral inputs not supported.")
     if self.array.dtype.kind == "c" or target.array.dtype.kind == "c":
@@ -328,7 +328,7 @@ def _nll(
     x, y = self.array, target.array
     if x.ndim == 1 and not y.ndim and not _alone:
         raise fail("1D target tensor expected, multi-target not supported")
-    if x.ndim == y.ndim == 1:  # of a row, the first target alone counts
+    if x.ndim == y.ndim == 1:  # for a single sample, only the first target counts
         if y.size != (1 if one else x.size) or not y.size:
             raise raised(
                 "ValueError", f"For 1D input, 1D target must have size {1 if one else x.size}, but got target size: {y.size}"
@@ -354,7 +354,7 @@ def _nll(
         )
     if weight is not None and weight.array.dtype != x.dtype:
         raise fail(f"expected scalar type {words(x.dtype)} but found {words(weight.array.dtype)}")
-    if not classes:  # and so every target is ignored
+    if not classes:  # then every target is ignored
         wide, classes = np.zeros((*wide.shape[:-1], 1)), 1
     places = np.where(kept, y, 0).astype(INT64)
     weights = np.ones(classes) if weight is None else weight.array.astype(FLOAT64).reshape(-1)
@@ -364,16 +364,16 @@ def _nll(
     total = np.asarray(each.sum())
     if reduction == NONE:
         return Tensor(value.astype(x.dtype)), Tensor((total if not y.ndim else np.zeros(())).astype(x.dtype))
-    if reduction != MEAN:  # also where the number stands for nothing
+    if reduction != MEAN:  # also for unknown reductions
         return Tensor(np.asarray(value.sum()).astype(x.dtype)), Tensor(total.astype(x.dtype))
     mean = np.asarray(value.sum()).astype(x.dtype).astype(FLOAT64) / total if total else np.asarray(empty if x.size else np.nan)
     return Tensor(np.asarray(mean).astype(x.dtype)), Tensor(total.astype(x.dtype))
 
 
 def _losses() -> None:
-    # The mean over ignored targets alone was 0 up to 1.10 and is NaN since, as that of an empty input always was.
-    # A row had as many targets as classes, of which the first counted, up to 2.8 and has one since.
-    # From 1.4 to 1.9 one sample without a batch needs a target with one dimension.
+    # If all targets are ignored, the mean is 0 up to 1.10 and NaN since 1.11; the mean of an empty input is always NaN.
+    # Up to 2.8 a 1-D input needs one target for each class, and only the first counts; since 2.9 it needs one target.
+    # From 1.4 to 1.9 a sample without a batch dimension needs a 1-D target.
     for since, empty, one, alone in (
         ("1.0.0", 0.0, False, True), ("1.4.0", 0.0, False, False), ("1.10.0", 0.0, False, True), ("1.11.0", np.nan, False, True), ("2.9.0", np.nan, True, True),
     ):  # fmt: skip
@@ -419,7 +419,7 @@ _losses()
 
 
 def _one_for_each_class(weight: Array, classes: int, reduction: int) -> None:
-    """What is asked of a weight beyond its number of elements where losses are smoothed, or targets are probabilities."""
+    """Check the shape of a weight, beyond its number of elements, for smoothed losses and for targets that are probabilities."""
     if not weight.ndim:
         raise raised("IndexError", "Dimension specified as 0 but tensor has no dimensions")
     if weight.shape[0] != weight.size:
@@ -480,7 +480,7 @@ def _cross(
 
 @operator("aten::hinge_embedding_loss")
 def hinge_embedding_loss(self: Tensor, target: Tensor, margin: float = 1.0, reduction: int = MEAN) -> Tensor:
-    """Small where the target is 1, large where it is -1."""
+    """The input where the target is 1, ``max(0, margin - input)`` where it is -1."""
     kind, (x, y) = _floats("hinge_embedding_loss", self, target)
     hinge = margin - x
     value = np.where(y != 1, np.where(hinge < 0, 0.0, hinge), 0.0) + np.where(y != -1, x, 0.0)
@@ -489,14 +489,14 @@ def hinge_embedding_loss(self: Tensor, target: Tensor, margin: float = 1.0, redu
 
 @operator("aten::margin_ranking_loss")
 def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = MEAN) -> Tensor:
-    """Whether one is ranked above the other."""
+    """``max(0, -target * (input1 - input2) + margin)``, which is small if the inputs are ranked as the target tells."""
     kind, (a, b, y) = _floats("margin_ranking_loss", input1, input2, target)
     return _reduce(np.maximum(-y * (a - b) + margin, 0), reduction, kind)
 
 
 @operator("aten::cosine_embedding_loss")
 def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = MEAN) -> Tensor:
-    """One minus the cosine, or the cosine above a margin; each step in the type of the elements."""
+    """One minus the cosine, or the cosine above a margin, with each step rounded to the dtype of the elements."""
     kind = dtypes.result_type((input1, input2)).array
     least = wide(np.zeros((), kind)).dtype.type(1e-12)
     products = sum_of_products(input1.array, input2.array, -1)
@@ -508,7 +508,7 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
 
 
 def _triplet_margin_losses(since: str, pairwise_distance: Callable[..., Tensor]) -> None:
-    """From a release on, by the distances that it has."""
+    """Register the triplet loss of a release, computed with its distances."""
 
     def triplet_margin_loss(
         anchor: Tensor,
@@ -520,7 +520,7 @@ def _triplet_margin_losses(since: str, pairwise_distance: Callable[..., Tensor])
         swap: bool = False,
         reduction: int = MEAN,
     ) -> Tensor:
-        """Whether the anchor is nearer to one than to the other."""
+        """How much nearer the anchor is to the negative than to the positive example, plus a margin."""
         kind = _floats("triplet_margin_loss", anchor, positive, negative)[0]
         near, far = (wide(pairwise_distance(anchor, one, p, eps).array) for one in (positive, negative))
         if swap:
@@ -539,7 +539,7 @@ for _since, _distance in PAIRWISE.items():
 def multi_margin_loss(
     self: Tensor, target: Tensor, p: Scalar = 1, margin: Scalar = 1, weight: Tensor | None = None, reduction: int = MEAN
 ) -> Tensor:
-    """Hinges against every other class."""
+    """Hinge losses of the target class against every other class."""
     x = self.array.astype(FLOAT64)
     rows = x if x.ndim > 1 else x[None]
     if target.array.size != len(rows):
@@ -564,7 +564,7 @@ def multi_margin_loss(
 
 @operator("aten::multilabel_soft_margin_loss")
 def multilabel_soft_margin_loss(self: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = MEAN) -> Tensor:
-    """Of independent labels."""
+    """A binary cross entropy for each of several independent labels."""
     kind, (x, y) = _floats("multilabel_soft_margin_loss", self, target)
     value = -(y * -np.logaddexp(0, -x) + (1 - y) * -np.logaddexp(0, x))
     if weight is not None:
@@ -576,14 +576,14 @@ def multilabel_soft_margin_loss(self: Tensor, target: Tensor, weight: Tensor | N
 
 @operator("aten::poisson_nll_loss")
 def poisson_nll_loss_1_2(input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: int) -> Tensor:  # noqa: A002
-    """Up to 1.3 the term of Stirling is computed and never added."""
+    """Up to 1.3 the Stirling term is computed but never added."""
     del full
     return poisson_nll_loss(input, target, log_input, False, eps, reduction)
 
 
 @operator("aten::poisson_nll_loss", since="1.4.0")
 def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: int) -> Tensor:  # noqa: A002
-    """Of counts."""
+    """The negative log likelihood of counts with a Poisson distribution."""
     kind, (x, y) = _floats("poisson_nll_loss", input, target)
     value = np.exp(x) - y * x if log_input else x - y * np.log(x + eps)
     if full:

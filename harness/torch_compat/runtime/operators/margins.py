@@ -1,4 +1,4 @@
-"""The margins of several labels for each sample."""
+"""Margin losses for several labels per sample."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ def _margins(self: Tensor, target: Tensor, reduction: int) -> tuple[Tensor, Tens
 
 
 def _multilabel(since: str, *, rows: bool) -> None:
-    """From a release on.
+    """Register the multilabel margin losses of a release.
 
     Parameters:
-        rows: whether the loss of one sample that is not reduced has one dimension.
+        rows: whether the unreduced loss of a single sample has one dimension.
     """
 
     def losses(self: Tensor, target: Tensor, reduction: int) -> tuple[Tensor, Tensor]:
@@ -60,14 +60,14 @@ def _multilabel(since: str, *, rows: bool) -> None:
         return (Tensor(found.array.reshape(1)) if rows and reduction == NONE and self.array.ndim == 1 else found), marked
 
     def multilabel_margin_loss(self: Tensor, target: Tensor, reduction: int = MEAN, *, out: Tensor | None = None) -> Tensor:
-        """Hinges of each label of a sample against each class that is none of its labels; labels end at -1."""
+        """Hinge losses of each label of a sample against each class that is not one of its labels; -1 ends the labels."""
         found = losses(self, target, reduction)[0]
         return found if out is None else into(out, found.array)
 
     def multilabel_margin_loss_forward(
         self: Tensor, target: Tensor, reduction: int, *, output: Tensor | None = None, is_target: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """The same, and which classes are labels."""
+        """Same as ``multilabel_margin_loss``; also returns which classes are labels."""
         found, marked = losses(self, target, reduction)
         if output is not None and is_target is not None:
             return into(output, found.array, exact=True), into(is_target, marked.array, exact=True)

@@ -1,4 +1,4 @@
-"""Elements chosen by masks: filled, read and written; the places of those that are not zero, and ``where``."""
+"""Elements selected by masks, which are filled, read or written; positions of nonzero elements, and ``where``."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _masked_fill(self: Tensor, mask: Tensor, value: Any, *, bytes_too: bool) -> 
 
 
 def _bytes_only(mask: Tensor) -> None:
-    """Up to 1.1 masks are of uint8."""
+    """Up to 1.1 masks must be uint8."""
     if mask.array.dtype != np.uint8:
         raise fail(f"Expected object of scalar type Byte but got scalar type {words(mask.array.dtype)} for argument #2 'mask'")
 
@@ -69,7 +69,7 @@ def _masked_fill_1_0(self: Tensor, mask: Tensor, value: Any) -> Tensor:
 
 
 def _masked_fills(since: str, function: Any) -> None:
-    """Also in place, where one place may stand for several elements: each release takes such targets, with a warning or without."""
+    """Register ``masked_fill`` and its in-place form, which accepts targets whose elements share memory; some releases warn about these."""
     functional("masked_fill", out=False, since=since)(function)
 
     def in_place(self: Tensor, mask: Tensor, value: Any) -> Tensor:
@@ -83,14 +83,14 @@ def _masked_fills(since: str, function: Any) -> None:
     operator("aten::masked_fill_", since=since)(in_place)
 
 
-# Masks of bool are taken since 1.2, those of integers are refused since 2.1.
+# Boolean masks are accepted since 1.2; integer masks are refused since 2.1.
 _masked_fills("1.0.0", _masked_fill_1_0)
 _masked_fills("1.2.0", lambda self, mask, value: _masked_fill(self, mask, value, bytes_too=True))
 _masked_fills("2.1.0", lambda self, mask, value: _masked_fill(self, mask, value, bytes_too=False))
 
 
 def _masked_scatter(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    """Where the mask is set, the source's elements in order."""
+    """Copy the elements of the source, in order, to where the mask is set."""
     if source.array.dtype != self.array.dtype:
         raise fail(
             f"masked_scatter: expected self and source to have same dtypes but got {words(self.array.dtype)} and {words(source.array.dtype)}"
@@ -123,7 +123,7 @@ def _masked_select(self: Tensor, mask: Tensor, *, bytes_too: bool) -> Tensor:
             raise fail("masked_select: expected BoolTensor for mask")
         chosen = chosen != 0
     shape = broadcast(self.array, chosen)
-    meter.read(math.prod(shape))  # numpy writes both out
+    meter.read(math.prod(shape))  # numpy materializes both
     return Tensor(np.broadcast_to(self.array, shape)[np.broadcast_to(chosen, shape)].copy())
 
 
@@ -133,7 +133,7 @@ def _masked_select_1_0(self: Tensor, mask: Tensor) -> Tensor:
 
 
 def _alone(self: Tensor, mask: Tensor, found: Tensor) -> Tensor:
-    """Up to 1.4 one number that is chosen of one number has no dimensions."""
+    """Up to 1.4 one element that is selected from a 0-dim tensor by a 0-dim mask gives a 0-dim tensor."""
     return Tensor(found.array.reshape(())) if not self.array.ndim and not mask.array.ndim and found.array.size else found
 
 
@@ -145,16 +145,16 @@ functional("masked_select", since="2.1.0")(lambda self, mask: _masked_select(sel
 
 @functional("nonzero", gradient=False)
 def nonzero_1_0(self: Tensor) -> Tensor:
-    """Places of what is not zero, one in a row, row after row in memory."""
+    """Positions of nonzero elements, one in a row; stored row by row."""
     array = self.array
     if not array.ndim:
         return Tensor(np.zeros((int(array != 0), 0), INT64))
-    return Tensor(np.array(np.argwhere(array != 0), INT64, order="C"))  # a copy: numpy keeps the steps of a single column
+    return Tensor(np.array(np.argwhere(array != 0), INT64, order="C"))  # a copy: numpy keeps the strides of a single column
 
 
 @functional("nonzero", since="1.10.0", gradient=False)
 def nonzero(self: Tensor) -> Tensor:
-    """The same, column after column in memory: the step to the next column is the number of rows, also where it is 0."""
+    """As of 1.10 the positions are stored column by column: the stride of columns is the number of rows, even if that is 0."""
     found = nonzero_1_0(self).array
     if found.size:
         return Tensor(np.array(found.T, order="C").T)
@@ -163,7 +163,7 @@ def nonzero(self: Tensor) -> Tensor:
 
 @functional("nonzero_static", exact=True, gradient=False)
 def nonzero_static(self: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
-    """As many of these places as are asked for; rows of a number where there are fewer."""
+    """The first ``size`` of these positions; missing rows are filled with ``fill_value``."""
     if size < 0:
         raise fail("nonzero_static: 'size' must be an non-negative integer")
     found = nonzero_1_0(self).array
@@ -174,7 +174,7 @@ def nonzero_static(self: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
 
 
 def _columns(self: Tensor, places: Callable[[Tensor], Tensor]) -> list[Tensor]:
-    """Places of what is not zero, one tensor for each dimension: views of one."""
+    """Positions of nonzero elements, one tensor for each dimension; all are views of one tensor."""
     found = places(self if self.ndim else Tensor(self.array.reshape(1)))
     return [of_view(found, found.array[:, at]) for at in range(found.array.shape[1])]
 
@@ -185,7 +185,7 @@ operator("aten::nonzero_numpy", since="1.10.0", gradient=False)(lambda self: _co
 
 @operator("aten::argwhere", gradient=False)
 def argwhere(self: Tensor) -> Tensor:
-    """Places of what is not zero, one in a row."""
+    """Positions of nonzero elements, one in a row."""
     return nonzero(self)
 
 
@@ -209,7 +209,7 @@ def _where(condition: Tensor, self: Any, other: Any, *, promote: bool) -> Tensor
 
 @operator("aten::_s_where")
 def s_where_1_0(condition: Tensor, self: Tensor, other: Tensor) -> Tensor:
-    """Up to 1.2 nothing is expanded: tensors with as many elements are taken one by one, and the result has the shape of the first choice."""
+    """Up to 1.2 nothing is broadcast: tensors with equally many elements are read in order, and the result has the shape of ``self``."""
     if not condition.array.size == self.array.size == other.array.size:
         raise fail(
             f"inconsistent tensor size, expected {list(condition.shape)}, {list(self.shape)} and {list(other.shape)} to match"
@@ -222,7 +222,7 @@ def _wheres() -> None:
     def registered(since: str, places: Callable[[Tensor], Tensor], *, promote: bool) -> None:
         @operator("aten::where", since=since)
         def where(condition: Tensor, self: Any = None, other: Any = None, *, out: Tensor | None = None) -> Any:
-            """Elements of the one or the other; of a condition alone, the places where it holds."""
+            """Elements of one tensor or the other; with a condition only, the positions where it is true."""
             if self is None and other is None:
                 return _columns(condition, places)
             result = _where(condition, self, other, promote=promote)

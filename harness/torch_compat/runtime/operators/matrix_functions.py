@@ -1,4 +1,4 @@
-"""Numbers and functions of matrices: exponentials, ranks, conditions and norms; products of vectors, and powers of their elements."""
+"""Matrix exponentials, ranks, condition numbers and norms; products of vectors, and powers of their elements."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TERMS = 24
 
 
 def _exponential(matrices: Array) -> Array:
-    """By the series of what is halved so often that its norm is at most one, and squared as often."""
+    """Compute the series of a matrix halved until its norm is at most one, and square the result as many times."""
     norms = np.abs(matrices).sum(axis=-2).max(axis=-1, initial=0.0)
     with np.errstate(all="ignore"):
         halved = np.maximum(0, np.ceil(np.log2(norms)))
@@ -47,7 +47,7 @@ def _exponential(matrices: Array) -> Array:
 
 @functional("linalg_matrix_exp", "matrix_exp")
 def matrix_exp_1_7(self: Tensor) -> Tensor:
-    """In 1.7 alone complex matrices with holes in memory give whatever is in them."""
+    """Only in 1.7, complex matrices that are not contiguous give whatever is in the gaps of their memory."""
     if self.array.dtype.kind == "c" and not self.array.flags.c_contiguous:
         raise Unsupported("the reference reader does not support matrix_exp of non-contiguous complex matrices", code="value")
     return matrix_exp_1_8(self)
@@ -65,7 +65,7 @@ def matrix_exp_1_8(self: Tensor) -> Tensor:
 
 @functional("linalg_matrix_exp", "matrix_exp", since="1.11.0")
 def matrix_exp(self: Tensor) -> Tensor:
-    """Exponentials of square matrices."""
+    """The exponential of square matrices."""
     array = self.array
     if array.dtype in HALVES:
         raise Unsupported(
@@ -86,7 +86,7 @@ def _real(kind: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def _values(array: Array, *, hermitian: bool) -> Array:
-    """Singular values, the largest first; of Hermitian matrices the sizes of eigenvalues."""
+    """Singular values, the largest first; for Hermitian matrices, the absolute values of eigenvalues."""
     wide = decomposed(array)
     if not np.isfinite(wide).all():
         raise Unsupported(
@@ -98,17 +98,17 @@ def _values(array: Array, *, hermitian: bool) -> Array:
 
 
 def _rank(array: Array, atol: Any, rtol: Any, *, hermitian: bool) -> Array:
-    """How many singular values are above both limits.
+    """The number of singular values above both limits.
 
     Raises:
-        Unsupported: one is within roundings of its limit.
+        Unsupported: a singular value is within rounding errors of its limit.
     """
     values = _values(array, hermitian=hermitian)
     most = values.max(axis=-1, initial=0.0)
     limit = np.maximum(np.asarray(atol, FLOAT64), np.asarray(rtol, FLOAT64) * most)
     rounding = float(np.finfo(array.dtype).eps)
     close = np.abs(values - limit[..., None]) <= 4 * rounding * max(array.shape[-2:]) * most[..., None]
-    lowest = rounding * max(array.shape[-2:])  # the limit by default, of which nothing that is mere rounding comes near
+    lowest = rounding * max(array.shape[-2:])  # the default limit, which is well above mere rounding errors
     mere = (values <= lowest / 4 * most[..., None]) & (limit[..., None] >= lowest * 0.99 * most[..., None])
     if (close & ~mere & (most[..., None] > 0)).any():
         raise Unsupported("the reference reader does not support ranks that depend on rounding", code="value")
@@ -151,7 +151,7 @@ def _linalg_matrix_rank(self: Tensor, atol: Any, rtol: Any, *, hermitian: bool) 
 
 @functional("linalg_matrix_rank")
 def linalg_matrix_rank(input: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Tensor:  # noqa: A002
-    """How many singular values are above both limits; of one limit, which is absolute, up to 1.10."""
+    """The number of singular values above both limits; up to 1.10 there is one limit, which is absolute."""
     if tol is not None:
         return _linalg_matrix_rank(input, tol, 0.0, hermitian=hermitian)
     return _linalg_matrix_rank(input, atol, rtol, hermitian=hermitian)
@@ -164,7 +164,7 @@ def _one_matrix(self: Tensor) -> None:
 
 @operator("aten::matrix_rank")
 def matrix_rank_1_0(self: Tensor, tol: Any = None, symmetric: bool = False) -> Tensor:
-    """Up to 1.7 of one matrix, with elements."""
+    """Up to 1.7 only a single matrix is accepted, which must have elements."""
     _one_matrix(self)
     if not self.array.size:
         raise Unsupported("the reference reader does not support matrix_rank of an empty matrix", code="value")
@@ -173,8 +173,8 @@ def matrix_rank_1_0(self: Tensor, tol: Any = None, symmetric: bool = False) -> T
 
 @operator("aten::matrix_rank", since="1.8.0")
 def matrix_rank(self: Tensor, tol: Any = None, symmetric: bool = False) -> Tensor:
-    """As :func:`linalg_matrix_rank`, with one limit."""
-    if tol.__class__ is bool:  # of the form without a limit
+    """Same as :func:`linalg_matrix_rank`, with one limit."""
+    if tol.__class__ is bool:  # the overload without a limit
         tol, symmetric = None, tol
     return linalg_matrix_rank(self, tol, symmetric)
 
@@ -185,7 +185,7 @@ ORDERS = ("fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf)
 
 @functional("linalg_cond", exact=True)
 def linalg_cond_1_8(self: Tensor, p: Any = None) -> Tensor:
-    """In 1.8 alone the quotient of singular values has one more dimension."""
+    """Only in 1.8, a quotient of singular values has one more dimension."""
     found = linalg_cond(self, p)
     by_values = p in BY_VALUES and p.__class__ is not str and self.array.size
     return Tensor(found.array[..., None]) if by_values else found
@@ -193,7 +193,7 @@ def linalg_cond_1_8(self: Tensor, p: Any = None) -> Tensor:
 
 @functional("linalg_cond", since="1.9.0")
 def linalg_cond(self: Tensor, p: Any = None) -> Tensor:
-    """How much larger the errors of a solution are than those of its system: the norm of a matrix times that of its inverse."""
+    """The condition number: the norm of a matrix times the norm of its inverse."""
     array = self.array
     if p is not None and p not in ORDERS:
         raise fail(f"linalg.cond got an invalid norm type: {p}")
@@ -229,11 +229,11 @@ def linalg_cond(self: Tensor, p: Any = None) -> Tensor:
 
 
 def _check_dtype(where: str, given: np.dtype[Any], wanted: np.dtype[Any], era: int) -> None:
-    """Refuse to compute in a type that loses something.
+    """Refuse a dtype that narrows the input.
 
     Raises:
-        Raised: so it is.
-        Unsupported: so it is, up to 1.12, which compute.
+        Raised: the dtype narrows the input.
+        Unsupported: a floating-point or complex dtype narrows the input up to 1.12; these releases compute it.
     """
     whole, parts = wanted.kind in "iub", wanted.kind == "c"
     if not whole and parts == (given.kind == "c") and wanted.itemsize >= given.itemsize:
@@ -267,7 +267,7 @@ def _matrix_norm(self: Tensor, ord: Any, dim: Sequence[int], keepdim: bool, dtyp
     if told is not None:
         _check_dtype(where, array.dtype, told.array, era)
     if ord == "fro":
-        ord = None  # noqa: A001 - which is of all elements
+        ord = None  # noqa: A001 - None stands for the norm of all elements
     norm = linalg_norm if era > 1 else linalg_norm_1_0
     if array.dtype in HALVES and ord is not None and (told is None or told.array == array.dtype):
         single = Tensor(array.astype(np.float32))
@@ -300,7 +300,7 @@ _matrix_norms()
 
 @operator("aten::linalg_vander")
 def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:  # noqa: N803
-    """Powers of each element, from the zeroth on."""
+    """Powers of each element, starting with the zeroth."""
     array = x.array
     if array.dtype.kind not in "fciu" or array.dtype in HALVES:
         raise fail(f"linalg.vander supports floating point, complex, and integer tensors, but got {words(array.dtype)}")
@@ -318,7 +318,7 @@ def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:  # noqa: N803
 
 @operator("aten::linalg_vecdot")
 def linalg_vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Tensor | None = None) -> Tensor:
-    """Products of vectors along a dimension, of which the first are conjugated."""
+    """Dot products of vectors along a dimension; the first vectors are conjugated."""
     a, b = x.array, y.array
     if a.dtype.kind not in "fc" and a.dtype not in HALVES:
         raise fail(f"linalg.vecdot: Expected a floating point or complex tensor as input. Got {words(a.dtype)}")

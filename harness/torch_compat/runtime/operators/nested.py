@@ -1,4 +1,4 @@
-"""Tensors nested into one and padded."""
+"""Nested tensors and their padding."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ NOTHING_REFUSED = "2.2.0"
 
 @operator("aten::_nested_tensor_from_tensor_list", of="list")
 def nested_from_list(
-    list: Any,  # noqa: A002 - the name of the schema
+    list: Any,  # noqa: A002 - the name in the schema
     dtype: Any = None,
     layout: Any = None,
     device: Any = None,
     pin_memory: bool | None = None,
 ) -> OpaqueTensor:
-    """Tensors of any sizes as one: all of the type of the first."""
+    """Combine tensors of any sizes into a nested tensor; all are cast to the dtype of the first unless one is given."""
     del layout, pin_memory
     on_cpu(device)
     rank = list[0].array.ndim if list else 0
@@ -50,7 +50,7 @@ def nested_from_list(
 
 def _padded(since: str, *, nothing: bool) -> None:
     def call(self: Any, padding: float, output_size: Any = None) -> Tensor:
-        """One tensor in which each stands at the start of its row, with this value behind it."""
+        """Pad nested tensors into one tensor: each is put at the start of its row and followed by the padding value."""
         if self.__class__ is not OpaqueTensor or self.layout != NESTED:
             raise raised("NotImplementedError", "Could not run 'aten::to_padded_tensor' with arguments from the 'CPU' backend.")
         parts = self.parts["tensors"]

@@ -1,4 +1,4 @@
-"""Normalisation by means and variances: of batches, layers, groups, instances, neighbours."""
+"""Normalization by means and variances: of batches, layers, groups, instances and neighbors."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 
 
 class _BatchSteps(NamedTuple):
-    """How releases normalize batches from one of them on.
+    """How releases compute batch normalization, from a release on.
 
     Attributes:
-        asks: whether something is asked of the statistics of nothing.
-        narrow: whether squares are those of float32, which overflow; in 1.9 they are summed in double precision.
-        stored: whether the sum of squares is stored as float32 before it is divided, and the variance, too; then a single element for each channel is also
-            summed in float32.
-        mean: whether means are those of float32.
-        scales: whether elements are scaled and shifted by one number for each channel, not centred first: those of batches.
-        evaluated: likewise where running statistics are used. Both only where no tensor has gaps.
+        asks: whether an empty input and its statistics are checked outside of training.
+        narrow: whether squares are computed in float32, where they overflow; in 1.9 squares and sums are in double precision.
+        stored: whether the sum of squares is stored as float32 before it is divided, and the variance, too; then a single element per channel is
+            also summed in float32.
+        mean: whether means are computed in float32.
+        scales: whether training scales and shifts elements by one number each per channel, instead of centering them first.
+        evaluated: the same for running statistics. Both apply only if all tensors are contiguous.
         fuses: whether scaling and shifting is rounded once.
     """
 
@@ -56,7 +56,7 @@ ASKS_NOTHING = "1.4.0"
 
 
 def _statistics(x: Array, dims: tuple[int, ...], kind: np.dtype[Any], era: _BatchSteps) -> tuple[Array, Array]:
-    """Means in a dtype, and variances in double precision, of the channels of a batch."""
+    """The means (in a dtype) and the variances (in double precision) of the channels of a batch."""
     total, count = np.asarray(x.astype(FLOAT64).sum(axis=dims, keepdims=True)), math.prod(x.shape[at] for at in dims)
     single = era.stored and math.prod(x.shape[2:]) == 1
     own = era.mean or single or (era.stored and not x.flags.c_contiguous)
@@ -79,7 +79,7 @@ def _batch_norm(
     eps: float,
     era: _BatchSteps,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Normalized, with the statistics used."""
+    """Normalize a batch; also returns the statistics used."""
     x = input.array
     if x.dtype.kind in "iub":
         raise not_implemented("batch_norm", x.dtype)
@@ -113,7 +113,7 @@ def _batch_norm(
         center, spread = mean.array.astype(kind), var.array.astype(kind)
     if not training:
         inverse = kind.type(1) / np.sqrt(spread + kind.type(eps))
-    else:  # by statistics in double precision, of which a variance and an epsilon of zero give zero
+    else:  # the statistics are in double precision; a variance and an epsilon of zero give zero
         inverse = np.where((spread == 0) & (eps == 0), 0, 1 / np.sqrt(spread + eps)).astype(kind)
     factor = inverse if weight is None else inverse * weight.array.astype(kind)
     shift = np.zeros((), kind) if bias is None else bias.array.astype(kind)
@@ -131,7 +131,7 @@ def _batch_norm(
 
 
 def _fused(x: Array, factor: Array, shift: Array) -> Array:
-    """``x * factor + shift``, rounded once; of float64 where that decides whether it is a number."""
+    """``x * factor + shift``, rounded once; in float64, only where the product overflows and would give NaN."""
     if x.dtype == FLOAT32:
         return fused(x, factor, shift)
     value = x * factor + shift
@@ -140,18 +140,18 @@ def _fused(x: Array, factor: Array, shift: Array) -> Array:
 
 
 def _for_channels(vector: Array, x: Array) -> Array:
-    """A number for every channel of an array, ready to broadcast."""
+    """Reshape a vector with a number for each channel, so that it broadcasts with the array."""
     return vector.reshape(-1, *(1,) * (x.ndim - 2)) if vector.ndim else vector
 
 
 def _batch_norms(since: str, era: _BatchSteps) -> Callable[..., tuple[Tensor, Tensor, Tensor]]:
-    """From a release on; ``native_batch_norm`` is given back."""
+    """Register the batch norms of a release; returns ``native_batch_norm``."""
 
     def batch_norm(
         input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: bool,  # noqa: A002
         momentum: float, eps: float, cudnn_enabled: bool = False,
     ) -> Tensor:  # fmt: skip
-        """By the statistics of the batch, which the running ones learn of, or by the running ones."""
+        """Normalize by the statistics of the batch, which update the running statistics, or by the running statistics."""
         del cudnn_enabled
         return _batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, era)[0]
 
@@ -159,7 +159,7 @@ def _batch_norms(since: str, era: _BatchSteps) -> Callable[..., tuple[Tensor, Te
         input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: bool,  # noqa: A002
         momentum: float, eps: float,
     ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-        """With the statistics used."""
+        """Same as ``batch_norm``; also returns the statistics used."""
         found, center, inverse = _batch_norm(
             input, weight, bias, running_mean, running_var, training, momentum, eps, era._replace(asks=False)
         )
@@ -172,14 +172,14 @@ def _batch_norms(since: str, era: _BatchSteps) -> Callable[..., tuple[Tensor, Te
         bias: Tensor | None,
         *rest: Any,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """As ``native_batch_norm``, with and without running statistics."""
+        """Same as ``native_batch_norm``, with or without running statistics."""
         return native_batch_norm(input, weight, bias, *(rest if len(rest) == 5 else (None, None, *rest)))
 
     def instance_norm(
         input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, use_input_stats: bool,  # noqa: A002
         momentum: float, eps: float, cudnn_enabled: bool = False,
     ) -> Tensor:  # fmt: skip
-        """Every channel of every sample by itself, as a channel of a batch of one."""
+        """Normalize every channel of every sample on its own, as a channel of a batch of one."""
         del cudnn_enabled
         x = input.array
         if not use_input_stats:
@@ -214,7 +214,7 @@ for _since, _era in ERAS.items():
 
 
 def _of_channels(input: Tensor, size: int, weight: Tensor | None, bias: Tensor | None, eps: float) -> Tensor:  # noqa: A002
-    """Rows of so many elements, normalized as channels of a batch up to 1.8."""
+    """Normalize rows of ``size`` elements as channels of a batch, as up to 1.8."""
     rows = Tensor(np.ascontiguousarray(input.array).reshape(1, -1, size))
     found = _batch_norm(rows, None, None, None, None, True, 0.0, eps, ERAS["1.0.0"])[0].array.reshape(input.array.shape)
     for one, joined in ((weight, np.multiply), (bias, np.add)):
@@ -224,9 +224,9 @@ def _of_channels(input: Tensor, size: int, weight: Tensor | None, bias: Tensor |
 
 
 def _overflowed(x: Array, dims: tuple[int, ...], center: Array, inverse: Array, how: Roundings | None) -> tuple[Array, Array]:
-    """Means of rows and one over their deviations, where sums of float32 overflow those of releases; all others as they are given.
+    """The means and inverse deviations of rows; where float32 sums overflow in a release, its results replace the given ones.
 
-    Up to 1.9 (``how`` is None) the variance is the mean of squares less the square of the mean, later :func:`moments_of` has it.
+    Up to 1.9 (``how`` is None) the variance is the mean of squares minus the square of the mean; later see :func:`moments_of`.
     """
     if how is None:
         count = np.float32(math.prod(x.shape[at] for at in dims))
@@ -240,7 +240,7 @@ def _overflowed(x: Array, dims: tuple[int, ...], center: Array, inverse: Array, 
         rows = x.astype(FLOAT32).reshape(-1, math.prod(x.shape[at] for at in dims))
         if not rows.shape[1]:
             return center, inverse
-        lanes = 2 * LANES if x.dtype in HALVES else LANES  # a vector of 16 bits is made of two
+        lanes = 2 * LANES if x.dtype in HALVES else LANES  # 16-bit vectors have twice as many elements
         mean, variance = (one.reshape(center.shape) for one in moments_of(rows, how, lanes))
     lost = ~(np.isfinite(mean) & np.isfinite(variance))
     inverse = inverse.copy()
@@ -284,7 +284,7 @@ def _layer_norm(
     inverse = 1 / np.sqrt(mean_of((wide - center) ** 2, axis=dims, keepdims=True) + eps)
     if x.size and x.dtype != FLOAT64:
         center, inverse = _overflowed(x, dims, center, inverse, how)
-    value = (wide - center) * inverse + 0.0  # whose zeros are positive
+    value = (wide - center) * inverse + 0.0  # adding 0.0 makes zeros positive
     if weight is not None:
         value = value * weight.array.astype(FLOAT64)
     if bias is not None:
@@ -301,7 +301,7 @@ def layer_norm_1_0(
     eps: float = 1e-05,
     cudnn_enable: bool = True,
 ) -> Tensor:
-    """Up to 1.1 there is no norm of no rows, and rows are channels of a batch, whose squares alone overflow."""
+    """Up to 1.1 inputs without rows are refused, and rows are normalized as channels of a batch, where only squares overflow."""
     if 0 in input.array.shape[: input.array.ndim - len(normalized_shape)]:
         raise fail("cannot reshape tensor of 0 elements into shape [1, 0, -1]")
     found = layer_norm(input, normalized_shape, weight, bias, eps, cudnn_enable)
@@ -317,7 +317,7 @@ def layer_norm(
     eps: float = 1e-05,
     cudnn_enable: bool = True,
 ) -> Tensor:
-    """Over the last dimensions."""
+    """Normalize over the last dimensions."""
     del cudnn_enable
     return _layer_norm(input, normalized_shape, weight, bias, eps)[0]
 
@@ -331,7 +331,7 @@ def native_layer_norm_1_0(
     N: int,  # noqa: N803
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Up to 1.7 the sizes are numbers of rows and of columns."""
+    """Up to 1.7 the sizes are given as the numbers of rows and columns."""
     shape, count = input.array.shape, 1
     inner: list[int] = []
     while shape[: len(shape) - len(inner)] and count < N:
@@ -352,12 +352,12 @@ def native_layer_norm(
     bias: Tensor | None,
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """With means and inverse deviations."""
+    """Same as ``layer_norm``; also returns means and inverse deviations."""
     return _layer_norm(input, normalized_shape, weight, bias, eps)
 
 
 def _layer_norms(since: str, how: Roundings) -> None:
-    """From a release on, with its order and roundings."""
+    """Register the layer norms of a release, with its order of sums and its roundings."""
 
     def layer_norm(
         input: Tensor,  # noqa: A002
@@ -367,7 +367,7 @@ def _layer_norms(since: str, how: Roundings) -> None:
         eps: float = 1e-05,
         cudnn_enable: bool = True,
     ) -> Tensor:
-        """Over the last dimensions."""
+        """Normalize over the last dimensions."""
         del cudnn_enable
         return _layer_norm(input, normalized_shape, weight, bias, eps, how)[0]
 
@@ -378,7 +378,7 @@ def _layer_norms(since: str, how: Roundings) -> None:
         bias: Tensor | None,
         eps: float,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """With means and inverse deviations."""
+        """Same as ``layer_norm``; also returns means and inverse deviations."""
         return _layer_norm(input, normalized_shape, weight, bias, eps, how)
 
     operator("aten::layer_norm", since=since)(layer_norm)
@@ -391,7 +391,7 @@ for _since, _how in ROUNDINGS.items():
 
 @operator("aten::rms_norm")
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:  # noqa: A002
-    """By the root of the mean square over the last dimensions."""
+    """Divide by the root mean square over the last dimensions."""
     x = input.array
     wide: Array = x.astype(FLOAT64 if x.dtype == FLOAT64 else FLOAT32)
     if not len(normalized_shape):
@@ -423,11 +423,11 @@ def _group_norm(
     *,
     batches: bool,
 ) -> Tensor:
-    """Over groups of channels.
+    """Normalize over groups of channels.
 
     Parameters:
-        how: the order in which sums are taken, from 1.10 on.
-        batches: whether groups are channels of a batch, as up to 1.5.
+        how: the order of sums, as of 1.10.
+        batches: whether groups are normalized as channels of a batch, as up to 1.5.
     """
     x = input.array
     if x.ndim < 2:
@@ -470,7 +470,7 @@ def _group_norm(
 
 
 def _grouped(x: Array, parts: Array, weight: Tensor | None, bias: Tensor | None, eps: float, how: Roundings) -> Array:
-    """Groups of float32 that lie in memory one after the other, to the last bit; since 2.0 the root is one of doubles.
+    """Normalize contiguous float32 groups, exact to the last bit; since 2.0 roots are computed in double precision.
 
     Parameters:
         parts: the elements of each group of each sample.
@@ -498,7 +498,7 @@ def _grouped(x: Array, parts: Array, weight: Tensor | None, bias: Tensor | None,
 
 
 def _group_norms(since: str, how: Roundings | None, *, batches: bool) -> Callable[..., Tensor]:
-    """From a release on; ``group_norm`` is given back."""
+    """Register the group norms of a release; returns ``group_norm``."""
 
     def group_norm(
         input: Tensor,  # noqa: A002
@@ -508,7 +508,7 @@ def _group_norms(since: str, how: Roundings | None, *, batches: bool) -> Callabl
         eps: float = 1e-05,
         cudnn_enabled: bool = True,
     ) -> Tensor:
-        """Over groups of channels."""
+        """Normalize over groups of channels."""
         del cudnn_enabled
         return _group_norm(input, num_groups, weight, bias, eps, how, batches=batches)
 
@@ -525,7 +525,7 @@ for _since in ("1.10.0", "2.0.0", "2.8.0", "2.10.0"):
 
 @operator("aten::local_response_norm")
 def local_response_norm(input: Tensor, size: int, alpha: float = 0.0001, beta: float = 0.75, k: float = 1.0) -> Tensor:  # noqa: A002
-    """By the squares of neighbouring channels."""
+    """Normalize by the squares of neighboring channels."""
     x = input.array
     sized(x.shape[0], x.shape[1] + size, *x.shape[2:])
     looped(size, x.size)

@@ -1,4 +1,4 @@
-"""Norms of vectors, and distances by them."""
+"""Norms of vectors, and distances computed from norms."""
 
 from __future__ import annotations
 
@@ -38,11 +38,14 @@ if TYPE_CHECKING:
     from torch_compat.runtime.dtypes import Dtype
 
 FLOATING = 2
-LARGEST = 1 << 12  # elements of a row that are worth the rounds of a loop of Python
+LARGEST = 1 << 12  # elements of a row up to which a Python loop over them is acceptable
 FOUR = 4
 PLAIN, FUSED, IN_LANES, IN_FOURS = range(4)
-"""Orders of sums of squares: one after the other up to 1.4; likewise with each square rounded together with its sum, from 1.5 on; such sums of eight lanes, from
-1.12 on; from 2.8 on squares are rounded in the lanes, and in fours of what is left over."""
+"""Orders of sums of squares.
+
+Up to 1.4 sums are sequential; as of 1.5 each square and its sum are rounded once; as of 1.12 this is done in eight lanes; as of 2.8
+squares are rounded separately in the lanes, and in groups of four of the remaining elements.
+"""
 
 
 def norm_of(
@@ -56,13 +59,13 @@ def norm_of(
     exact: bool = False,
     order: int = IN_FOURS,
 ) -> Array:
-    """The p-norm of vectors. Powers and their sum are those of single precision, so that they overflow and underflow as in torch.
+    """The p-norm of vectors; powers and their sums are in single precision, so that they overflow and underflow as in torch.
 
     Parameters:
-        alone: whether the norm of one element is its absolute value, as from 2.4 on; else its power, which may overflow, and the root of that.
-        own: whether elements of 16 bits are raised and summed in their own dtype, as up to 2.0 (bfloat16: up to 1.11).
-        exact: whether squares are summed in double precision, as in 1.0 where no dimension is named.
-        order: in which rows of squares are summed, see :data:`PLAIN`.
+        alone: whether the norm of one element is its absolute value, as of 2.4; else it is the root of its power, which may overflow.
+        own: whether 16-bit elements are raised to powers and summed in their own dtype, as up to 2.0 (bfloat16: up to 1.11).
+        exact: whether squares are summed in double precision, as in 1.0 if no dimension is given.
+        order: the order in which rows of squares are summed, see :data:`PLAIN`.
     """
     real = _real_type(array.dtype)
     kind = FLOAT64 if exact or real == FLOAT64 else FLOAT32
@@ -87,9 +90,9 @@ def norm_of(
 
 
 def _squares(array: Array, order: int) -> Array:
-    """The sums of the squares of float32 in the last dimension, as the kernels of a release take them.
+    """Sums of float32 squares over the last dimension, in the order of the kernels of a release.
 
-    What does not lie side by side is summed one after the other, each square with its sum rounded once.
+    Elements that are not adjacent in memory are summed sequentially; each square and its sum are rounded once.
     """
     columns = np.moveaxis(array, -1, 0)
     beside = array.strides[-1] == array.itemsize
@@ -119,7 +122,7 @@ def _fused_square(one: Array, total: Array) -> Array:
 
 
 def _added_in_turn(array: Array, dims: tuple[int, ...], *, keepdims: bool) -> Array:
-    """The sum over dimensions, one element after the other, each sum rounded to the dtype."""
+    """Sum over dimensions sequentially, and round each partial sum to the dtype."""
     kept = [at for at in range(array.ndim) if at not in dims]
     rows = array.transpose([*kept, *dims]).reshape(*(array.shape[at] for at in kept), -1)
     total = np.add.accumulate(rows, axis=-1)[..., -1] if rows.shape[-1] else np.zeros(rows.shape[:-1], array.dtype)
@@ -131,13 +134,13 @@ def _real_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 class _Era(NamedTuple):
-    """How releases compute norms from one of them on.
+    """How releases compute norms, from a release on.
 
     Attributes:
         alone: whether the norm of one element is its absolute value.
-        refuses: whether the greatest and the least of nothing are refused; else they are 0.
-        own: dtypes of 16 bits whose elements are raised to powers and summed in that dtype.
-        order: of sums of squares.
+        refuses: whether the maximum and the minimum of no elements are refused; else they are 0.
+        own: 16-bit dtypes whose elements are raised to powers and summed in that dtype.
+        order: the order in which squares are summed.
     """
 
     alone: bool = False
@@ -156,16 +159,16 @@ ERAS = {
 
 @functional("norm")
 def norm_1_0(self: Tensor, p: Scalar | None = 2, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """1.0 sums squares in double precision where no dimension is named, or where there is none."""
+    """1.0 sums squares in double precision if no dimension is given, or for a 0-dim tensor."""
     power = 2 if p is None else p
     return _norm(self, power, dim, keepdim, dtype, PLAINLY, exact=(dim is None or not self.array.ndim) and float(power.real) == 2)
 
 
 @functional("norm", since="1.1.0")
 def norm_1_1(self: Tensor, p: Scalar | None = 2, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """Up to 1.6 a dimension may stand twice, and up to 1.7 the greatest of nothing but zeros is the least normal number.
+    """Up to 1.6 a dimension may occur twice, and up to 1.7 the maximum norm of zeros is the smallest normal number.
 
-    1.6 squares complex numbers as they are, and takes a root of the sum.
+    1.6 squares complex numbers without taking absolute values, and takes the root of the sum.
     """
     return _norm_1_1(self, p, dim, keepdim, dtype, PLAINLY)
 
@@ -180,12 +183,12 @@ def _norm_1_1(self: Tensor, p: Scalar | None, dim: Dims, keepdim: bool, dtype: A
 
 @functional("norm", since="1.5.0")
 def norm_1_5(self: Tensor, p: Scalar | None = 2, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """Squares are rounded together with their sum."""
+    """As of 1.5 each square and its sum are rounded once."""
     return _norm_1_1(self, p, dim, keepdim, dtype, FIRST)
 
 
 def _of_own_type(found: Tensor, dtype: np.dtype[Any], p: Scalar | None, *, some: bool) -> Tensor:
-    """Up to 1.7 a length of complex numbers is complex, with nothing imaginary."""
+    """Up to 1.7 the norm of complex numbers is complex, with an imaginary part of 0."""
     found = _above_zero(found) if some and p is not None and float(p.real) == math.inf else found
     return Tensor(found.array.astype(dtype)) if dtype.kind == "c" else found
 
@@ -198,7 +201,7 @@ def _above_zero(found: Tensor) -> Tensor:
 
 @functional("norm", since="1.7.0")
 def norm_1_7(self: Tensor, p: Scalar | None = 2, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """The greatest of nothing but zeros is the least normal number, and squares of complex numbers are refused."""
+    """In 1.7 the maximum norm of zeros is the smallest normal number, and the 2-norm of complex numbers is refused."""
     kind = any_dtype(dtype, self.array.dtype)
     if kind.kind == "c" and (p is None or float(p.real) == 2):
         raise fail("norm with p=2 not supported for complex tensors")
@@ -216,7 +219,7 @@ def _norm(self: Tensor, p: Scalar | None, dim: Dims, keepdim: bool, dtype: Any, 
                 f"linalg.vector_norm cannot compute the {power:g} norm on an empty tensor because the operation does not have an identity"
             )
         return Tensor(np.zeros_like(array.sum(axis=dims, keepdims=keepdim), _real_type(array.dtype)))
-    named = not array.ndim and dim is not None and dim != []  # of a tensor without dimensions, which is no row of one element
+    named = not array.ndim and dim is not None and dim != []  # a 0-dim tensor with a dimension is no row of one element
     found = norm_of(
         array,
         power,
@@ -232,7 +235,7 @@ def _norm(self: Tensor, p: Scalar | None, dim: Dims, keepdim: bool, dtype: Any, 
 
 @functional("frobenius_norm")
 def frobenius_norm_1_0(self: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """1.0 computes the norm of one dimension, or of all that are not named, as :func:`norm_1_0`."""
+    """1.0 computes the norm over one dimension, or over all dimensions if none is given, as in :func:`norm_1_0`."""
     if dim is None or isinstance(dim, int) or len(dim) == 1:
         return norm_1_0(self, 2, dim, keepdim)
     _at_most_two(dim)
@@ -241,7 +244,7 @@ def frobenius_norm_1_0(self: Tensor, dim: Dims = None, keepdim: bool = False) ->
 
 @functional("frobenius_norm", since="1.1.0")
 def frobenius_norm_1_1(self: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """Up to 1.6 a dimension may stand twice, and of complex numbers only lists of other than one dimension have real norms."""
+    """Up to 1.6 a dimension may occur twice, and complex numbers have real norms only for lists that do not have exactly one dimension."""
     if self.array.dtype.kind == "c" and (dim is None or isinstance(dim, int) or len(dim) == 1):
         return norm_1_1(self, 2, dim, keepdim)
     _at_most_two(dim)
@@ -255,19 +258,19 @@ def _at_most_two(dim: Dims) -> None:
 
 @functional("frobenius_norm", since="1.7.0")
 def frobenius_norm_1_7(self: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """The 2-norm, up to 1.7 of complex numbers, too."""
+    """The 2-norm, including complex numbers, up to 1.7."""
     return _norm(self, 2, dim, keepdim, None, FIRST)
 
 
 @functional("dist", out=False)
 def dist_1_0(self: Tensor, other: Tensor, p: Scalar = 2) -> Tensor:
-    """Up to 1.4 the greatest of nothing but zeros is 0."""
+    """Up to 1.4 the maximum norm of zeros is 0."""
     return _norm(_gap(self, other), p, None, False, None, FIRST)
 
 
 @functional("dist", out=False, since="1.5.0")
 def dist_1_5(self: Tensor, other: Tensor, p: Scalar = 2) -> Tensor:
-    """Up to 1.7 as :func:`norm_1_7`."""
+    """Up to 1.7 the norm of the difference is computed as in :func:`norm_1_7`."""
     found = dist_1_0(self, other, p)
     kind = common(self, other)[0].dtype
     if kind.kind == "c" and float(p.real) == 2:
@@ -280,10 +283,10 @@ NAMED_IN_NORM = Release("2.0.0")
 
 
 def _refuse_narrowing(own: Dtype, named: Any) -> None:
-    """Refuse a dtype that is named and does not hold the elements.
+    """Refuse a given dtype that cannot hold the elements.
 
     Raises:
-        Raised: so it is.
+        Raised: the dtype cannot hold the elements.
     """
     dtype = as_dtype(named)
     if dtype is None or own.category < FLOATING:
@@ -304,10 +307,10 @@ NORMS: dict[str, Callable[..., Tensor]] = {"1.0.0": norm_1_0, "1.1.0": norm_1_1}
 
 
 def _norms(since: str, era: _Era) -> None:
-    """From a release on."""
+    """Register the norms of a release."""
 
     def norm(self: Tensor, p: Scalar | None = 2, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-        """Of vectors, over all dimensions unless told otherwise."""
+        """The norm of vectors, over all dimensions if none is given."""
         if Release(since) >= NAMED_IN_NORM:
             _refuse_narrowing(self.dtype, dtype)
         return _norm(self, p, dim, keepdim, dtype, era)
@@ -320,7 +323,7 @@ def _norms(since: str, era: _Era) -> None:
         *,
         dtype: Any = None,
     ) -> Tensor:
-        """As ``norm``."""
+        """Same as ``norm``."""
         _refuse_narrowing(self.dtype, dtype)
         return _norm(self, ord, dim, keepdim, dtype, era)
 
@@ -335,7 +338,7 @@ def _norms(since: str, era: _Era) -> None:
     NORMS[since] = norm
     functional("norm", since=since)(norm)
     functional("dist", out=False, since=since)(dist)
-    if since != "1.8.0":  # as before
+    if since != "1.8.0":  # unchanged in 1.8
         functional("linalg_vector_norm", since=since)(linalg_vector_norm)
     if since not in {"1.8.0", "2.0.0"}:
         functional("frobenius_norm", since=since)(frobenius_norm)
@@ -350,7 +353,7 @@ def linalg_vector_norm_1_9(
     *,
     dtype: Any = None,
 ) -> Tensor:
-    """Up to 1.11 elements of 16 bits are raised to powers and summed in their dtype."""
+    """Up to 1.11 16-bit elements are raised to powers and summed in their own dtype."""
     return _norm(self, ord, dim, keepdim, dtype, FIRST._replace(refuses=True))
 
 
@@ -368,13 +371,13 @@ def _gap(self: Tensor, other: Tensor) -> Tensor:
 
 @functional("renorm", inplace=True)
 def renorm_1_0(self: Tensor, p: Scalar, dim: int, maxnorm: Scalar) -> Tensor:
-    """As :func:`norm_1_8`."""
+    """Up to 2.3 norms are computed as in :func:`norm_1_8`."""
     return _renorm(self, p, dim, maxnorm, alone=False)
 
 
 @functional("renorm", inplace=True, since="2.4.0")
 def renorm(self: Tensor, p: Scalar, dim: int, maxnorm: Scalar) -> Tensor:
-    """Slices whose norm is above a limit are scaled down to it."""
+    """Scale slices whose norm is above a limit down to that limit."""
     return _renorm(self, p, dim, maxnorm, alone=True)
 
 
@@ -396,6 +399,6 @@ def _renorm(self: Tensor, p: Scalar, dim: int, maxnorm: Scalar, *, alone: bool) 
 
 @operator("aten::native_norm")
 def native_norm(self: Tensor, p: Scalar | None = 2, dim: Dims = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
-    """Of sparse tensors alone."""
+    """Refused: only sparse tensors have this norm."""
     del self, p, dim, keepdim, dtype
     raise fail("Could not run 'aten::native_norm' with arguments from the 'CPU' backend.")

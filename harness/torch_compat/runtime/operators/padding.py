@@ -1,4 +1,4 @@
-"""Padding: a number, or elements of the tensor, around it; negative widths cut."""
+"""Padding with a constant or with elements of the tensor; negative widths crop."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _widths(array: Array, pad: list[int]) -> list[tuple[int, int]]:
 
 
 def _cut(array: Array, widths: list[tuple[int, int]]) -> tuple[Array, list[tuple[int, int]]]:
-    """Negative padding cuts."""
+    """Apply negative widths by cropping; returns the array and the remaining widths."""
     pieces = []
     for size, (before, after) in zip(array.shape, widths, strict=True):
         if size + before + after < 0:
@@ -42,7 +42,7 @@ def _cut(array: Array, widths: list[tuple[int, int]]) -> tuple[Array, list[tuple
 
 @functional("constant_pad_nd")
 def constant_pad_nd(self: Tensor, pad: list[int], value: Any = 0) -> Tensor:
-    """A number around."""
+    """Pad with a constant."""
     array, widths = _cut(self.array, _widths(self.array, list(pad)))
     if all(pair == (0, 0) for pair in widths):
         return Tensor(array.copy())
@@ -51,12 +51,12 @@ def constant_pad_nd(self: Tensor, pad: list[int], value: Any = 0) -> Tensor:
 
 
 def _padding(mode: str, *, whole: bool = True, count: int = 0, exact: bool = True, every: bool = False) -> Any:
-    """Padding with elements of the tensor. Up to 2.0 not of whole numbers.
+    """Create an operator that pads with elements of the tensor; up to 2.0 integers are refused.
 
     Parameters:
-        count: how many widths there have to be; 0 where their number says how many dimensions are padded.
-        exact: whether more widths are refused; else the first ones are read.
-        every: whether something has to be left of every dimension; else of one of them.
+        count: the required number of widths; 0 if their number determines how many dimensions are padded.
+        exact: whether additional widths are refused; else only the first ones are read.
+        every: whether every padded dimension must remain nonempty; else at least one of them.
     """
 
     def compute(self: Tensor, padding: list[int]) -> Tensor:
@@ -96,15 +96,15 @@ def _padding(mode: str, *, whole: bool = True, count: int = 0, exact: bool = Tru
 
 
 def _mirrored(array: Array, widths: list[tuple[int, int]], mode: str, first_padded: int, *, every: bool) -> Array:
-    """Padded by reflection or with the elements at the ends; what negative padding cuts off is still reflected.
+    """Pad by reflection or with the edge elements; elements that negative widths crop are still reflected.
 
     Parameters:
         first_padded: the number of the first dimension that is padded.
-        every: whether something has to be left of every dimension that is padded; else of one of them.
+        every: whether every padded dimension must remain nonempty; else at least one of them.
 
     Raises:
-        Raised: nothing is left of a dimension.
-        Unsupported: elements that do not exist are read.
+        Raised: a dimension becomes empty.
+        Unsupported: elements out of bounds are read.
     """
     shape = [size + sum(pair) for size, pair in zip(array.shape, widths, strict=True)]
     left = [one >= 1 for one in shape[first_padded:]]
@@ -141,31 +141,31 @@ for _mode, _names in {
         _count = 2 * _dims if _mode != "circular" else 0
         functional(_name)(_padding(_mode, whole=False, count=_count, exact=_mode == "replicate" or _dims == 3))
         functional(_name, since="2.1.0")(_padding(_mode, count=_count))
-        if _count > 2:  # of one dimension, something always had to be left
+        if _count > 2:  # a single padded dimension always had to remain nonempty
             functional(_name, since=EVERY[_mode])(_padding(_mode, count=_count, every=True))
 
 
 @operator("aten::pad", "aten::_pad_enum")
 def pad_1_0(self: Tensor, pad: list[int], mode: str = "constant", value: float | None = None) -> Tensor:
-    """Up to 2.0 whole numbers are padded with a constant only."""
+    """Up to 2.0 integers are padded only with constants."""
     return _pad(self, pad, mode, value, whole=False)
 
 
 @operator("aten::pad", "aten::_pad_enum", since="2.1.0")
 def pad(self: Tensor, pad: list[int], mode: str = "constant", value: float | None = None) -> Tensor:
-    """Around a tensor."""
+    """Pad a tensor."""
     return _pad(self, pad, mode, value, whole=True)
 
 
 @operator("aten::pad", "aten::_pad_enum", since=EVERY["replicate"])
 def pad_2_14(self: Tensor, pad: list[int], mode: str = "constant", value: float | None = None) -> Tensor:
-    """Something has to be left of every dimension that the elements at the ends are put around."""
+    """As of 2.14 every dimension must remain nonempty if it is padded with edge elements."""
     return _pad(self, pad, mode, value, whole=True, every=("replicate",))
 
 
 @operator("aten::pad", "aten::_pad_enum", since=EVERY["reflect"])
 def pad_2_15(self: Tensor, pad: list[int], mode: str = "constant", value: float | None = None) -> Tensor:
-    """And of every dimension that is padded by reflection."""
+    """As of 2.15 every dimension must remain nonempty if it is padded by reflection, too."""
     return _pad(self, pad, mode, value, whole=True, every=("replicate", "reflect"))
 
 
@@ -173,7 +173,7 @@ _MODES = ("reflect", "replicate", "circular", "constant")
 
 
 def _pad(self: Tensor, pad: list[int], mode: Any, value: float | None, *, whole: bool, every: tuple[str, ...] = ()) -> Tensor:
-    if mode.__class__ is int and 0 <= mode % 2**32 < len(_MODES):  # as an enumeration of 32 bits holds it
+    if mode.__class__ is int and 0 <= mode % 2**32 < len(_MODES):  # read as a 32-bit enumeration
         mode = _MODES[mode % 2**32]
     if mode == "constant":
         return constant_pad_nd(self, pad, 0 if value is None else value)

@@ -1,4 +1,4 @@
-"""Parts of a tensor as views of its memory: selected, sliced, split, diagonal, unfolded."""
+"""Parts of a tensor as views of its memory: selected, sliced, split, diagonal and unfolded."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from torch_compat.runtime.values import raised
 
 @operator("aten::select")
 def select(self: Tensor, dim: int, index: int) -> Tensor:
-    """One place of a dimension."""
+    """One index of a dimension."""
     array = self.array
     if not array.ndim:
         raise raised("IndexError", "select() cannot be applied to a 0-dim tensor.")
@@ -36,7 +36,7 @@ def select(self: Tensor, dim: int, index: int) -> Tensor:
 
 @operator("aten::slice")
 def slice_(self: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
-    """A stretch of a dimension."""
+    """A slice of a dimension."""
     array = self.array
     if not array.ndim:
         raise fail("slice() cannot be applied to a 0-dim tensor.")
@@ -49,7 +49,7 @@ def slice_(self: Tensor, dim: int = 0, start: int | None = None, end: int | None
 
 @operator("aten::narrow")
 def narrow(self: Tensor, dim: int, start: Any, length: int) -> Tensor:
-    """A stretch by start and length."""
+    """A slice of a dimension, given by start and length."""
     array = self.array
     if not array.ndim:
         raise fail("narrow() cannot be applied to a 0-dim tensor.")
@@ -69,7 +69,7 @@ def narrow(self: Tensor, dim: int, start: Any, length: int) -> Tensor:
 
 @operator("aten::unbind")
 def unbind(self: Tensor, dim: int = 0) -> list[Tensor]:
-    """Every place of a dimension."""
+    """All slices along a dimension, without that dimension."""
     array = self.array
     if not array.ndim:
         raise raised("IndexError", "Dimension specified as 0 but tensor has no dimensions")
@@ -112,7 +112,7 @@ def split(self: Tensor, split_size: Any = None, dim: int = 0, *, split_sizes: An
 
 @operator("aten::chunk", "aten::unsafe_chunk")
 def chunk(self: Tensor, chunks: int, dim: int = 0) -> list[Tensor]:
-    """At most so many pieces."""
+    """At most ``chunks`` pieces of equal size; the last may be smaller."""
     array = self.array
     if not array.ndim:
         raise fail("chunk expects at least a 1-dimensional tensor")
@@ -130,7 +130,7 @@ def chunk(self: Tensor, chunks: int, dim: int = 0) -> list[Tensor]:
 
 @operator("prim::ConstantChunk")
 def constant_chunk(self: Tensor, chunks: int, dim: int) -> list[Tensor]:
-    """As :func:`chunk`."""
+    """Same as :func:`chunk`."""
     return chunk(self, chunks, dim)
 
 
@@ -138,7 +138,7 @@ def constant_chunk(self: Tensor, chunks: int, dim: int) -> list[Tensor]:
 def tensor_split(
     self: Tensor, sections: Any = None, dim: int = 0, *, indices: Any = None, tensor_indices_or_sections: Any = None
 ) -> list[Tensor]:
-    """So many pieces, or pieces between indices."""
+    """A number of pieces, or pieces between indices."""
     if not self.array.ndim:
         raise fail("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
     at = axis(dim, self.array.ndim)
@@ -159,7 +159,7 @@ def tensor_split(
 
 
 def _split_at(name: str, least: int, dim: int) -> None:
-    """Along a dimension that a tensor of at least so many has; the only one of a vector."""
+    """Register a split along a dimension of tensors with at least ``least`` dimensions; a vector is split along its only dimension."""
 
     def call(self: Tensor, sections: Any = None, *, indices: Any = None) -> list[Tensor]:
         ndim = self.array.ndim
@@ -191,14 +191,14 @@ def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -
 
 @operator("aten::diagonal")
 def diagonal(self: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """The diagonal of two dimensions, as a last one."""
+    """The diagonal of two dimensions, as the last dimension."""
     array = self.array
     found = arrays.diagonal(array, offset, axis(dim1, array.ndim), axis(dim2, array.ndim))
     steps = tuple(step // array.itemsize for step in found.strides)
     if not found.size:
         return of_view(self, np.empty(found.shape, array.dtype))
     shift = int(found.__array_interface__["data"][0] - array.__array_interface__["data"][0]) // array.itemsize
-    return self.as_strided(found.shape, steps, self.storage_offset + shift)  # numpy's own view cannot be written to
+    return self.as_strided(found.shape, steps, self.storage_offset + shift)  # numpy's own view is read-only
 
 
 @operator("aten::unfold")
@@ -227,7 +227,7 @@ def flatten_dense_tensors(tensors: list[Tensor]) -> Tensor:
 
 
 def _unflattened(flat: Tensor, tensors: list[Tensor], *, shaped: bool) -> list[Tensor]:
-    """Parts of one dimension with the shapes of the tensors.
+    """Split a 1-D tensor into parts with the shapes of the tensors.
 
     Parameters:
         shaped: whether a part without elements has the shape of its tensor.

@@ -1,6 +1,6 @@
-"""Functions of single numbers and of pairs: exponentials, logarithms, angles, error and gamma functions.
+"""Elementwise functions of one or two numbers: exponentials, logarithms, angles, error and gamma functions.
 
-Integers become floats since 1.8 and are refused before.
+Since 1.8 integers are converted to floats; before, they are refused.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 def through_double(function: Any) -> Any:
-    """Computed in double precision and rounded once; torch's vectorised functions are that good within a unit or two."""
+    """Compute in double precision and round once; torch's vectorized functions differ from this by a unit or two."""
 
     def compute(array: Array) -> Array:
         if array.dtype == FLOAT32 or array.dtype in HALVES:
@@ -53,12 +53,12 @@ def through_double(function: Any) -> Any:
     return compute
 
 
-OBJECT = 3  # elements of memory that one of Python's floats takes
-CALL = 100  # multiplications that a call of a function of Python takes as long as
+OBJECT = 3  # array elements of memory that a Python float takes
+CALL = 100  # multiplications that take as long as a call of a Python function
 
 
 def elementwise(function: Any) -> Any:
-    """A function of Python's floats for arrays."""
+    """Apply a function of Python floats to arrays."""
     vectorised = np.frompyfunc(function, 1, 1)
 
     def compute(array: Array) -> Array:
@@ -72,10 +72,10 @@ def elementwise(function: Any) -> Any:
 
 
 def single(names: tuple[str, ...], function: Any, before: Any = None) -> None:
-    """Register a function of one floating point number.
+    """Register a function of one floating-point number.
 
     Parameters:
-        before: what it is up to 1.7, where that is another.
+        before: the function up to 1.7, if it differs.
     """
 
     def version_1_0(self: Tensor) -> Tensor:
@@ -108,12 +108,12 @@ def _lgamma(x: float) -> float:
 
 
 def _digamma_1_0(x: float) -> float:
-    """Up to 1.7 infinite at every pole, and at minus infinity."""
+    """Up to 1.7 digamma is infinite at all poles and at minus infinity."""
     return math.inf if x <= 0 and (x == -math.inf or x == math.floor(x)) else _digamma(x)
 
 
 def _digamma(x: float) -> float:
-    """By the recurrence and the asymptotic series, as Cephes."""
+    """Digamma by the recurrence and the asymptotic series, like Cephes."""
     if x == 0:
         return math.copysign(math.inf, -x)
     if math.isnan(x) or x == -math.inf:
@@ -141,7 +141,7 @@ def _digamma(x: float) -> float:
 
 
 def _erfinv(y: float) -> float:
-    """Giles' start and three steps of Newton."""
+    """Giles' initial value and three Newton steps."""
     if math.isnan(y) or abs(y) > 1:
         return math.nan
     if abs(y) == 1:
@@ -189,7 +189,7 @@ def sigmoid_of(array: Array) -> Array:
         return 1 / (1 + np.exp(-array))
     if array.dtype == FLOAT64:
         return 1 / (1 + np.exp(-array))
-    one = np.ones((), FLOAT32)  # each step in float32, as torch does
+    one = np.ones((), FLOAT32)  # each step in float32, like torch
     return (one / (one + exponentials(-array.astype(FLOAT32), array))).astype(array.dtype)
 
 
@@ -199,12 +199,12 @@ def _rsqrt(array: Array) -> Array:
 
 def _sinc(array: Array) -> Array:
     x = wide(array)
-    product = x.dtype.type(np.pi) * x  # rounded, of which the sine is taken
+    product = x.dtype.type(np.pi) * x  # the sine is taken of the rounded product
     return np.where(x == 0, 1.0, np.sin(product) / np.where(product == 0, 1, product)).astype(array.dtype)
 
 
 def erf_2_0(array: Array) -> Array:
-    """Since 2.0 in 16 bits by a formula of Abramowitz and Stegun (7.1.26) in float32, which loses small results."""
+    """Since 2.0 16-bit values use formula 7.1.26 of Abramowitz and Stegun in float32, which loses small results."""
     if array.dtype not in HALVES:
         return erf_of(array)
     x = array.astype(FLOAT32)
@@ -268,7 +268,7 @@ def rsqrt(self: Tensor) -> Tensor:
 
 
 def _log1p_2_0(self: Tensor) -> Tensor:
-    """Up to 2.6 that of the greatest numbers is infinite."""
+    """Up to 2.6 the result for the largest numbers is infinite."""
     x = floating(self.array)
     value = np.asarray(through_double(np.log1p)(x))
     if x.dtype.kind == "c":
@@ -309,18 +309,18 @@ def atan2(self: Tensor, other: Tensor) -> Tensor:
 
 @functional("hypot", inplace=True)
 def hypot(self: Tensor, other: Tensor) -> Tensor:
-    """The length of the point (self, other)."""
+    """The distance of the point (self, other) from the origin."""
     return _in_double(np.hypot, *_floats(self, other))
 
 
 @functional("nextafter", inplace=True)
 def nextafter(self: Tensor, other: Tensor) -> Tensor:
-    """The next representable number towards the other."""
+    """The next representable number toward the other."""
     return Tensor(np.nextafter(*_floats(self, other)))
 
 
 def _into_the_first(function: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., Tensor]:
-    """An operator of two tensors whose result is of the first one's type, which has to hold what is computed, unless ``out`` has another."""
+    """Create an operator whose result is cast to the dtype of the first tensor, which must be able to hold it, or to that of ``out``."""
 
     def call(self: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         value = function(self, other).array
@@ -334,7 +334,7 @@ def _into_the_first(function: Callable[[Tensor, Tensor], Tensor]) -> Callable[..
 
 
 def logaddexp_1_9(self: Tensor, other: Tensor) -> Tensor:
-    """Up to 2.0 not of complex numbers."""
+    """Up to 2.0 complex numbers are refused."""
     x, y = _floats(self, other)
     if x.dtype.kind == "c":
         raise not_implemented("logaddexp_cpu", x.dtype)
@@ -385,7 +385,7 @@ functional("special_xlog1py")(_x_log(np.log1p, "xlog1py_cpu"))
 
 @functional("ldexp", inplace=True)
 def ldexp_1_8(self: Tensor, other: Tensor) -> Tensor:
-    """``self * 2 ** other``, the power in the type of ``other``."""
+    """``self * 2 ** other``, with the power in the dtype of ``other``."""
     power = floating(other.array)
     x, y = _floats(self, Tensor(np.power(np.asarray(2, power.dtype), power).astype(power.dtype)))
     return Tensor((x * y).astype(x.dtype))
@@ -393,7 +393,7 @@ def ldexp_1_8(self: Tensor, other: Tensor) -> Tensor:
 
 @functional("ldexp", inplace=True, since="2.5.0")
 def ldexp(self: Tensor, other: Tensor) -> Tensor:
-    """A whole power is of the type of ``self``."""
+    """As of 2.5 powers of integers are computed in the dtype of ``self``."""
     whole = other.array.dtype.kind in "iub" and self.array.dtype.kind not in "iub"
     return ldexp_1_8(self, Tensor(other.array.astype(self.array.dtype)) if whole else other)
 
@@ -407,10 +407,10 @@ def frexp(self: Tensor) -> tuple[Tensor, Tensor]:
 
 @functional("logit", "special_logit", inplace=True)
 def logit(self: Tensor, eps: float | None = None) -> Tensor:
-    """``log(x / (1 - x))``, of x kept ``eps`` away from 0 and 1."""
+    """``log(x / (1 - x))``, with x clamped to ``eps`` and ``1 - eps``."""
     array = floating(self.array)
     x = array
-    if eps is not None:  # in the type of the elements, to which 1 - eps may be 1
+    if eps is not None:  # in the dtype of the elements, in which 1 - eps may be 1
         low = scalar_as(eps, array.dtype)
         high = (scalar_as(1.0, array.dtype) - low).astype(array.dtype)
         x = np.where(x < low, low, np.where(x > high, high, x))
@@ -420,7 +420,7 @@ def logit(self: Tensor, eps: float | None = None) -> Tensor:
 
 @functional("polygamma")
 def polygamma_1_0(n: int, self: Tensor) -> Tensor:
-    """Up to 1.6 only the first two."""
+    """Up to 1.6 only digamma and its first derivative are implemented."""
     if n >= 2:
         raise fail(f"polygamma(n,x) is not implemented for n>=2, but was {n}")
     return Tensor(elementwise(_digamma_1_0)(floating(self.array))) if n == 0 else _polygamma(n, self)
@@ -428,7 +428,7 @@ def polygamma_1_0(n: int, self: Tensor) -> Tensor:
 
 @functional("polygamma", "special_polygamma", since="1.7.0")
 def polygamma(n: int, self: Tensor) -> Tensor:
-    """Derivatives of digamma; the zeroth is digamma itself."""
+    """Derivatives of digamma; the zeroth is digamma."""
     return _polygamma(n, self)
 
 
@@ -444,7 +444,7 @@ def _polygamma(n: int, self: Tensor) -> Tensor:
         return Tensor(digamma_of(array))
     if n == 1:
         return Tensor(_trigamma(array).astype(array.dtype))
-    n = (n + 2**31) % 2**32 - 2**31  # as the kernel takes it
+    n = (n + 2**31) % 2**32 - 2**31  # the kernel takes a 32-bit integer
     sign = 1.0 if n % 2 else -1.0
     factorial = math.gamma(n + 1) if 0 <= n < 170 else math.inf
     unit = FLOAT64 if array.dtype == FLOAT64 else np.dtype(np.float32)
@@ -453,7 +453,7 @@ def _polygamma(n: int, self: Tensor) -> Tensor:
 
 
 def _trigamma(x: Array) -> Array:
-    """The second derivative of log(gamma) with the few terms that torch takes. At a pole of float32 the sine is what is left of pi in float32."""
+    """The second derivative of log(gamma), with as few terms as in torch; at float32 poles the sine is the rounding error of pi."""
     angle = x * np.float32(np.pi) if x.dtype == FLOAT32 else np.pi * x.astype(FLOAT64)
     mirrored, x = x < 0.5, x.astype(FLOAT64)
     total = np.where(mirrored, -((np.pi / np.sin(angle.astype(FLOAT64))) ** 2), 0.0)
@@ -474,7 +474,7 @@ _BERNOULLI = (
 
 
 def _zeta(s: float, q: Array) -> Array:
-    """Hurwitz' zeta function: the sum of ``(k + q) ** -s``; infinite at whole numbers that are not positive."""
+    """The Hurwitz zeta function: the sum of ``(k + q) ** -s``; infinite at integers that are not positive."""
     q = np.asarray(q)
     a = q.copy()
     total = np.zeros_like(q)
@@ -503,7 +503,7 @@ def special_entr(self: Tensor) -> Tensor:
 
 
 def _ndtri(p: float) -> float:
-    """The inverse of the normal distribution."""
+    """The inverse of the normal distribution function."""
     if not 0 <= p <= 1:
         return math.nan
     return math.sqrt(2) * _erfinv(2 * p - 1) if 1e-8 < p < 1 - 1e-8 else _tail(p)
@@ -534,7 +534,7 @@ def _erfcx(x: float) -> float:
 
 def _bessel(order: int) -> Any:
     def function(x: float) -> float:
-        """The modified Bessel function of the first kind times exp(-|x|): its series, or Hankel's for large numbers."""
+        """The modified Bessel function of the first kind times exp(-|x|): its series, or Hankel's expansion for large numbers."""
         if math.isnan(x) or math.isinf(x):
             return math.nan if math.isnan(x) else 0.0 * (1 if not order or x > 0 else -1)
         size = abs(x)
@@ -566,7 +566,7 @@ for _name, _one in {
 
 
 def _gamma_parts(a: float, x: float) -> tuple[float, float]:
-    """The regularized incomplete gamma functions, below and above: the series, or Lentz's continued fraction."""
+    """The lower and upper regularized incomplete gamma functions: the series, or Lentz's continued fraction."""
     if math.isnan(a) or math.isnan(x) or x < 0 or a < 0 or (a == 0 and x == 0):
         return math.nan, math.nan
     if a == 0 or math.isinf(x):

@@ -1,6 +1,6 @@
-"""Orthogonal polynomials of ``torch.special``: Chebyshev's of four kinds, shifted ones, Hermite's of two kinds, Laguerre's and Legendre's.
+"""Orthogonal polynomials of ``torch.special``: Chebyshev (four kinds, also shifted), Hermite (two kinds), Laguerre and Legendre.
 
-They are computed as releases do, step by step in the type of the elements.
+They are computed as in releases, step by step in the dtype of the elements.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
     from torch_compat.runtime.operators._operands import Operand
 
-Number = Any  # of numpy, of the type of the elements
+Number = Any  # a NumPy number of the dtype of the elements
 MOST = 100_000
 HIGH_FIRST, HIGH = 6, 8
-"""The minimum degrees, for the first kind and for the others, for which angles are used."""
+"""The degrees above which angles are used, for the first kind and for the others."""
 HERMITE = {FLOAT32: 128, FLOAT64: 512}
 """The maximum degrees for which every release computes a Hermite polynomial."""
 
 
 def _recurrent(x: Number, n: int, first: Number, step: Callable[[int, Number, Number], Number]) -> Number:
-    """The polynomial of degree n, from those of degree 0 and 1."""
+    """Compute the polynomial of degree n by recurrence from those of degrees 0 and 1."""
     before, now = x.dtype.type(1), first
     if not n:
         return before
@@ -43,7 +43,7 @@ def _recurrent(x: Number, n: int, first: Number, step: Callable[[int, Number, Nu
 
 
 def _chebyshev(x: Number, n: int, kind: str) -> Number:
-    """By angles for high degrees within -1 and 1, whose ends have values of their own; else by the recurrence."""
+    """For high degrees, use angles inside (-1, 1); the ends have known values. Otherwise use the recurrence."""
     of, odd = x.dtype.type, n % 2 == 1
     if abs(x) == of(1):
         up, down = {"t": (1, 1), "u": (n + 1, n + 1), "v": (1, 2 * n + 1), "w": (2 * n + 1, 1)}[kind]

@@ -1,6 +1,6 @@
-"""Pooling: largest, mean, adaptive, and its inverse.
+"""Pooling: maximum, average, adaptive and fractional, and its inverse.
 
-Up to 1.7 a last window with ceil_mode may start beyond the input where there is no padding; means of such windows are NaN up to 1.6.
+Up to 1.7, with ceil_mode the last window may start beyond the input if there is no padding; averages of such windows are NaN up to 1.6.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _lowest(dtype: np.dtype[Any]) -> Any:
 def _max_pool(
     self: Tensor, n: int, kernel_size: Sizes, stride: Any, padding: Sizes, dilation: Sizes, ceil_mode: bool, *, era: int
 ) -> tuple[Tensor, Tensor]:
-    """Eras: 0 up to 1.1, 1 up to 1.7, 2 since. Only in the last one no window lies beyond the tensor."""
+    """Eras: 0 up to 1.1, 1 up to 1.7, 2 since 1.8. Only era 2 has no windows beyond the tensor."""
     full, alone, k, s, p, d, out = _prepared(self, n, kernel_size, stride, padding, dilation, ceil_mode, inside=era == INSIDE)
     if full.dtype.kind in "bc":
         raise not_implemented("max_pool2d", full.dtype)
@@ -104,7 +104,7 @@ def _max_pool(
 
 
 def _starts(spatial: tuple[int, ...], p: tuple[int, ...], s: tuple[int, ...], d: tuple[int, ...], out: tuple[int, ...]) -> Array:
-    """The number of the place at which each window starts, also beyond the tensor; of one that starts before it, that of its first step inside."""
+    """The flat index of each window's start, even beyond the tensor; for a window that starts before it, of the first position inside."""
     found = np.zeros((1,) * len(out), INT64)
     for at, (size, b, c, e, count) in enumerate(zip(spatial, p, s, d, out, strict=True)):
         looped(count)
@@ -137,14 +137,14 @@ def _max_pools() -> None:
 _max_pools()
 
 
-LOOKED_AT = 3  # with so many dimensions, the mean looks at the size before it is padded
+LOOKED_AT = 3  # with this number of dimensions, average pooling checks the size before padding
 
 
 def _avg_pool(
     self: Tensor, n: int, kernel_size: Sizes, stride: Any, padding: Sizes, ceil_mode: bool, count_include_pad: bool, divisor_override: int | None, *,
     era: int,
 ) -> Tensor:  # fmt: skip
-    """Eras: 0 up to 1.6, 1 for 1.7, 2 since."""
+    """Eras: 0 up to 1.6, 1 for 1.7, 2 since 1.8."""
     full, alone, k, s, p, _, out = _prepared(self, n, kernel_size, stride, padding, 1, ceil_mode, inside=era == 2)
     if full.dtype.kind == "b":
         raise not_implemented("avg_pool2d_out_frame", full.dtype)
@@ -168,14 +168,14 @@ def _avg_pool(
         inside = [min(end, size) - max(start, 0) for start, end in zip(starts, ends, strict=True)]
         counts_in.append(
             inside if era == 0 else [max(one, 0) for one in inside]
-        )  # up to 1.6 a window beyond the end has less than none
+        )  # up to 1.6 a window beyond the end has a negative count
     sized(*full.shape[:2], *out, *k)
     sized(*(size + sum(pad) for size, pad in zip(full.shape, pads, strict=True)))
     single = full.dtype == FLOAT32
     padded = np.pad(full if whole or single else full.astype(FLOAT64), pads)
     seen = windows(padded, k, s, (1,) * n, out)
     total = _one_by_one(seen, k) if single else seen.sum(axis=tuple(range(-n, 0)))
-    if not whole and full.dtype.itemsize < 4:  # the sum may overflow
+    if not whole and full.dtype.itemsize < 4:  # the sum may overflow in float32
         total = total.astype(FLOAT32).astype(FLOAT64)
     inner = _table(counts_in)
     divisor = (
@@ -189,7 +189,7 @@ def _avg_pool(
 
 
 def _one_by_one(seen: Array, k: tuple[int, ...]) -> Array:
-    """The sum over the last dimensions, of these sizes: one element after the other, as kernels add those of a window."""
+    """Sum over the last dimensions, whose sizes are ``k``, sequentially, as kernels sum a window."""
     looped(math.prod(k), seen.size // max(1, math.prod(k)))
     total = np.zeros(seen.shape[: -len(k)], seen.dtype)
     for place in itertools.product(*map(range, k)):
@@ -198,7 +198,7 @@ def _one_by_one(seen: Array, k: tuple[int, ...]) -> Array:
 
 
 def _quotient(total: Array, divisor: Array) -> Array:
-    """As C++ divides integers: rounded toward zero."""
+    """Divide integers as in C++: rounded toward zero."""
     rest = np.where(divisor == 0, 1, divisor)
     return np.asarray((np.sign(total) * np.sign(rest)) * (np.abs(total) // np.abs(rest)))
 
@@ -267,11 +267,11 @@ MEAN_OF_VOLUMES = "1.9.0"
 
 
 def _adaptive_avg(self: Tensor, output_size: Any, n: int, since: str) -> Tensor:
-    """Sums of the elements one after the other, divided by the size of each dimension; one place is the mean of all."""
+    """Sum elements sequentially and divide by the size of each dimension in turn; a single output is the mean of all elements."""
     full, alone, pieces = _adaptive(self, output_size, n)
     if full.dtype.kind in "iub" and full.size:
         raise not_implemented(f"adaptive_avg_pool{n}d_cpu", full.dtype)
-    if full.dtype.kind == "c" and full.size:  # to one place, it is a mean
+    if full.dtype.kind == "c" and full.size:  # a single output is a mean
         if any(len(one) != 1 for one in pieces):
             raise not_implemented(f"adaptive_avg_pool{max(n, 2)}d", full.dtype)
         mean: Array = full.mean(axis=tuple(range(2, 2 + n)), keepdims=True, dtype=np.complex128).astype(full.dtype)
@@ -291,7 +291,7 @@ def _adaptive_avg(self: Tensor, output_size: Any, n: int, since: str) -> Tensor:
     wide = full.astype(FLOAT64)
     for place in _places(*(range(len(one)) for one in pieces)):
         part = wide[(slice(None), slice(None), *(one[at] for one, at in zip(pieces, place, strict=True)))]
-        total = part.sum(axis=tuple(range(2, 2 + n))).astype(FLOAT64 if full.dtype == FLOAT64 else FLOAT32)  # which may overflow
+        total = part.sum(axis=tuple(range(2, 2 + n))).astype(FLOAT64 if full.dtype == FLOAT64 else FLOAT32)  # may overflow
         value[(slice(None), slice(None), *place)] = (total / np.float64(math.prod(part.shape[2:]))).astype(full.dtype)
     return Tensor(value[0] if alone else value)
 
@@ -319,10 +319,10 @@ def _adaptive_max(self: Tensor, output_size: Any, n: int) -> tuple[Tensor, Tenso
 
 
 def _whole(self: Tensor, n: int, wanted: Any) -> Tensor:
-    """Before `UNCHECKED` there is at least one element, and a batch where there is one direction; means of all are not looked at.
+    """Before `UNCHECKED`, require elements and, for 1-D pooling, a batch dimension; means of all elements are not checked.
 
     Raises:
-        Raised: there is not.
+        Raised: the input is empty or has no batch dimension.
     """
     shape = self.array.shape
     if n == 1 and len(shape) != 3:
@@ -360,7 +360,7 @@ _adaptive_pools()
 
 
 def _starts_of(sample: Any, size: int, count: int, kernel: int, unit: Any) -> list[int]:
-    """Where the windows of a dimension begin, at distances that a random number between 0 and 1 decides."""
+    """The starts of the windows along a dimension, with distances that depend on a random number between 0 and 1."""
     if count < 1:
         return []
     if count == 1:
@@ -384,7 +384,7 @@ def _fractional(self: Tensor, kernel_size: Sizes, output_size: Sizes, random_sam
     if any(one < 1 for one in (*k, *wanted)):
         raise fail(f"{name}: kernel_size and output_size should be greater than zero")
     for size, a, count in zip(spatial, k, wanted, strict=True):
-        if count + a - 1 > size - (n == 3):  # of volumes, the windows may not touch one another all along
+        if count + a - 1 > size - (n == 3):  # 3-D pooling needs one more element
             raise fail(f"{name}(): pool size {a} too large relative to input size {size}")
     if full.dtype not in (np.float32, FLOAT64):
         raise not_implemented(f"{name}_out_frame", full.dtype)
@@ -397,7 +397,7 @@ def _fractional(self: Tensor, kernel_size: Sizes, output_size: Sizes, random_sam
     value = np.empty((*full.shape[:2], *wanted), full.dtype)
     where = np.empty(value.shape, INT64)
     numbers = np.arange(math.prod(spatial)).reshape(spatial)
-    order = range(n) if n == 3 else range(n)[::-1]  # of pictures, the first number is of the width
+    order = range(n) if n == 3 else range(n)[::-1]  # in 2-D the first sample belongs to the width
     for plane in np.ndindex(*full.shape[:2]):
         begins = [
             _starts_of(samples[(*plane, one)], size, count, a, unit)
@@ -420,7 +420,7 @@ def _fractional_pools() -> None:
             self: Tensor, kernel_size: Sizes, output_size: Sizes, random_samples: Tensor, *, output: Tensor | None = None, indices: Tensor | None = None,
             _n: int = n,
         ) -> tuple[Tensor, Tensor]:  # fmt: skip
-            """The greatest of windows at distances that random numbers decide, and where it is."""
+            """The maximum of windows whose distances depend on random numbers, and its index."""
             found = _fractional(self, kernel_size, output_size, random_samples, _n)
             if output is None or indices is None:
                 return found
@@ -457,7 +457,7 @@ def _unpool(self: Tensor, indices: Tensor, output_size: list[int], n: int) -> Te
 
 @operator("aten::max_unpool2d")
 def max_unpool2d(self: Tensor, indices: Tensor, output_size: list[int]) -> Tensor:
-    """Values where they came from, zeros elsewhere."""
+    """Put values back at their indices, with zeros elsewhere."""
     if len(output_size) != 2:
         raise fail(f"There should be exactly two elements (height, width) in output_size, but got {len(output_size)} elements.")
     return _unpool(self, indices, list(output_size), 2)
@@ -465,7 +465,7 @@ def max_unpool2d(self: Tensor, indices: Tensor, output_size: list[int]) -> Tenso
 
 @operator("aten::max_unpool3d")
 def max_unpool3d(self: Tensor, indices: Tensor, output_size: list[int], stride: list[int], padding: list[int]) -> Tensor:
-    """Values where they came from, zeros elsewhere."""
+    """Put values back at their indices, with zeros elsewhere."""
     for name, given in (("stride", stride), ("padding", padding)):
         if len(given) != 3:
             raise fail(

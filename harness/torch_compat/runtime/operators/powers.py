@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def _integer_power(x: Array, y: Array) -> Array:
-    """Powers of integers wrap; of negative powers only those of 1 and -1 are not zero."""
+    """Integer powers wrap; negative powers are 0, except those of 1 and -1."""
     with np.errstate(all="ignore"):
         base = x if x.dtype.kind != "b" else x.astype(np.int64)
         powers = np.power(base, np.where(y < 0, np.zeros_like(y), y))
@@ -54,12 +54,12 @@ def _power(x: Array, y: Array) -> Array:
 
 
 def _complex_power(x: Array, y: Array) -> Array:
-    """By logarithms, as C++ does: also zero to the power of zero, which is NaN then."""
+    """Complex powers by logarithms, as in C++, including zero to the power of zero, which is then NaN."""
     return np.where(x == 0, np.exp(y * np.log(x)), np.power(x, y))
 
 
 def _power_of_number(x: Array, exponent: Scalar) -> Array:
-    """A tensor to the power of a number, which has short cuts of its own."""
+    """A tensor to the power of a number, with shortcuts for some exponents."""
     if x.dtype.kind in "iu":
         if exponent.real < 0:
             raise fail("Integers to negative integer powers are not allowed.")
@@ -71,7 +71,7 @@ def _power_of_number(x: Array, exponent: Scalar) -> Array:
     if x.dtype.kind == "c":
         return np.power(x, scalar_as(exponent, x.dtype))
     if x.dtype == np.float16 and abs(exponent) == 0.5:
-        return np.power(wide(x), np.asarray(exponent, FLOAT32)).astype(x.dtype)  # by no short cut: the root of -inf is inf
+        return np.power(wide(x), np.asarray(exponent, FLOAT32)).astype(x.dtype)  # without a shortcut: the root of -inf is inf
     if exponent == 0.5:
         return np.sqrt(x)
     if exponent == -0.5:
@@ -101,10 +101,10 @@ LIMITS = {INT16: 2.0**15, INT32: 2.0**31, INT64: 2.0**63}
 
 
 def _truncated(value: Array, dtype: np.dtype[Any], least: np.dtype[Any] = INT32) -> Array:
-    """Doubles as integers, as the processor makes them: the least number of a word where they do not fit, of which the lower bits remain.
+    """Convert doubles to integers like the processor: values out of range become the smallest integer, whose lower bits are kept.
 
     Parameters:
-        least: the smallest word that is made.
+        least: the smallest integer dtype that the processor converts to.
     """
     word = max(dtype, least, key=lambda one: one.itemsize)
     fits = np.abs(np.trunc(value)) < LIMITS[word]
@@ -112,7 +112,7 @@ def _truncated(value: Array, dtype: np.dtype[Any], least: np.dtype[Any] = INT32)
 
 
 def _pow_1_3(self: Operand, exponent: Operand) -> Tensor:
-    """1.3 to 1.5 compute powers of integers as doubles, which are cut; the result is of the tensor's type."""
+    """From 1.3 to 1.5 powers of integers are truncated doubles; the result has the dtype of the tensor."""
     x, y = common(self, exponent)
     if exponent.__class__ is Tensor:
         base = self.array if self.__class__ is Tensor else exponent.array
@@ -169,7 +169,7 @@ def float_power(self: Operand, exponent: Operand) -> Tensor:
 
 @operator("aten::float_power_")
 def float_power_(self: Tensor, exponent: Operand) -> Tensor:
-    """In place, where the base has the dtype of the result."""
+    """In place, the base must have the dtype of the result."""
     found = float_power(self, exponent)
     if found.dtype is not self.dtype:
         raise fail(

@@ -1,4 +1,4 @@
-"""Operators of the interpreter itself: texts of values, futures, what a tensor is."""
+"""Operators of the interpreter itself: strings of values, futures, properties of tensors."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from torch_compat.runtime.values import Device, Future, bounded, raised
 
 
 def _tensor(value: Any) -> Any:
-    """The value, which has to be a tensor: a program can ask for the properties of any value, and must not get Python's own.
+    """Return the value, which must be a tensor: programs may ask for properties of any value, but must not get Python's own.
 
     Raises:
-        Raised: it is none.
+        Raised: the value is not a tensor.
     """
     if value.__class__ is not Tensor:
         raise raised("RuntimeError", f"expected a Tensor, found a {type(value).__name__}")
@@ -43,14 +43,14 @@ def _device(value: Any) -> Device:
 
 
 def _in_texts(since: str, *, by_magnitude: bool) -> None:
-    """Values in texts. Since 2.8 other tensors are scaled, and single numbers have all their digits."""
+    """Register strings of values; since 2.8 tensors are scaled by their largest magnitude, and single numbers have all their digits."""
 
     def str_(elem: Any) -> str:
         """str(elem)."""
         return shown(elem, by_magnitude=by_magnitude)
 
     def format_(self: str, *args: Any) -> str:
-        """Each ``{}`` of a text becomes the next argument."""
+        """Replace each ``{}`` of a string with the next argument."""
         parts = self.split("{}")
         if len(parts) - 1 > len(args):
             raise raised("RuntimeError", "Too few arguments for format string: " + self)
@@ -60,7 +60,7 @@ def _in_texts(since: str, *, by_magnitude: bool) -> None:
         return joined(made)
 
     def percent_format(self: str, *args: Any) -> str:
-        """``self % args``, for the few forms that torch knows."""
+        """``self % args``, for the few formats that torch supports."""
         return _percent_format(
             self, args[0] if len(args) == 1 and args[0].__class__ is tuple else args, by_magnitude=by_magnitude
         )
@@ -90,7 +90,7 @@ def _percent_format(self: str, args: tuple[Any, ...], *, by_magnitude: bool) -> 
         elif code in {"f", "F", "e", "E", "g", "G"}:
             if value.__class__ not in {bool, int, float}:
                 raise raised("RuntimeError", f"%{code} requires a number, found a {type(value).__name__}")
-            made.append(f"{float(scalar_as(float(value), FLOAT32)):{code}}")  # torch writes a float of 32 bits
+            made.append(f"{float(scalar_as(float(value), FLOAT32)):{code}}")  # torch formats a 32-bit float
         elif code == "s":
             made.append(shown(value, by_magnitude=by_magnitude))
         elif code == "c":
@@ -114,26 +114,26 @@ _in_texts("2.8.0", by_magnitude=True)
 
 @operator("prim::Print", of="any")
 def print_(*args: Any) -> None:
-    """Print to standard error: standard output is for data."""
+    """Print to standard error, because standard output is for data."""
     text = " ".join("<tensor>" if arg.__class__ is Tensor else shown(arg) for arg in args)
-    sys.stderr.write(escaped_output(text) + "\n")  # which may be a terminal
+    sys.stderr.write(escaped_output(text) + "\n")  # standard error may be a terminal
 
 
 @operator("aten::warn", "aten::warnings", of="any")
 def warn(*_: Any, **__: Any) -> None:
-    """Programs warn people; results do not depend on it."""
+    """Do nothing: warnings do not affect results."""
 
 
 @operator("prim::NumToTensor", of="any")
 def num_to_tensor_1_0(a: Any) -> Tensor:
-    """Up to 1.2 a bool is an integer."""
+    """Up to 1.2 a bool becomes an integer."""
     return num_to_tensor(int(a) if a.__class__ is bool else a)
 
 
 @operator("prim::NumToTensor", of="any", since="1.3.0")
 @operator("aten::NumToTensor", of="any")
 def num_to_tensor(a: Any) -> Tensor:
-    """A number as a tensor without dimensions."""
+    """Convert a number to a 0-dim tensor."""
     if a.__class__ is Tensor:
         return a
     if a.__class__ not in {bool, int, float, complex}:
@@ -143,13 +143,13 @@ def num_to_tensor(a: Any) -> Tensor:
 
 @operator("prim::dtype", of="any")
 def dtype(a: Any) -> int:
-    """The number of the dtype."""
+    """The code of the dtype."""
     return int(_any_tensor(a).dtype.code)
 
 
 @operator("prim::device", of="any")
 def device(a: Any) -> Device:
-    """Where a tensor is: everything is on the CPU."""
+    """The device of a tensor, which is always the CPU."""
     del a
     return Device("cpu")
 
@@ -191,21 +191,21 @@ def index(a: Device) -> int | None:
 
 @operator("prim::layout", of="any")
 def layout(a: Any) -> int:
-    """The number of the layout: strided."""
+    """The code of the layout, which is always strided."""
     del a
     return 0
 
 
 @operator("prim::requires_grad", "aten::requires_grad", of="any")
 def requires_grad(a: Tensor) -> bool:
-    """Whether it requires gradients."""
+    """Whether a tensor requires gradients."""
     tensor = _any_tensor(a)
     return bool(tensor.requires_grad or grad.reaches(tensor))
 
 
 @operator("prim::shape", of="any")
 def shape(a: Tensor) -> list[int]:
-    """The shape."""
+    """The shape of a tensor."""
     return list(sizes_of(_any_tensor(a)))
 
 
@@ -217,27 +217,27 @@ def ndim(a: Tensor) -> int:
 
 @operator("prim::itemsize", of="any")
 def itemsize(a: Tensor) -> int:
-    """Bytes of an element."""
+    """The number of bytes of an element."""
     return int(_tensor(a).array.itemsize)
 
 
 @operator("prim::is_cuda", "prim::is_meta", "prim::is_xla", "prim::is_mps", "prim::is_vulkan", "prim::is_ipu", "prim::is_hpu",
           "prim::is_maia", "prim::is_xpu", "prim::is_mtia", "aten::is_cuda", of="any")  # fmt: skip
 def is_elsewhere(a: Any) -> bool:
-    """Whether it is of another device: everything is on the CPU."""
+    """Whether a tensor is on another device: always false, everything is on the CPU."""
     del a
     return False
 
 
 @operator("prim::is_quantized", of="any")
 def is_quantized(a: Any) -> bool:
-    """Whether its elements are integers that stand for other numbers."""
+    """Whether a tensor is quantized."""
     return a.__class__ is OpaqueTensor and a.dtype.name.startswith("q")
 
 
 def _of_layout(name: str, layout: str) -> None:
     def found(a: Any) -> bool:
-        """Whether it has this layout."""
+        """Whether a tensor has this layout."""
         return a.__class__ is OpaqueTensor and a.layout == layout
 
     operator(f"prim::{name}", of="any")(found)
@@ -251,14 +251,14 @@ for _name, _layout in (
 
 @operator("prim::is_cpu", of="any")
 def is_cpu(a: Any) -> bool:
-    """Whether it is on the CPU."""
+    """Whether a tensor is on the CPU: always true."""
     del a
     return True
 
 
 @operator("prim::data", of="any", gradient=False)
 def data(a: Tensor) -> Tensor:
-    """The same memory without gradients."""
+    """The same memory, detached from gradients."""
     made = Tensor(_tensor(a).array)
     made.is_detached = True
     return made
@@ -266,25 +266,25 @@ def data(a: Tensor) -> Tensor:
 
 @operator("prim::grad", of="any")
 def grad_of(a: Tensor) -> None:
-    """Its gradient: nothing is ever differentiated here."""
+    """The gradient of a tensor: always None, because gradients are never computed."""
     del a
 
 
 @operator("prim::is_leaf", of="any")
 def is_leaf_attribute(a: Tensor) -> bool:
-    """Whether nothing was computed to get it."""
+    """Whether a tensor is a leaf."""
     return is_leaf(_tensor(a))
 
 
 @operator("aten::is_leaf", gradient=False)
 def is_leaf(self: Tensor) -> bool:
-    """Whether nothing that requires gradients was computed to get it, and nothing such was written into it."""
+    """Whether a tensor is a leaf: neither computed from tensors that require gradients nor written to with them."""
     return self.is_leaf and not (grad.reaches(self) and not self.requires_grad)
 
 
 @operator("aten::output_nr", gradient=False)
 def output_nr(self: Tensor) -> int:
-    """Which result of the operator that made it: the only one, where nothing requires gradients."""
+    """The index of a tensor among the outputs of its operator: 0 if it is a leaf or does not require gradients."""
     if self.requires_grad and not self.is_leaf:
         raise Unsupported("the reference reader does not know which result of its operator this tensor is", code="operator")
     return 0
@@ -292,10 +292,11 @@ def output_nr(self: Tensor) -> int:
 
 @operator("aten::retain_grad", gradient=False)
 def retain_grad(self: Tensor) -> None:
-    """Keep the gradient: nothing is ever differentiated here.
+    """Keep the gradient of a leaf; gradients are never computed.
 
     Raises:
-        Raised: it requires none.
+        Raised: the tensor does not require gradients.
+        Unsupported: the tensor is not a leaf.
     """
     if not (self.requires_grad or grad.reaches(self)):
         raise raised("RuntimeError", "can't retain_grad on Tensor that has requires_grad=False")
@@ -305,28 +306,28 @@ def retain_grad(self: Tensor) -> None:
 
 @operator("aten::retains_grad", gradient=False)
 def retains_grad(self: Tensor) -> bool:
-    """Whether its gradient is kept though it was computed."""
+    """Whether the gradient of a non-leaf tensor is kept: always false."""
     del self
     return False
 
 
 @operator("aten::get_device", gradient=False)
 def get_device(self: Tensor) -> int:
-    """The index of its device: -1 for the CPU."""
+    """The index of the device: -1 for the CPU."""
     del self
     return -1
 
 
 @operator("aten::is_pinned", gradient=False)
 def is_pinned(self: Tensor, device: Any = None) -> bool:
-    """Whether it lies in memory of an accelerator's driver."""
+    """Whether a tensor is in pinned memory: always false."""
     del self, device
     return False
 
 
 @operator("aten::is_coalesced", gradient=False)
 def is_coalesced(self: Tensor) -> bool:
-    """Of sparse tensors alone."""
+    """Refused: only sparse tensors have this property."""
     del self
     raise raised("RuntimeError", "is_coalesced expected sparse coordinate tensor layout but got Strided")
 
@@ -347,7 +348,7 @@ operator("aten::sparse_dim", since="2.0.0", gradient=False)(lambda self: 0 * sel
 
 @operator("aten::is_non_overlapping_and_dense", gradient=False)
 def is_non_overlapping_and_dense(self: Tensor) -> bool:
-    """Whether its elements lie in memory without holes, in any order of the dimensions."""
+    """Whether the elements are stored without gaps, in any order of the dimensions."""
     steps = sorted((step, size) for size, step in zip(self.shape, self.strides, strict=True) if size != 1)
     expected = 1
     for step, size in steps:
@@ -363,19 +364,19 @@ CHANNELS_LAST = {2: 4, 3: 5}
 
 @operator("aten::is_strides_like_format", gradient=False)
 def is_strides_like_format(self: Tensor, memory_format: int) -> bool:
-    """Whether the channels stand last in memory, as the format says."""
+    """Whether the strides match the channels-last format."""
     return CHANNELS_LAST.get(memory_format) == self.ndim and suggests_channels_last(self.shape, self.strides)
 
 
 @operator("aten::hash", of="any")
 def hash_1_0(value: Any) -> int:
-    """Up to 1.7 that of an integer is cut to 32 bits."""
+    """Up to 1.7 the hash of an integer is truncated to 32 bits."""
     return (value + (1 << 31)) % (1 << 32) - (1 << 31) if value.__class__ is int else hash_of(value)
 
 
 @operator("aten::hash", of="any", since="1.8.0")
 def hash_of(value: Any) -> int:
-    """The hash of a number or a text, as the C++ library of the releases has it."""
+    """The hash of a number or a string, as computed by the C++ library of the releases."""
     if value.__class__ is str:
         found = text_hash(value)
     elif value.__class__ in {int, float, bool}:
@@ -387,20 +388,20 @@ def hash_of(value: Any) -> int:
 
 @operator("prim::name", of="any")
 def name_of(a: Tensor) -> None:
-    """The name that a tensor was given: none here."""
+    """The name of a tensor: always None."""
     del a
 
 
 @operator("prim::nbytes", of="any")
 def nbytes(a: Tensor) -> int:
-    """Bytes of all elements."""
+    """The number of bytes of all elements."""
     array = _tensor(a).array
     return int(array.size * array.itemsize)
 
 
 @operator("prim::rangelist", of="any")
 def rangelist(n: int) -> list[int]:
-    """The numbers up to one."""
+    """The integers from 0 to ``n - 1``."""
     if n < 0:
         raise raised("RuntimeError", "vector::reserve")
     bounded(n)
@@ -409,7 +410,7 @@ def rangelist(n: int) -> list[int]:
 
 @operator("prim::unchecked_cast", of="any")
 def unchecked_cast(x: Any) -> Any:
-    """The value, whatever it is."""
+    """The value, unchecked."""
     return x
 
 
@@ -421,7 +422,7 @@ def wait(self: Any) -> Any:
 
 @operator("prim::unchecked_unwrap_optional", of="any")
 def unchecked_unwrap_optional(optional: Any) -> Any:
-    """The value, whatever it is."""
+    """The value, unchecked."""
     return optional
 
 
@@ -435,7 +436,7 @@ def unwrap_optional(optional: Any) -> Any:
 
 @operator("aten::set_grad_enabled", of="any")
 def set_grad_enabled(val: bool) -> None:
-    """Whether results require gradients from here on."""
+    """Set whether results require gradients from now on."""
     grad.enabled = val is True
 
 
@@ -447,13 +448,13 @@ def is_grad_enabled() -> bool:
 
 @operator("aten::is_autocast_enabled", "aten::is_autocast_cpu_enabled", of="any")
 def is_autocast_enabled() -> bool:
-    """Whether operators choose their types themselves: nothing outside of a program turns that on here."""
+    """Whether autocast is on: always false, nothing outside of a program turns it on."""
     return False
 
 
 @operator("aten::is_scripting", of="any")
 def is_scripting() -> bool:
-    """Always, here."""
+    """Whether the program is scripted: always true."""
     return True
 
 
@@ -466,10 +467,10 @@ def tolist(a: Tensor, *_: int) -> Any:
 
 @operator("prim::TupleUnpack", "prim::ListUnpack", of="any")
 def unpack(a: Any) -> Any:
-    """What is assigned to several variables."""
+    """Unpack a value that is assigned to several variables."""
     return a
 
 
 @operator("prim::AutogradZero", "prim::AutogradAnyNonZero", of="any")
 def autograd(*_: Any) -> None:
-    """Stands only where gradients are computed."""
+    """Used only where gradients are computed."""

@@ -1,7 +1,7 @@
-"""Integers that stand for numbers by one scale and one zero point, and numbers that are rounded as if they were stored so.
+"""Integers quantized with one scale and zero point, and numbers that are rounded as if they were quantized.
 
-Where two integers are equally near, the even one is taken: of the number, since 1.6; of the number and the zero point together up to
-1.5, and in 2.13 again. The recipe ``quantised_and_back`` shows it.
+Ties are rounded to even: ties of the scaled number since 1.6; ties of the sum of the scaled number and the zero point up to 1.5, and
+again in 2.13. The recipe ``quantised_and_back`` shows it.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ class _Manner:
     """How a release quantizes.
 
     Attributes:
-        together: whether ties are those of the number and the zero point together.
-        nan_is_most: whether NaN is the greatest integer of eight bits; the least one otherwise, and always of 32 bits.
-        saturates: whether infinity is the greatest integer of 32 bits; the least one otherwise.
-        only_floats, no_such, zero_above, zero_below: what it says of other inputs.
+        together: whether the sum of the number and the zero point is rounded, not the number alone.
+        nan_is_most: whether NaN becomes the largest 8-bit integer; else it becomes the smallest one, as it always does in 32 bits.
+        saturates: whether infinity becomes the largest 32-bit integer; else it becomes the smallest one.
+        only_floats, no_such, zero_above, zero_below: the error messages for other inputs.
     """
 
     together: bool
@@ -44,7 +44,7 @@ class _Manner:
 
 
 def _scaled(array: Array, scale: float, zero: int, *, together: bool) -> Array:
-    """The nearest whole numbers; the reciprocal of the scale is rounded to float32 before it is used."""
+    """Scale numbers and round to integers; the reciprocal of the scale is rounded to float32 first."""
     number = array.dtype.type
     with np.errstate(all="ignore"):
         scaled = array * number(np.float32(1) / np.float32(scale))
@@ -52,7 +52,7 @@ def _scaled(array: Array, scale: float, zero: int, *, together: bool) -> Array:
 
 
 def _integers(numbers: Array, elements: np.dtype[Any], manner: _Manner) -> Array:
-    """Whole numbers as integers; those out of range as the nearest bound."""
+    """Convert whole numbers to an integer dtype; numbers out of range become the nearest bound."""
     least, most = (int(bound) for bound in (np.iinfo(elements).min, np.iinfo(elements).max))
     narrow = elements.itemsize == 1
     with np.errstate(all="ignore"):
@@ -65,7 +65,7 @@ def _integers(numbers: Array, elements: np.dtype[Any], manner: _Manner) -> Array
 
 def _per_tensor(since: str, manner: _Manner) -> None:
     def quantize_per_tensor(self: Tensor, scale: float, zero_point: int, dtype: Any) -> OpaqueTensor:
-        """Every number as the nearest integer of a scale and a zero point."""
+        """Quantize every number with one scale and zero point."""
         kind = dtypes.as_dtype(dtype)
         elements = ELEMENTS.get(kind.name) if kind is not None else None
         if kind is None or elements is None:
@@ -128,7 +128,7 @@ _per_tensor("2.14.0", MANNER_1_11)
 
 def _per_channel(since: str, *, together: bool) -> None:
     def quantize_per_channel(self: Tensor, scales: Tensor, zero_points: Tensor, axis: int, dtype: Any) -> OpaqueTensor:
-        """Every number as the nearest integer of the scale and zero point of its channel. What is no number is 0; of 32 bits the least integer."""
+        """Quantize every number with the scale and zero point of its channel; NaN becomes 0, or the smallest integer in 32 bits."""
         kind = dtypes.as_dtype(dtype)
         elements = ELEMENTS.get(kind.name) if kind is not None else None
         if kind is None or elements is None:
@@ -180,7 +180,7 @@ _per_channel("2.14.0", together=False)
 def _of_channels(name: str, part: str) -> None:
     @operator(f"aten::{name}", of="any", since=WHOLE_ZEROS, gradient=False)
     def found(self: Any) -> Any:
-        """What a tensor that is quantized per channel consists of; the memory is its own."""
+        """A part of a tensor that is quantized per channel; it shares the tensor's memory."""
         if self.__class__ is not OpaqueTensor or part not in self.parts:
             raise fail("Expected quantizer->qscheme() == kPerChannelAffine to be true, but got false.")
         value = self.parts[part]
@@ -226,13 +226,13 @@ def _dequantized(value: OpaqueTensor) -> Tensor:
 
 @operator("aten::dequantize", of="any", gradient=False)
 def dequantize(self: Any) -> Tensor:
-    """The numbers that integers stand for."""
+    """The numbers that quantized integers represent."""
     return _dequantized(_quantized("dequantize.self", self, notice="RuntimeError"))
 
 
 @operator("aten::dequantize", of="any", since="1.9.0", gradient=False)
 def dequantize_1_9(self: Any) -> Tensor:
-    """Numbers stay what they are, as float32."""
+    """As of 1.9 tensors that are not quantized are accepted and converted to float32."""
     return Tensor(cast(self.array, FLOAT32)) if self.__class__ is Tensor else _dequantized(_quantized("dequantize.self", self))
 
 
@@ -243,7 +243,7 @@ def _property(name: str, part: str) -> None:
 
 def _part(name: str, part: str, notice: str) -> Any:
     def found(self: Any) -> Any:
-        """What a quantized tensor consists of."""
+        """A part of a quantized tensor."""
         value = _quantized(name, self, notice=notice).parts[part]
         return Tensor(value.copy()) if isinstance(value, np.ndarray) else value
 
@@ -256,10 +256,10 @@ _property("q_zero_point", "zero_point")
 
 
 def _fake(since: str, *, together: bool, of: frozenset[np.dtype[Any]] = FLOATS, infinite: bool = True) -> None:
-    """In ``infinite``, infinity is the greatest number; the least one otherwise, as what is too large for an integer of 64 bits."""
+    """``infinite``: whether infinity becomes the largest number; else the smallest one, like numbers too large for a 64-bit integer."""
 
     def fake_quantize_per_tensor_affine(self: Tensor, scale: Any, zero_point: Any, quant_min: int, quant_max: int) -> Tensor:
-        """Numbers, rounded to those that integers within bounds stand for."""
+        """Round numbers to those that quantized integers within bounds can represent."""
         if Tensor in {scale.__class__, zero_point.__class__}:
             raise Unsupported("the reference reader does not support a tensor as the scale", code="value")
         array = self.array
@@ -294,7 +294,7 @@ _fake("2.9.0", together=False)
 def _of_elements(name: str) -> None:
     @operator(f"aten::{name}", of="opaque", gradient=False)
     def call(self: OpaqueTensor, *args: Any, **keywords: Any) -> OpaqueTensor:
-        """As of the integers of a tensor that is quantized as a whole, by the same scale and zero point."""
+        """Apply the operator to the integers of a tensor quantized per tensor; scale and zero point are kept."""
         parts = self.parts
         if "elements" not in parts or "axis" in parts or parts["elements"].shape != self.shape:
             raise Unsupported(f"the reference reader does not support aten::{name} for this kind of tensor", code="operator")
@@ -309,7 +309,7 @@ for _name in ("view", "transpose", "select", "slice", "narrow", "clone", "reshap
 
 @operator("aten::relu", of="opaque", gradient=False)
 def relu(self: OpaqueTensor) -> OpaqueTensor:
-    """What stands for a number below zero becomes what stands for zero."""
+    """Replace integers that represent negative numbers with the zero point."""
     parts = self.parts
     if "zero_point" not in parts or parts["elements"].shape != self.shape:
         raise Unsupported("the reference reader does not support aten::relu for this kind of tensor", code="operator")
@@ -324,7 +324,7 @@ def relu(self: OpaqueTensor) -> OpaqueTensor:
 def _compared(name: str) -> None:
     @operator(f"aten::{name}", of="opaque", gradient=False)
     def compare(self: OpaqueTensor, other: Any) -> Tensor:
-        """The numbers are compared that the integers stand for."""
+        """Compare the numbers that the integers represent."""
         if other.__class__ is not OpaqueTensor or any("zero_point" not in one.parts for one in (self, other)):
             raise Unsupported(f"the reference reader does not support aten::{name} for these kinds of tensors", code="operator")
         return resolve(f"aten::{name}")(_dequantized(self), _dequantized(other))  # type: ignore[no-any-return]

@@ -1,6 +1,6 @@
 """Tensors of evenly spaced numbers: ranges, linspace and logspace.
 
-Up to 1.3 a range without dtype is of floats. Since 2.14 the length of an int64 range is that of the floating point range.
+Up to 1.3 a range without dtype holds floats. Since 2.14 an int64 range has the length of the floating-point range.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ STEPS_NEEDED = "1.11.0"
 
 
 def _filled(array: Array, out: Tensor | None) -> Tensor:
-    """As many elements as ``out`` has go there in its own shape."""
+    """Write to ``out``, which keeps its shape if it has as many elements as the result."""
     if out is not None and out.array.size == array.size:
         array = array.reshape(out.array.shape)
     return to_out(array, out)
@@ -76,7 +76,7 @@ def _ranges() -> None:
                 (0, bounds[0], 1) if len(bounds) == 1 else (bounds[0], bounds[1], bounds[2] if len(bounds) > 2 else 1)
             )
             if not float_steps and len(bounds) > 2 and step.__class__ is float:
-                raise fail("invalid argument 3: step must be nonzero")  # its compiler tries the operator with zeros
+                raise fail("invalid argument 3: step must be nonzero")  # the compiler of 1.0 tries the operator with zeros
             if out is not None:
                 kind = out.array.dtype
             elif dtype is not None:
@@ -126,7 +126,7 @@ def _with_end(start: Scalar, end: Scalar, step: Scalar, dtype: Any, out: Tensor 
 def range_1_0(
     start: Scalar, end: Scalar, step: Scalar = 1, *, dtype: Any = None, out: Tensor | None = None, **options: Any
 ) -> Tensor:
-    """Up to 2.7 bounds of integers are looked at once they are cut."""
+    """Up to 2.7 bounds of integer ranges are checked only after truncation."""
     check_options(options)
     return _with_end(start, end, step, dtype, out, strict=False)
 
@@ -135,7 +135,7 @@ def range_1_0(
 def range_(
     start: Scalar, end: Scalar, step: Scalar = 1, *, dtype: Any = None, out: Tensor | None = None, **options: Any
 ) -> Tensor:
-    """With its end."""
+    """A range that includes its end."""
     check_options(options)
     return _with_end(start, end, step, dtype, out, strict=True)
 
@@ -150,7 +150,7 @@ VECTOR = 32
 
 
 def _exact(kind: np.dtype[Any]) -> Any:
-    """A wider type: a product and a sum in it, rounded once, are the fused instruction."""
+    """A wider dtype: a product and a sum computed in it and rounded once equal a fused multiply-add."""
     return FLOAT64 if kind == FLOAT32 or kind.itemsize < 4 else np.longdouble
 
 
@@ -209,7 +209,7 @@ def spaced(start: Scalar, end: Scalar, steps: int, kind: np.dtype[Any], *, era: 
 
 
 def _multiplied_as_complex(points: Array, first: complex, last: complex) -> None:
-    """Make the parts NaN that a product of a complex number and an infinite complex step does: 0 times infinity.
+    """Set parts to NaN that are 0 times infinity in a product of an index and an infinite complex step.
 
     Of the four elements of a vector, only the last two are computed with a product.
     """
@@ -223,7 +223,7 @@ def _multiplied_as_complex(points: Array, first: complex, last: complex) -> None
 
 
 def _in_vectors(up: Any, down: Any, steps: int, step: Any, kind: np.dtype[Any], *, lanes: int) -> Array:
-    """The first half counted from the start, the second from the end.
+    """Compute the first half from the start, and the second half from the end.
 
     Parameters:
         lanes: elements per vector, if two vectors at a time are computed from their first elements (up to 1.13); otherwise 0.
@@ -243,7 +243,7 @@ def _in_vectors(up: Any, down: Any, steps: int, step: Any, kind: np.dtype[Any], 
 
 
 def _need_steps(steps: int | None, since: str) -> None:
-    """From 1.11 on the schema has no default for the number of points."""
+    """As of 1.11 the schema has no default for the number of points."""
     if steps is None and Release(since) >= Release(STEPS_NEEDED):
         raise fail("Arguments for call are not valid: as of 1.11, linspace and logspace require steps")
 
@@ -268,7 +268,7 @@ def _linspaces() -> None:
             if era <= 0 and kind.kind in "iu":
                 raise fail(f"_th_linspace is not implemented for type {kind}")
             first, last = _number(start), _number(end)
-            # 1.0 refuses one point, unless both ends are the same.
+            # 1.0 refuses a single point, unless both ends are equal.
             array = spaced(first, last, _steps(steps, one=era >= 0 or first == last), kind, era=max(era, 0))
             return _filled(array, out)
 
@@ -280,7 +280,7 @@ def _number(value: Any) -> Scalar:
 
 
 def _log_spaced(start: Scalar, end: Scalar, steps: int, base: float, kind: np.dtype[Any], *, era: int) -> Array:
-    """Powers at equal distances. Eras: 0 for 1.0, 1 up to 1.4, 2 for 1.5, 3 since 1.6 (the second half is counted from the end)."""
+    """Evenly spaced powers. Eras: 0 for 1.0, 1 up to 1.4, 2 for 1.5, 3 since 1.6 (the second half is computed from the end)."""
     if not steps:
         return np.empty(0, kind)
     if kind.kind == "b" and steps > 1:
@@ -291,7 +291,7 @@ def _log_spaced(start: Scalar, end: Scalar, steps: int, base: float, kind: np.dt
     unit = FLOAT64 if whole else kind
     low, high = checked_scalar(start, unit), checked_scalar(end, unit)
     exact = np.dtype(np.complex128) if kind.kind == "c" else FLOAT64
-    if steps == 1:  # the only exponent is not cut to a whole number
+    if steps == 1:  # a single exponent is not truncated to an integer
         only = np.power(np.asarray(base, exact), low.astype(exact))
         return filled_scalar(only.item(), kind, 1).reshape(1)
     if whole:

@@ -1,4 +1,4 @@
-"""Elements by their rank: the k-th smallest, medians, the most frequent, quantiles."""
+"""Elements by rank: the k-th smallest, medians, modes and quantiles."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import warnings
 from typing import Any
 
 import numpy as np
-import numpy.ma  # np.quantile imports it when it is first called, and a program's process opens no files
+import numpy.ma  # np.quantile imports it at the first call, and the process of a program opens no files
 
 from torch_compat.errors import Unsupported
 from torch_compat.runtime.operators import _algorithms as algorithms
@@ -28,14 +28,14 @@ from torch_compat.runtime.tensor import Tensor
 
 @functional("kthvalue")
 def kthvalue_1_0(self: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """Up to 1.8 there is no smallest of nothing."""
+    """Up to 1.8 tensors without elements are refused."""
     refuse_empty("kthvalue", self.array)
     return kthvalue(self, k, dim, keepdim)
 
 
 @functional("kthvalue", since="1.9.0")
 def kthvalue(self: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """The k-th smallest, from one."""
+    """The k-th smallest element, counted from 1."""
     array = self.array
     at = axis(dim, array.ndim)
     if not array.ndim:
@@ -48,7 +48,7 @@ def kthvalue(self: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tupl
 
 
 def _selected(array: Array, at: int, rank: int, keepdim: bool) -> tuple[Tensor, Tensor]:
-    """The element of a rank along a dimension, and its place: of equal elements the one that :func:`_quickselect` comes upon."""
+    """The element of a rank along a dimension, and its index; of equal elements, the one that :func:`_quickselect` finds."""
     found, where = _one_of(array, order(array, at, descending=False), at, rank, True)
     rows, places = np.moveaxis(array, at, -1).reshape(-1, array.shape[at]), where.array
     equal = (array == found.array) | ((array != array) & (found.array != found.array))  # noqa: PLR0124 - NaN
@@ -59,14 +59,14 @@ def _selected(array: Array, at: int, rank: int, keepdim: bool) -> tuple[Tensor, 
         for row in np.flatnonzero(several):
             flat[row] = _quickselect(rows[row], rank)
         places = np.moveaxis(flat.reshape(np.moveaxis(places, at, -1).shape), -1, at)
-    values = np.take_along_axis(array, places, axis=at)  # of zeros, that one's sign
+    values = np.take_along_axis(array, places, axis=at)  # zeros keep their sign
     if not keepdim:
         values, places = values.squeeze(at), places.squeeze(at)
     return Tensor(values.copy()), Tensor(places.copy())
 
 
 def _quickselect(values: Array, rank: int) -> int:
-    """Where the element of a rank was, as selected in kthvalue of every release, and in median up to 1.7."""
+    """The index of the element of a rank, as selected by kthvalue in all releases, and by median up to 1.7."""
     places = list(range(len(values)))
     algorithms.quickselect(places, rank, before_in(values))
     return places[rank]
@@ -82,7 +82,7 @@ def _one_of(array: Array, places: Array, at: int, rank: int, keepdim: bool) -> t
 
 @functional("median")
 def median_1_0(self: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor | tuple[Tensor, Tensor]:
-    """Up to 1.7 a NaN counts as the largest, and says nothing of the rest."""
+    """Up to 1.7 a NaN counts as the largest element and does not make the median NaN."""
     array = self.array
     if dim is None:
         flat = _some(array)
@@ -95,10 +95,10 @@ def median_1_0(self: Tensor, dim: int | None = None, keepdim: bool = False) -> T
 
 
 def _some(array: Array) -> Array:
-    """The elements in order.
+    """Flatten the elements.
 
     Raises:
-        Raised: there are none.
+        Raised: there are no elements.
     """
     if not array.size:
         raise fail("median() operation does not have an identity for empty input tensor")
@@ -107,7 +107,7 @@ def _some(array: Array) -> Array:
 
 @functional("median", since="1.8.0")
 def median_1_8(self: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor | tuple[Tensor, Tensor]:
-    """1.8 picks nothing out of nothing."""
+    """1.8 refuses the median of all elements of an empty tensor."""
     if dim is None:
         _some(self.array)
     return median(self, dim, keepdim)
@@ -115,7 +115,7 @@ def median_1_8(self: Tensor, dim: int | None = None, keepdim: bool = False) -> T
 
 @functional("median", since="1.9.0")
 def median(self: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor | tuple[Tensor, Tensor]:
-    """The lower one of the middle; NaN where there is one."""
+    """The lower of the two middle elements; NaN if there is a NaN."""
     array = self.array
     if dim is None:
         flat = array.reshape(-1)
@@ -145,10 +145,10 @@ def median(self: Tensor, dim: int | None = None, keepdim: bool = False) -> Tenso
 
 
 def _most(values: Array, *, quicksort: bool = False) -> int:
-    """Where the last of the most frequent stands, once they are sorted; each NaN is a value of its own.
+    """The index of the last of the most frequent elements in sorted order; each NaN is a separate value.
 
     Parameters:
-        quicksort: whether TH sorts, which takes NaN for the largest; else ``std::sort``, which leaves it somewhere.
+        quicksort: whether the quicksort of TH sorts, for which NaN is largest; else ``std::sort``, which leaves NaN in any position.
     """
     some = values.dtype.kind not in "iub" and bool(np.isnan(values).any())
     if some and not quicksort and values.size > algorithms.INSERTED:
@@ -171,14 +171,14 @@ def _most(values: Array, *, quicksort: bool = False) -> int:
 
 @functional("mode")
 def mode_1_0(self: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """Up to 1.8 nothing occurs most in nothing, and the quicksort of TH sorts."""
+    """Up to 1.8 tensors without elements are refused, and the quicksort of TH is used."""
     refuse_empty("mode", self.array)
     return _mode(self, dim, keepdim, quicksort=True)
 
 
 @functional("mode", since="1.9.0")
 def mode(self: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """The value that occurs most, the smallest of several, and where it stands last."""
+    """The most frequent value, the smallest of equally frequent ones, and its last index."""
     return _mode(self, dim, keepdim, quicksort=False)
 
 
@@ -196,7 +196,7 @@ def _mode(self: Tensor, dim: int, keepdim: bool, *, quicksort: bool) -> tuple[Te
     looped(math.prod(moved.shape[:-1]), algorithms.LOOKED_AT * array.shape[at] * array.shape[at].bit_length())
     for index in np.ndindex(*moved.shape[:-1]):
         places[index] = _most(moved[index], quicksort=quicksort)
-        values[index] = moved[index][places[index]]  # of zeros, that one's sign
+        values[index] = moved[index][places[index]]  # zeros keep their sign
     if keepdim:
         values, places = np.expand_dims(values, at), np.expand_dims(places, at)
     return Tensor(values), Tensor(places)
@@ -222,7 +222,7 @@ def _quantile(name: str, *, ignore: bool) -> None:
             found, keepdim = None, False
         function: Any = np.nanquantile if ignore else np.quantile
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "All-NaN slice")  # NaN comes out, and torch says nothing of it
+            warnings.filterwarnings("ignore", "All-NaN slice")  # the result is NaN, and torch does not warn
             values = function(array.astype(FLOAT64), wanted, axis=found, keepdims=keepdim, method=interpolation)
         return Tensor(np.asarray(values).astype(array.dtype))
 
@@ -235,7 +235,7 @@ _quantile("nanquantile", ignore=True)
 
 @functional("nanmedian")
 def nanmedian(self: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor | tuple[Tensor, Tensor]:
-    """The lower one of the middle of what are numbers; NaN, and the first place, where none is."""
+    """The lower of the two middle elements other than NaN; NaN and its first index if all are NaN."""
     array = self.array
     if array.dtype.kind in "iub" or not np.isnan(array).any():
         return median(self, dim, keepdim)

@@ -1,4 +1,4 @@
-"""Recurrent networks: cells and whole layers, one and two directions, padded and packed sequences."""
+"""Recurrent networks: cells and whole layers, in one or two directions, with padded or packed sequences."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 State = tuple[Array, ...]
 Gates = tuple[Array, Array, Array | None, Array | None]
-LSTM = 2  # of the modes of oneDNN
+LSTM = 2  # a mode of oneDNN
 MATRIX = 2  # dimensions
 
 
@@ -77,7 +77,7 @@ def _weights(params: list[Tensor], has_biases: bool, projected: bool, layer: int
 def _run(
     step: Any, steps: list[Array], state: State, w: Gates, projection: Array | None, *, back: bool
 ) -> tuple[list[Array], State]:
-    """One layer in one direction over steps, of which later ones may have fewer rows."""
+    """Run one layer in one direction over steps; later steps may have fewer rows."""
     outputs: list[Array] = [np.empty(0)] * len(steps)
     whole = tuple(one.copy() for one in state)
     order = range(len(steps) - 1, -1, -1) if back else range(len(steps))
@@ -131,11 +131,11 @@ def _check(kind: str, x: Array, params: list[Tensor], hidden: list[Array]) -> No
 
 
 def _check_width(kind: str, hidden: Array, params: list[Tensor]) -> None:
-    """The width of the hidden state of a layer, which releases find out about while they multiply.
+    """Check the width of the hidden state of a layer, which releases notice only in the multiplication.
 
     Raises:
-        Unsupported: it is another one than that of an LSTM, whose memory releases from 2.0 on read beyond its end.
-        Raised: it is another one than that of any other layer.
+        Unsupported: the width differs in an LSTM; releases since 2.0 read beyond the end of its memory.
+        Raised: the width differs in another layer.
     """
     gates, width = params[1].array.shape
     if hidden.shape[-1] == width:
@@ -146,11 +146,11 @@ def _check_width(kind: str, hidden: Array, params: list[Tensor]) -> None:
 
 
 def _check_cell(kind: str, x: Array, hidden: list[Array], width: int, *, rows: bool) -> None:
-    """The sizes of what a cell is given.
+    """Check the sizes of the inputs of a cell.
 
     Parameters:
-        width: of the hidden state, by the weights.
-        rows: whether the input has as many rows as the hidden state; up to 1.8, one row went with many.
+        width: the width of the hidden state, given by the weights.
+        rows: whether the input must have as many rows as the hidden state; up to 1.8 a single row could go with many.
     """
     if x.ndim == 1 and (rows or kind in {"gru", "lstm"}):
         raise raised("IndexError", "Dimension out of range (expected to be in range of [-1, 0], but got 1)")
@@ -223,11 +223,11 @@ def _network(kind: str) -> None:
         return tuple(found) if count == 2 else found[0]
 
     def of_rows(input: Tensor, *rest: Any, **named: Any) -> Any:  # noqa: A002
-        """Since 1.9 the input has as many rows as the hidden state."""
+        """Since 1.9 the input must have as many rows as the hidden state."""
         return cell(input, *rest, **named, _rows=True)
 
     def of_matrices(input: Tensor, *rest: Any, **named: Any) -> Any:  # noqa: A002
-        """Since 2.15 the input is looked at first, with another error."""
+        """Since 2.15 the dimensions of the input are checked first, with another error."""
         if input.array.ndim != MATRIX:
             raise fail(f"Expected 2D input (batch x feature), but got {input.array.ndim}D input")
         return cell(input, *rest, **named, _rows=True)
@@ -245,9 +245,9 @@ def mkldnn_rnn_layer(
     input: Tensor, weight0: Tensor, weight1: Tensor, weight2: Tensor, weight3: Tensor, hx_: Tensor, cx_: Tensor, reverse: bool,  # noqa: A002
     batch_sizes: list[int], mode: int, hidden_size: int, num_layers: int, has_biases: bool, bidirectional: bool, batch_first: bool, train: bool,
 ) -> tuple[Tensor, ...]:  # fmt: skip
-    """One layer of an LSTM in one direction, which exported programs of 2.1 to 2.5 call for each layer and direction of aten::lstm.
+    """One LSTM layer in one direction; exported programs of 2.1 to 2.5 call it for each layer and direction of aten::lstm.
 
-    The fourth result is room in which the release keeps what it needs for gradients; nobody reads it in a program.
+    The fourth result is the workspace that a release keeps for gradients; programs do not read it.
     """
     del hidden_size
     if mode != LSTM or num_layers != 1 or bidirectional or batch_first or batch_sizes or train:
@@ -267,7 +267,7 @@ def mkldnn_rnn_layer(
 
 @operator("aten::_pack_padded_sequence")
 def pack_padded_sequence(input: Tensor, lengths: Tensor, batch_first: bool) -> tuple[Tensor, Tensor]:  # noqa: A002
-    """Steps of sequences sorted by length, without padding, and how many rows each step has."""
+    """Pack the steps of sequences that are sorted by length, without padding; also returns the number of rows of each step."""
     x = input.array.swapaxes(0, 1) if batch_first else input.array
     counts = lengths.array
     if counts.dtype != INT64 or counts.ndim != 1:
@@ -290,7 +290,7 @@ def pack_padded_sequence(input: Tensor, lengths: Tensor, batch_first: bool) -> t
 def pad_packed_sequence(
     data: Tensor, batch_sizes: Tensor, batch_first: bool, padding_value: Any, total_length: int
 ) -> tuple[Tensor, Tensor]:
-    """The other way round, with lengths."""
+    """The inverse of ``_pack_padded_sequence``; also returns the lengths."""
     rows = batch_sizes.array
     if rows.dtype != INT64 or rows.ndim != 1 or not rows.size or (rows < 1).any() or (rows[1:] > rows[:-1]).any():
         raise fail("'batch_sizes' argument should be a 1D CPU int64 tensor of sizes that are positive and do not increase")

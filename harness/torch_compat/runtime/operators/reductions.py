@@ -1,4 +1,4 @@
-"""Sums, means, extremes, truth of all or any, and spread."""
+"""Sums, means, extremes, any and all, and differences."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ MAY_BE_EMPTY = Release("1.9.0")
 
 
 def exact_sum(array: Array, dims: tuple[int, ...], *, keepdims: bool = False, cascades: bool = True) -> Array:
-    """Sums of float32 and float64 in torch's own order where that is known; else, and of what is narrower, in double precision, rounded once."""
+    """Sum float32 and float64 in torch's order if that is known; otherwise, and for narrower dtypes, in double precision, rounded once."""
     ordered = ordered_sum(array, dims, keepdims=keepdims, cascades=cascades)
     if ordered is not None:
         return ordered
@@ -60,33 +60,33 @@ def exact_sum(array: Array, dims: tuple[int, ...], *, keepdims: bool = False, ca
 
 
 def sum_type(array: Array, dtype: Any) -> np.dtype[Any]:
-    """The type of a sum: that which is asked for, else of integers the widest."""
+    """The dtype of a sum: the requested dtype; otherwise int64 for integers."""
     return any_dtype(dtype, INT64 if array.dtype.kind in "iub" else array.dtype)
 
 
 def once(dim: Any, ndim: int) -> Any:
-    """Dimensions of a list, each of them once: up to 1.6 one may stand twice in it."""
+    """Remove repeated dimensions of a list; up to 1.6 a dimension may occur twice."""
     return list(dict.fromkeys(axis(one, ndim) for one in dim)) if dim.__class__ is list else dim
 
 
 @functional("sum", out_type=True)
 def sum_1_0(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """Up to 1.6 a dimension may stand twice, and sums are no cascades."""
+    """Up to 1.6 a dimension may occur twice, and sums do not cascade."""
     array = cast(self.array, sum_type(self.array, dtype))
     total = exact_sum(array, axes(once(dim, array.ndim), array.ndim), keepdims=keepdim, cascades=False)
-    return Tensor(total + np.zeros((), total.dtype))  # a sum begins at zero, which is not negative
+    return Tensor(total + np.zeros((), total.dtype))  # sums start from zero, so they are never -0.0
 
 
 @functional("sum", out_type=True, since="1.7.0")
 def sum_(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """Integers and bools sum to int64."""
+    """Sums of integers and bools are int64."""
     array = cast(self.array, sum_type(self.array, dtype))
     return Tensor(exact_sum(array, axes(dim, array.ndim), keepdims=keepdim))
 
 
 @functional("nansum", out_type=True)
 def nansum(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """Without what is no number."""
+    """The sum of the elements other than NaN."""
     array = cast(self.array, sum_type(self.array, dtype))
     kept = np.where(np.isnan(array), np.zeros((), array.dtype), array) if array.dtype.kind not in "iub" else array
     return Tensor(exact_sum(kept, axes(dim, array.ndim), keepdims=keepdim))
@@ -94,7 +94,7 @@ def nansum(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any 
 
 @functional("mean", out_type=True)
 def mean_1_0(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """1.0 does not convert whole numbers, whatever dtype is asked for; along an empty dimension it fills in its own NaN."""
+    """1.0 does not convert integers, even if a dtype is requested, and fills means over empty dimensions with its own NaN."""
     if self.array.dtype.kind in "iub":
         raise fail(f"Can only calculate the mean of floating types. Got {words(self.array.dtype)} instead.")
     found = mean_1_1(self, dim, keepdim, dtype=dtype)
@@ -105,8 +105,8 @@ def mean_1_0(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: An
 
 @functional("mean", out_type=True, since="1.1.0")
 def mean_1_1(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """Up to 1.6 a dimension may stand twice; what is summed once is then divided by its size twice."""
-    found = mean(self, once(dim, self.array.ndim), keepdim, dtype=dtype)  # which refuses what has no mean
+    """Up to 1.6 a dimension may occur twice; it is summed once, but the sum is divided by its size twice."""
+    found = mean(self, once(dim, self.array.ndim), keepdim, dtype=dtype)  # refuses inputs without a mean
     total = sum_1_0(self, dim, keepdim, dtype=found.dtype.code).array
     given = dim if dim.__class__ is list and dim and self.array.ndim else axes(dim, self.array.ndim)
     count = math.prod(self.array.shape[one] for one in given)
@@ -118,7 +118,7 @@ def mean_1_1(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: An
 
 @functional("mean", out_type=True, since="1.7.0")
 def mean(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """Of floating point and complex numbers only."""
+    """Only floating-point and complex numbers are accepted."""
     array = cast(self.array, any_dtype(dtype, self.array.dtype))
     if array.dtype.kind in "iub":
         raise fail(
@@ -130,14 +130,14 @@ def mean(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = 
     ordered = ordered_sum(array, found, keepdims=keepdim)
     if ordered is not None:
         return Tensor(ordered / np.asarray(count, array.dtype))
-    total = wide(exact_sum(wide(array), found, keepdims=keepdim))  # which may overflow
+    total = wide(exact_sum(wide(array), found, keepdims=keepdim))  # may overflow
     exact = total.astype(np.complex128 if total.dtype.kind == "c" else FLOAT64)
     return Tensor((exact / np.asarray(float(count))).astype(array.dtype))
 
 
 @functional("mean", out_type=True, since="1.10.0")
 def mean_1_10(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """1.10 and 1.11 look at the dtype that the tensor has, not at the one that is asked for."""
+    """1.10 and 1.11 check the dtype of the tensor, not the requested dtype."""
     if self.array.dtype.kind in "iub":
         raise fail(
             f"mean(): input dtype should be either floating point or complex dtypes. Got {words(self.array.dtype)} instead."
@@ -150,7 +150,7 @@ functional("mean", out_type=True, since="1.12.0")(mean)
 
 @functional("nanmean")
 def nanmean(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """Without what is no number."""
+    """The mean of the elements other than NaN."""
     array = cast(self.array, any_dtype(dtype, self.array.dtype))
     found = axes(dim, array.ndim)
     there = ~np.isnan(array)
@@ -160,7 +160,7 @@ def nanmean(self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any
 
 @functional("prod", out_type=True)
 def prod(self: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """Integers and bools multiply to int64."""
+    """Products of integers and bools are int64."""
     array = cast(self.array, sum_type(self.array, dtype))
     found = axes(dim, array.ndim)
     if array.dtype == FLOAT32 or array.dtype in HALVES:
@@ -172,7 +172,7 @@ def prod(self: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: 
 
 
 def _best(array: Array, at: int, *, largest: bool, last: bool, nan_first: bool = True) -> Array:
-    """Where the extreme stands along a dimension: a NaN before all else; of equals the first, or the last: up to 1.5 of a tensor without gaps."""
+    """The index of the extreme along a dimension; NaN takes precedence; of equal elements, the first or (in older releases) the last."""
     if array.dtype.kind in "iub":
         ranked: Array = array
     else:
@@ -195,10 +195,10 @@ def _place(ranked: Array, at: int, *, largest: bool, last: bool) -> Array:
 
 
 def refuse_empty(name: str, array: Array) -> None:
-    """Up to 1.8 nothing is picked out of a tensor without elements, even where there is nothing to pick.
+    """Refuse to select from a tensor without elements, as up to 1.8, even if the result has no elements either.
 
     Raises:
-        Raised: it has none.
+        Raised: the tensor has no elements.
     """
     if array.ndim and not array.size:
         raise fail(
@@ -207,20 +207,20 @@ def refuse_empty(name: str, array: Array) -> None:
 
 
 def refuse_no_places(name: str, array: Array, at: int) -> None:
-    """From 1.9 on something is picked along a dimension that has some places.
+    """Refuse to select along an empty dimension, as of 1.9.
 
     Raises:
-        Raised: it has none.
+        Raised: the dimension is empty.
     """
     if not array.shape[at]:
         raise raised("IndexError", f"{name}(): Expected reduction dim {at} to have non-zero size.")
 
 
 def of_nothing(name: str, array: Array, at: int, *, keepdim: bool) -> tuple[Tensor, Tensor] | None:
-    """What is picked along a dimension of a tensor without elements, and where it stands; None where it has some.
+    """The elements selected along a dimension of an empty tensor, and their indices; None if the tensor has elements.
 
     Raises:
-        Raised: the dimension has no places to pick from.
+        Raised: the dimension is empty.
     """
     if array.size:
         return None
@@ -261,19 +261,19 @@ def _extreme_of_all(array: Array, *, largest: bool) -> Tensor:
 
 
 def _extreme(array: Array, dims: Any, *, largest: bool, keepdims: bool = False) -> Array:
-    """With NaN where there is one."""
+    """The extreme over dimensions; NaN if there is one."""
     found = (array.max if largest else array.min)(axis=dims, keepdims=keepdims)
-    if array.dtype.kind == "V":  # numpy does not know that bfloat16 has NaN
+    if array.dtype.kind == "V":  # NumPy does not handle NaN of bfloat16
         widened = array.astype(FLOAT32)
         return np.asarray((widened.max if largest else widened.min)(axis=dims, keepdims=keepdims)).astype(array.dtype)
     return np.asarray(found)
 
 
 def _of_one_type(a: Tensor, b: Tensor) -> tuple[Array, Array]:
-    """Two operands up to 1.6: of one type, also where one has no dimensions.
+    """The arrays of two operands up to 1.6, which must have the same dtype, even if one is 0-dim.
 
     Raises:
-        Raised: they are of unlike types.
+        Raised: the dtypes differ.
     """
     if a.array.dtype != b.array.dtype:
         raise fail(
@@ -373,7 +373,7 @@ _along_dims("amin", largest=False)
 
 @functional("aminmax")
 def aminmax(self: Tensor, *, dim: int | None = None, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """Both at once."""
+    """The minimum and the maximum."""
     array = self.array
     if array.dtype.kind == "c":
         raise not_implemented("aminmax_cpu", array.dtype)
@@ -410,13 +410,13 @@ _truth("any", np.any)
 
 @functional("count_nonzero", gradient=False)
 def count_nonzero(self: Tensor, dim: Dims = None) -> Tensor:
-    """How many are not zero."""
+    """The number of nonzero elements."""
     return Tensor(np.asarray((self.array != 0).sum(axis=axes(dim, self.array.ndim), dtype=INT64)))
 
 
 @functional("logsumexp")
 def logsumexp(self: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
-    """``log(sum(exp(x)))``, stable."""
+    """``log(sum(exp(x)))``, computed in a numerically stable way."""
     array = floating(self.array)
     found = axes(dim, array.ndim)
     if dim.__class__ is list and not dim and array.ndim and array.size and not keepdim:
@@ -430,7 +430,7 @@ def logsumexp(self: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
         return Tensor(np.asarray(np.log(np.exp(x).sum(axis=found, keepdims=keepdim))).astype(array.dtype))
     most = x.max(axis=found, keepdims=True)
     most = np.where(np.isinf(most), 0.0, most)
-    if array.dtype == FLOAT32:  # each step in float32, as torch does
+    if array.dtype == FLOAT32:  # each step in float32, like torch
         total = exact_sum(np.exp((array - most.astype(FLOAT32)).astype(FLOAT64)).astype(FLOAT32), found, keepdims=True)
         value = np.log(total.astype(FLOAT64)).astype(FLOAT32) + most.astype(FLOAT32)
         return Tensor(np.asarray(value if keepdim else value.reshape(np.shape(x.sum(axis=found)))))
@@ -446,7 +446,7 @@ functional("special_logsumexp")(logsumexp)
 
 @operator("aten::trace")
 def trace_1_0(self: Tensor) -> Tensor:
-    """Up to 1.7 a matrix without elements is none, and integers keep their type, in which the sum wraps."""
+    """Up to 1.7 an empty matrix is refused, and sums of integers keep their dtype, in which they wrap."""
     if self.array.ndim == 2 and not self.array.size:
         raise fail("invalid argument 1: expected a matrix")
     found = trace(self)
@@ -464,7 +464,7 @@ def trace(self: Tensor) -> Tensor:
 
 @operator("aten::sum_to_size")
 def sum_to_size(self: Tensor, size: list[int]) -> Tensor:
-    """Summed where it was broadcast."""
+    """The inverse of broadcasting: sum over the dimensions that were expanded."""
     array = self.array
     if not size:
         return Tensor(exact_sum(cast(array, sum_type(array, None)), tuple(range(array.ndim)), keepdims=False).reshape(()))
@@ -477,7 +477,7 @@ def sum_to_size(self: Tensor, size: list[int]) -> Tensor:
 
 @functional("diff", out=True)
 def diff_1_8(self: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None) -> Tensor:
-    """Up to 1.10 differences are taken once."""
+    """Up to 1.10 only first differences are supported."""
     if n != 1:
         raise fail("diff only supports n = 1 currently.")
     return diff(self, n, dim, prepend, append)
@@ -485,13 +485,13 @@ def diff_1_8(self: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = N
 
 @functional("diff", out=True, since="1.11.0")
 def diff_1_11(self: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None) -> Tensor:
-    """Up to 2.0 less than no differences are none."""
+    """Up to 2.0 a negative order is treated as 0."""
     return diff(self, max(n, 0), dim, prepend, append)
 
 
 @functional("diff", out=True, since="2.1.0")
 def diff(self: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None) -> Tensor:
-    """Differences of neighbours."""
+    """Differences of adjacent elements."""
     if n < 0:
         raise fail(f"order must be non-negative but got {n}")
     if not n and prepend is None and append is None:
@@ -506,7 +506,7 @@ def diff(self: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None,
 
 @operator("aten::trapz")
 def trapz_1_2(y: Tensor, x: Tensor | None = None, dx: Scalar = 1, dim: int = -1) -> Tensor:
-    """In 1.2 integers stay integers, also between the steps, and a difference of bools is refused."""
+    """In 1.2 integers stay integers, also between the steps, and bools are refused."""
     if y.array.dtype.kind == "b":
         raise fail("Subtraction, the `-` operator, with a bool tensor is not supported.")
     if y.array.dtype.kind in "iu":
@@ -514,19 +514,19 @@ def trapz_1_2(y: Tensor, x: Tensor | None = None, dx: Scalar = 1, dim: int = -1)
             raise Unsupported("the reference reader does not support trapz of integers with x= in 1.2", code="operator")
         at, steps = axis(dim, y.array.ndim), int((x if x is not None else dx).real)  # type: ignore[union-attr]
         if y.array.shape[at]:
-            return Tensor(np.asarray(y.array.sum(axis=at, dtype=INT64) * steps))  # half of the ends is cut to nothing
+            return Tensor(np.asarray(y.array.sum(axis=at, dtype=INT64) * steps))  # the halved ends are truncated to 0
     return _trapz(y, x, dx, dim)
 
 
 @operator("aten::trapz", since="1.3.0")
 def trapz_1_3(y: Tensor, x: Tensor | None = None, dx: Scalar = 1, dim: int = -1) -> Tensor:
-    """Up to 1.9 bools are numbers."""
+    """Up to 1.9 bools are treated as numbers."""
     return _trapz(y, x, dx, dim)
 
 
 @operator("aten::trapz", "aten::trapezoid", since="1.10.0")
 def trapz(y: Tensor, x: Tensor | None = None, dx: Scalar = 1, dim: int = -1) -> Tensor:
-    """The integral of a line through points, at even distances or at places that are given."""
+    """The integral by the trapezoidal rule, with equal distances or given positions."""
     at = axis(dim, y.array.ndim)
     if not y.array.shape[at]:
         return _trapz(y, x, dx, dim)
@@ -537,10 +537,10 @@ def trapz(y: Tensor, x: Tensor | None = None, dx: Scalar = 1, dim: int = -1) -> 
 
 
 def places_of(where: str, x: Tensor, array: Array, at: int) -> Array:
-    """The places of points along a dimension, so that they broadcast with the points.
+    """The positions of points along a dimension, reshaped to broadcast with the points.
 
     Raises:
-        Raised: there is not one for each point.
+        Raised: the numbers of positions and points differ.
     """
     places = x.array
     if places.ndim == 1:
@@ -559,7 +559,7 @@ def _trapz(y: Tensor, x: Tensor | None, dx: Scalar, dim: int) -> Tensor:
         return Tensor(np.zeros(array.shape[:at] + array.shape[at + 1 :], array.dtype))
     kind = array.dtype
     wide = np.dtype(np.complex128) if array.dtype.kind == "c" else FLOAT64
-    if x is None:  # from the sum of all: an infinity at an end gives NaN
+    if x is None:  # computed from the sum of all elements: an infinity at an end gives NaN
         every = exact_sum(cast(array, sum_type(array, None)), (at,)).astype(wide)
         ends = cast(np.take(array, 0, axis=at) + np.take(array, -1, axis=at), wide)
         total = np.asarray((every - ends * 0.5) * dx)

@@ -1,4 +1,4 @@
-"""QR as LAPACK leaves it, by reflections: the factors, and products of the reflections that they hold."""
+"""QR as LAPACK stores it, with Householder reflections: the factors, and products of reflections."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["reflected", "reflectors"]
 
 
 def reflectors(matrices: Array) -> tuple[Array, Array]:
-    """As geqrf: R above the diagonal, below it what the columns are reflected by, and the factor of each reflection."""
+    """Same as geqrf: R on and above the diagonal, the vectors of the reflections below it, and the factor of each reflection."""
     found = matrices.copy()
     rows, wide = found.shape[-2:]
     count = min(rows, wide)
@@ -39,7 +39,7 @@ def reflectors(matrices: Array) -> tuple[Array, Array]:
 
 
 def reflected(factors: Array, taus: Array, target: Array, *, adjoint: bool) -> Array:
-    """What the product of reflections makes of matrices, from the left."""
+    """Multiply matrices from the left by a product of reflections."""
     found = target.copy()
     rows = factors.shape[-2]
     count = taus.shape[-1]
@@ -54,14 +54,14 @@ def reflected(factors: Array, taus: Array, target: Array, *, adjoint: bool) -> A
 
 
 def _one_matrix(*arrays: Array, floats: bool = False) -> None:
-    """What operators of TH take: matrices, and factors of reflections, with elements.
+    """Check the operands of TH operators: nonempty matrices, and factors of reflections.
 
     Parameters:
         floats: whether complex numbers are refused.
 
     Raises:
-        Raised: it is something else.
-        Unsupported: there are holes in the memory of one, of which something else is read.
+        Raised: the operands are not supported by TH.
+        Unsupported: an operand has gaps in memory, for which releases read out of bounds.
     """
     for array in arrays:
         if not (array.flags.c_contiguous or array.flags.f_contiguous):
@@ -80,14 +80,14 @@ def _one_matrix(*arrays: Array, floats: bool = False) -> None:
 
 @functional("geqrf")
 def geqrf_1_0(self: Tensor) -> tuple[Tensor, Tensor]:
-    """Up to 1.8 of one matrix, with elements."""
+    """Up to 1.8 only a single nonempty matrix is accepted."""
     _one_matrix(self.array, floats=True)
     return geqrf(self)
 
 
 @functional("geqrf", since="1.9.0")
 def geqrf(self: Tensor) -> tuple[Tensor, Tensor]:
-    """QR as LAPACK leaves it."""
+    """QR as LAPACK stores it."""
     array = self.array
     floating_matrices("torch.geqrf", array)
     found, taus = reflectors(only_finite(decomposed(array)))
@@ -95,7 +95,7 @@ def geqrf(self: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _product(where: str, factors: Array, taus: Array) -> Tensor:
-    """The orthogonal matrix whose reflections are given."""
+    """The orthogonal matrix of the given reflections."""
     if factors.ndim < 2:
         raise fail(f"{where}: input must have at least 2 dimensions.")
     if factors.shape[-2] < factors.shape[-1]:
@@ -124,7 +124,7 @@ def linalg_householder_product(input: Tensor, tau: Tensor) -> Tensor:  # noqa: A
 
 @functional("orgqr")
 def orgqr_1_0(self: Tensor, input2: Tensor) -> Tensor:
-    """Up to 1.7 of one matrix, and up to 1.6 columns without a reflection stay as they are."""
+    """Up to 1.7 only a single matrix is accepted, and up to 1.6 columns without a reflection are unchanged."""
     _one_matrix(self.array, input2.array)
     if self.array.shape[-1] != input2.array.size:
         raise Unsupported("the reference reader does not support orgqr with more columns than reflectors", code="value")
@@ -150,13 +150,13 @@ def orgqr_1_8(self: Tensor, input2: Tensor) -> Tensor:
 
 @functional("orgqr", since="1.9.0")
 def orgqr(self: Tensor, input2: Tensor) -> Tensor:
-    """As :func:`linalg_householder_product`."""
+    """Same as :func:`linalg_householder_product`."""
     return _product("orgqr", self.array, input2.array)
 
 
 @functional("ormqr")
 def ormqr_1_0(self: Tensor, input2: Tensor, input3: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
-    """Up to 1.8 of one matrix, whatever its other rows are; rows that follow each other in memory are read as columns."""
+    """Up to 1.8 only a single matrix is accepted, numbers of rows are not checked, and row-major factors are read as column-major."""
     _one_matrix(self.array, input2.array, input3.array, floats=True)
     if not self.array.flags.f_contiguous:
         raise Unsupported(
@@ -169,7 +169,7 @@ def ormqr_1_0(self: Tensor, input2: Tensor, input3: Tensor, left: bool = True, t
 
 @functional("ormqr", since="1.9.0")
 def ormqr_1_9(self: Tensor, input2: Tensor, input3: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
-    """The product of reflections times a matrix, on either side."""
+    """The product of reflections times a matrix, from either side."""
     factors, taus, other = self.array, input2.array, input3.array
     where = "torch.ormqr"
     if factors.ndim < 2 or other.ndim < 2:
@@ -196,7 +196,7 @@ def ormqr_1_9(self: Tensor, input2: Tensor, input3: Tensor, left: bool = True, t
 
 @functional("ormqr", since="2.8.0")
 def ormqr(self: Tensor, input2: Tensor, input3: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
-    """As many reflections as there can be."""
+    """As of 2.8 there must be as many reflections as possible."""
     found = ormqr_1_9(self, input2, input3, left, transpose)
     count = min(input3.array.shape[-2 if left else -1], self.array.shape[-1])
     if input2.array.shape[-1] != count:

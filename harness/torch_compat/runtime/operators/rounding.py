@@ -1,4 +1,4 @@
-"""Whole parts, signs and bounds. ``clamp`` changed in 1.8 (which bound wins), in 1.12 (bounds promote) and in 2.15 (bounds beyond a type)."""
+"""Rounding, signs and bounds; ``clamp`` changed in 1.8 (which bound wins), 1.12 (bounds promote) and 2.15 (bounds beyond the dtype)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Bound = Any  # a tensor, a Python number or None
 
 
 def _rounding(names: tuple[str, ...], function: Any) -> None:
-    """Integers pass since 1.13 and are refused before; bools always."""
+    """Register a rounding function; integers are returned unchanged since 1.13 and refused before; bools are always refused."""
 
     def version_1_0(self: Tensor) -> Tensor:
         if self.array.dtype.kind in "iub":
@@ -66,14 +66,14 @@ def _round(self: Tensor) -> Tensor:
 
 
 def _round_1_13(self: Tensor, *, decimals: int | None = None) -> Tensor:
-    """With decimals: bfloat16 is rounded at every step, float16 refused."""
+    """Up to 2.0, with decimals, bfloat16 is rounded at every step and float16 is refused."""
     if decimals and self.array.dtype == FLOAT16:
         raise not_implemented("round_cpu", self.array.dtype)
     return _round_2_1(self, decimals=decimals, widened=lambda array: array)
 
 
 def _round_2_1(self: Tensor, *, decimals: int | None = None, widened: Callable[[Array], Array] = wide) -> Tensor:
-    """Ties to even; with decimals, of the number times a power of ten."""
+    """Round ties to even; with decimals, round the number times a power of ten."""
     array = self.array
     if array.dtype.kind in "iu":
         if decimals is not None:
@@ -103,7 +103,7 @@ functional("special_round", exact=True, since="2.1.0")(lambda self, *, decimals=
 
 @functional("frac", inplace=True, exact=True)
 def frac(self: Tensor) -> Tensor:
-    """What is left of a number without its whole part."""
+    """The fractional part of a number."""
     array = self.array
     if array.dtype.kind in "iub":
         raise not_implemented("frac_cpu", array.dtype)
@@ -112,13 +112,13 @@ def frac(self: Tensor) -> Tensor:
 
 @functional("sign", inplace=True, exact=True)
 def sign_1_0(self: Tensor) -> Tensor:
-    """Up to 1.2 of a bool its negation."""
+    """Up to 1.2 the sign of a bool is its negation."""
     return Tensor(~self.array) if self.array.dtype.kind == "b" else sign(self)
 
 
 @functional("sign", "sgn", inplace=True, exact=True, since="1.3.0")
 def sign(self: Tensor) -> Tensor:
-    """-1, 0 or 1; 0 for NaN; a complex number of length one."""
+    """-1, 0 or 1; 0 for NaN; for a complex number, a number of length one."""
     array = self.array
     if array.dtype.kind == "c":
         length = np.abs(array)
@@ -135,23 +135,23 @@ BOUNDS_CUT = "2.15.0"
 
 
 class Element(Protocol):
-    """Makes an element of a bound that is a number."""
+    """Convert a numeric bound to an element."""
 
     def __call__(self, value: Any, dtype: Any, *, lower: bool) -> Array:
-        """The element, of this dtype; ``lower`` says which bound it is."""
+        """Convert a bound to an element of a dtype; ``lower`` tells which bound it is."""
 
 
 def checked_bound(value: Any, dtype: Any, *, lower: bool) -> Array:
-    """A bound as an element, which must fit."""
+    """Convert a bound to an element; it must fit the dtype."""
     del lower
     return checked_scalar(value, dtype)
 
 
 def whole_bound(value: Any, dtype: Any, *, lower: bool) -> Array:
-    """A bound as an element; of integers a lower one below all numbers of the type is the least of them, an upper one above all the greatest.
+    """Convert a bound to an element; an integer bound that excludes no number of the dtype becomes the limit of the dtype.
 
     Raises:
-        Raised: no number of the type is within the bound.
+        Raised: the bound excludes all numbers of the dtype.
     """
     if dtype.kind not in "iu" or value.__class__ is complex or not math.isfinite(value):
         return checked_scalar(value, dtype)
@@ -169,7 +169,7 @@ def _nothing(low: Bound, high: Bound) -> None:
 
 
 def _cut(array: Array, low: Any, high: Any, *, low_wins: bool) -> Array:
-    """NaN stays; a bound that is NaN bounds nothing, as comparisons with it are false."""
+    """Clamp elements; NaN elements are kept, and a NaN bound has no effect, because comparisons with NaN are false."""
     if low is not None and high is not None:
         if low_wins:
             return np.where(array < low, low, np.where(array > high, high, array))
@@ -178,7 +178,7 @@ def _cut(array: Array, low: Any, high: Any, *, low_wins: bool) -> Array:
 
 
 def _clamp_old(low_wins: bool, self: Tensor, low: Bound, high: Bound) -> Tensor:
-    """Up to 1.11: bounds that are numbers are cut to the tensor's type; what tensors bound is, in the type of all, and then cut to it."""
+    """Up to 1.11 numeric bounds are converted to the tensor's dtype; tensor bounds apply in the common dtype of the tensors."""
     _nothing(low, high)
     array = self.array
     if array.dtype.kind in "bc":
@@ -196,10 +196,10 @@ def _clamp_old(low_wins: bool, self: Tensor, low: Bound, high: Bound) -> Tensor:
 
 
 def _clamp(self: Tensor, low: Bound, high: Bound, element: Element = checked_bound) -> Tensor:
-    """The upper bound wins where they are reversed; a bound that is NaN makes everything NaN; both take part in promotion.
+    """Clamp as of 1.12: the upper bound wins if bounds are reversed; a NaN bound makes all elements NaN; bounds take part in promotion.
 
     Parameters:
-        element: makes an element of a bound that is a number.
+        element: converts a numeric bound to an element.
     """
     _nothing(low, high)
     parts = [one for one in (self, low, high) if one is not None]
@@ -232,12 +232,12 @@ def clamp_1_0(self: Tensor, min: Bound = None, max: Bound = None) -> Tensor:  # 
 
 
 def clamp_1_8(self: Tensor, min: Bound = None, max: Bound = None) -> Tensor:  # noqa: A002
-    """1.8 to 1.11: the upper bound wins, and bounds are cut to the tensor's type."""
+    """From 1.8 to 1.11 the upper bound wins, and bounds are converted to the tensor's dtype."""
     return _clamp_old(False, self, min, max)
 
 
 def clamp_1_12(self: Tensor, min: Bound = None, max: Bound = None) -> Tensor:  # noqa: A002
-    """1.12 to 2.11: one bound alone bounds nothing where it is NaN."""
+    """From 1.12 to 2.11 a single bound has no effect if it is NaN."""
     alone = [one for one in (min, max) if one is not None]
     if len(alone) == 1 and alone[0].__class__ is float and math.isnan(alone[0]) and self.array.dtype.kind != "c":
         return _clamp(self, -math.inf, None)
@@ -245,12 +245,12 @@ def clamp_1_12(self: Tensor, min: Bound = None, max: Bound = None) -> Tensor:  #
 
 
 def clamp_2_12(self: Tensor, min: Bound = None, max: Bound = None) -> Tensor:  # noqa: A002
-    """Up to 2.14 a bound must be a number of the type; bytes take a negative one for what its bits are."""
+    """Up to 2.14 a bound must fit the dtype; with uint8, negative bounds wrap."""
     return _clamp(self, min, max)
 
 
 def clamp(self: Tensor, min: Bound = None, max: Bound = None) -> Tensor:  # noqa: A002
-    """Between two bounds, of which one beyond the numbers of a type of integers bounds nothing, or is refused."""
+    """As of 2.15 a bound outside an integer dtype has no effect, or is refused if it excludes all numbers."""
     return _clamp(self, min, max, whole_bound)
 
 
@@ -269,7 +269,7 @@ functional("clamp_max", inplace=True, since=BOUNDS_CUT)(lambda self, max: _clamp
 
 @functional("copysign", inplace=True)
 def copysign(self: Tensor, other: Tensor | Scalar) -> Tensor:
-    """The size of one and the sign of the other."""
+    """The absolute value of one number with the sign of the other."""
     dtype = dtypes.result_type((self, other))
     target = dtype.array if dtype.category == 2 else dtypes.default_dtype().array
     y = cast(other.array, target) if isinstance(other, Tensor) else scalar_as(other, target)
@@ -279,7 +279,7 @@ def copysign(self: Tensor, other: Tensor | Scalar) -> Tensor:
 
 @functional("nan_to_num", inplace=True)
 def nan_to_num(self: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Tensor:
-    """Numbers in the place of what is none."""
+    """Replace NaN and infinities with numbers."""
     array = self.array
     if array.dtype.kind in "iub":
         return Tensor(array.copy())

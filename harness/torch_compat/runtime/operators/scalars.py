@@ -1,4 +1,4 @@
-"""Numbers of TorchScript: integers of 64 bits that wrap, floats, complex numbers; arithmetic, comparisons and functions of them."""
+"""Numbers of TorchScript: 64-bit integers that wrap, floats and complex numbers; their arithmetic, comparisons and functions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FULL = (1 << 64) - 1
 
 
 def wrapped(value: Any) -> Any:
-    """An integer as 64 bits hold it; other numbers as they are."""
+    """Wrap an integer to 64 bits; other numbers are unchanged."""
     if value.__class__ is int and not -HALF <= value < HALF:
         return ((value + HALF) & FULL) - HALF
     return value
@@ -33,27 +33,27 @@ NUMBERS: frozenset[Any] = frozenset({int, float, bool, complex})
 
 
 def number_of(value: Any) -> Any:
-    """A dtype as its number; other values as they are."""
+    """Convert a dtype to its code; other values are unchanged."""
     return value.code if value.__class__ is Dtype else value
 
 
 @operator("aten::add", of="scalar")
 def add(a: Any, b: Any, alpha: Any = 1) -> Any:
-    """The sum a + b * alpha."""
+    """The sum ``a + b * alpha``."""
     value = a + b if alpha == 1 else a + _product(b, alpha)
     return value if value.__class__ is float else wrapped(value)
 
 
 @operator("aten::sub", of="scalar")
 def sub(a: Any, b: Any, alpha: Any = 1) -> Any:
-    """The difference a - b * alpha."""
+    """The difference ``a - b * alpha``."""
     value = a - b if alpha == 1 else a - _product(b, alpha)
     return value if value.__class__ is float else wrapped(value)
 
 
 @operator("aten::mul", of="scalar")
 def mul(a: Any, b: Any) -> Any:
-    """A * b; an integer and a list repeats the list."""
+    """The product ``a * b``; an integer times a list repeats the list."""
     if b.__class__ is list:
         if a < 0 and b:
             raise raised("RuntimeError", "vector::reserve")
@@ -67,13 +67,13 @@ def mul(a: Any, b: Any) -> Any:
 
 
 def _product(a: Any, b: Any) -> Any:
-    if a.__class__ not in NUMBERS or b.__class__ not in NUMBERS:  # Python would repeat texts, lists and tuples
+    if a.__class__ not in NUMBERS or b.__class__ not in NUMBERS:  # Python would repeat strings, lists and tuples
         raise raised("RuntimeError", f"expected two numbers, found a {a.__class__.__name__} and a {b.__class__.__name__}")
     return a * b
 
 
 def _complex_product(a: Any, b: Any) -> complex:
-    """A real number multiplies both parts, and nothing else: infinities and NaN stay where they are."""
+    """A real factor multiplies both parts separately, so that infinities and NaN do not spread from one part to the other."""
     if a.__class__ is not complex:
         return complex(a * b.real, a * b.imag)
     return a * b if b.__class__ is complex else complex(a.real * b, a.imag * b)
@@ -81,7 +81,7 @@ def _complex_product(a: Any, b: Any) -> complex:
 
 @operator("aten::div", of="scalar")
 def div_1_0(a: Any, b: Any, *, rounding_mode: str | None = None) -> Any:
-    """Up to 1.13, complex numbers are divided by the square of the divisor, which may be zero or infinite."""
+    """Up to 1.13, complex division divides by the squared absolute value of the divisor, which may be zero or infinite."""
     if rounding_mode is None and complex in {a.__class__, b.__class__}:
         a, b = complex(a), complex(b)
         square = b.real * b.real + b.imag * b.imag
@@ -93,7 +93,7 @@ def div_1_0(a: Any, b: Any, *, rounding_mode: str | None = None) -> Any:
 
 @operator("aten::div", of="scalar", since="2.0.0")
 def div(a: Any, b: Any, *, rounding_mode: str | None = None) -> Any:
-    """True division, of integers, too."""
+    """True division, even of integers."""
     if rounding_mode is not None:
         raise Unsupported("the reference reader does not support aten::div of numbers with a rounding mode", code="operator")
     if a.__class__ is complex or b.__class__ is complex:
@@ -109,12 +109,12 @@ def div(a: Any, b: Any, *, rounding_mode: str | None = None) -> Any:
 
 
 def _invalid(*numbers: Any) -> float:
-    """The first NaN that comes in, or what x86 makes of an operation that has no result: one with a sign."""
+    """The first NaN operand; otherwise the NaN with a sign bit that x86 returns for an invalid operation."""
     return next((float(one) for one in numbers if math.isnan(one)), -math.nan)
 
 
 def _complex_quotient(a: complex, b: complex) -> complex:
-    """As C99 divides: where both parts are no numbers, infinities and zeros decide."""
+    """Divide complex numbers as in C99: if both parts are NaN, infinities and zeros decide."""
     if b != 0:
         found = a / b
         if not (math.isnan(found.real) and math.isnan(found.imag)):
@@ -137,19 +137,19 @@ def _complex_quotient(a: complex, b: complex) -> complex:
 
 @operator("aten::floordiv", of="scalar")
 def floordiv(a: Any, b: Any) -> Any:
-    """Division rounded down."""
+    """Division rounded toward minus infinity."""
     if b == 0:
         if a.__class__ is float or b.__class__ is float:
             return div(float(a), float(b))
         raise raised("RuntimeError", "division by 0")
     if a.__class__ is float or b.__class__ is float:
         quotient = a / b
-        return math.copysign(math.floor(quotient), quotient) if math.isfinite(quotient) else quotient  # also of a negative zero
+        return math.copysign(math.floor(quotient), quotient) if math.isfinite(quotient) else quotient  # keeps a negative zero
     return wrapped(a // b)
 
 
 def _cut_off(a: int, b: int) -> int:
-    """The remainder of a division that cuts off, as C has it."""
+    """The remainder of a truncating division, as in C."""
     rest = abs(a) % abs(b)
     return -rest if a < 0 else rest
 
@@ -186,19 +186,19 @@ def _power(a: Any, b: Any) -> Any:
     except ZeroDivisionError:
         return math.copysign(math.inf, a) if float(b).is_integer() and b % 2 else math.inf
     if value.__class__ is complex and a.__class__ is not complex and b.__class__ is not complex:
-        return _invalid()  # of a negative number to a fraction
+        return _invalid()  # a negative number to a fractional power
     return value
 
 
 @operator("aten::pow", of="scalar")
 def power_1_0(a: Any, b: Any) -> Any:
-    """The power a ** b; always a float of integers and floats: the overloads that give an integer have a name of their own."""
+    """The power ``a ** b``; integers and floats always give a float, because the overloads that give an integer have another name."""
     return _power(a, b)
 
 
 @operator("aten::pow", of="scalar", since="1.10.0")
 def power(a: Any, b: Any) -> Any:
-    """The same; zero has no negative powers."""
+    """As of 1.10 zero to a negative power is refused."""
     if a.__class__ is not complex and b.__class__ is not complex and a == 0 and b < 0:
         raise raised("RuntimeError", "0.0 cannot be raised to a negative power")
     return _power(a, b)
@@ -206,7 +206,7 @@ def power(a: Any, b: Any) -> Any:
 
 @operator("prim::pow_int_to_int", of="scalar")
 def power_integers(a: int, b: int) -> int:
-    """The power a ** b in 64 bits."""
+    """The power ``a ** b``, wrapped to 64 bits."""
     return int(wrapped(pow(a, b, 1 << 64))) if b >= 0 else int(float(a) ** b)
 
 
@@ -218,25 +218,25 @@ def neg(a: Any) -> Any:
 
 @operator("aten::__and__", of="scalar")
 def and_(a: Any, b: Any) -> Any:
-    """A & b."""
+    """The bitwise and ``a & b``."""
     return a & b
 
 
 @operator("aten::__or__", of="scalar")
 def or_(a: Any, b: Any) -> Any:
-    """A | b."""
+    """The bitwise or ``a | b``."""
     return a | b
 
 
 @operator("aten::__xor__", of="scalar")
 def xor(a: Any, b: Any) -> Any:
-    """A ^ b."""
+    """The bitwise exclusive or ``a ^ b``."""
     return a ^ b
 
 
 @operator("aten::__lshift__", of="scalar")
 def lshift(a: int, b: int) -> Any:
-    """A << b in 64 bits."""
+    """The left shift ``a << b``, wrapped to 64 bits."""
     if not 0 <= b < 64:
         return 0
     return wrapped(a << b)
@@ -244,13 +244,13 @@ def lshift(a: int, b: int) -> Any:
 
 @operator("aten::__rshift__", of="scalar")
 def rshift(a: int, b: int) -> Any:
-    """A >> b, arithmetic."""
+    """The arithmetic right shift ``a >> b``."""
     return a >> min(max(b, 0), 63)
 
 
 @operator("aten::__not__", of="scalar")
 def not_(a: Any) -> bool:
-    """Not a."""
+    """The logical negation ``not a``."""
     return not a
 
 
@@ -261,7 +261,7 @@ def invert(a: int) -> int:
 
 
 def _alike(a: Any, b: Any) -> tuple[Any, Any]:
-    """Two numbers as C compares them: an integer beside a float as a float, which may round it."""
+    """Convert two numbers for a comparison as in C: an integer compared with a float becomes a float, which may round it."""
     if a.__class__ is float and b.__class__ is int:
         return a, float(b)
     if a.__class__ is int and b.__class__ is float:
@@ -271,66 +271,66 @@ def _alike(a: Any, b: Any) -> tuple[Any, Any]:
 
 @operator("aten::eq", of="scalar")
 def eq(a: Any, b: Any) -> bool:
-    """A == b."""
+    """Whether ``a == b``."""
     a, b = _alike(a, b)
     return bool(a == b)
 
 
 @operator("aten::ne", of="scalar")
 def ne(a: Any, b: Any) -> bool:
-    """A != b."""
+    """Whether ``a != b``."""
     a, b = _alike(a, b)
     return bool(a != b)
 
 
 @operator("aten::lt", of="scalar")
 def lt(a: Any, b: Any) -> bool:
-    """A < b."""
+    """Whether ``a < b``."""
     a, b = _alike(a, b)
     return bool(a < b)
 
 
 @operator("aten::le", of="scalar")
 def le(a: Any, b: Any) -> bool:
-    """A <= b."""
+    """Whether ``a <= b``."""
     a, b = _alike(a, b)
     return bool(a <= b)
 
 
 @operator("aten::gt", of="scalar")
 def gt(a: Any, b: Any) -> bool:
-    """A > b."""
+    """Whether ``a > b``."""
     a, b = _alike(a, b)
     return bool(a > b)
 
 
 @operator("aten::ge", of="scalar")
 def ge(a: Any, b: Any) -> bool:
-    """A >= b."""
+    """Whether ``a >= b``."""
     a, b = _alike(a, b)
     return bool(a >= b)
 
 
 @operator("aten::eq", of="any")
 def eq_any(a: Any, b: Any) -> bool:
-    """A == b of devices, enumerations, tuples, None."""
+    """Whether ``a == b``, for devices, enumerations, tuples and None."""
     return equal(number_of(a), number_of(b))
 
 
 @operator("aten::ne", of="any")
 def ne_any(a: Any, b: Any) -> bool:
-    """A != b of devices, enumerations, tuples, None."""
+    """Whether ``a != b``, for devices, enumerations, tuples and None."""
     return not equal(number_of(a), number_of(b))
 
 
 def int32(value: int) -> int:
-    """An integer as 32 bits hold it."""
+    """Wrap an integer to 32 bits."""
     return ((int(value) + (1 << 31)) & ((1 << 32) - 1)) - (1 << 31)
 
 
 @operator("prim::abs", of="tensor")
 def abs_tensor(x: Any) -> Any:
-    """|x| of a tensor."""
+    """The absolute value of a tensor."""
     return resolve("aten::abs")(x)
 
 
@@ -340,7 +340,7 @@ def abs_(a: Any) -> Any:
     return wrapped(abs(a))
 
 
-# Where Python raises and C gives an infinity; where it does not, the result is no number.
+# Arguments for which Python raises and C returns an infinity; for all other arguments that raise, the result is NaN.
 POLES = {
     "log": {0: -math.inf}, "log2": {0: -math.inf}, "log10": {0: -math.inf}, "log1p": {-1: -math.inf}, "atanh": {1: math.inf, -1: -math.inf},
 }  # fmt: skip
@@ -393,43 +393,43 @@ def atan2(a: Any, b: Any) -> float:
 
 @operator("aten::copysign", of="scalar")
 def copysign(a: Any, b: Any) -> float:
-    """The size of a with the sign of b."""
+    """The absolute value of a with the sign of b."""
     return math.copysign(a, b)
 
 
 @operator("aten::isnan", of="scalar", since="2.7.0")
 def isnan(a: Any) -> bool:
-    """Whether a is not a number."""
+    """Whether a number is NaN."""
     return cmath.isnan(a) if a.__class__ is complex else math.isnan(a)
 
 
 @operator("aten::isnan", of="scalar")
 def isnan_1_0(a: Any) -> int | bool:
-    """The same; of a float 1 or 0."""
+    """Up to 2.6 the result for a float is 1 or 0."""
     return isnan(a) if a.__class__ is complex else int(isnan(a))
 
 
 @operator("aten::isinf", of="scalar", since="2.7.0")
 def isinf(a: Any) -> bool:
-    """Whether a is infinite."""
+    """Whether a number is infinite."""
     return cmath.isinf(a) if a.__class__ is complex else math.isinf(a)
 
 
 @operator("aten::isinf", of="scalar")
 def isinf_1_0(a: Any) -> int | bool:
-    """The same; of a float 1 or 0."""
+    """Up to 2.6 the result for a float is 1 or 0."""
     return isinf(a) if a.__class__ is complex else int(isinf(a))
 
 
 @operator("aten::isfinite", of="scalar")
 def isfinite(a: Any) -> bool:
-    """Whether a is finite."""
+    """Whether a number is finite."""
     return cmath.isfinite(a) if a.__class__ is complex else math.isfinite(a)
 
 
 @operator("aten::__range_length", of="scalar")
 def range_length(lo: int, hi: int, step: int) -> int:
-    """How many times a loop over a range runs."""
+    """The number of iterations of a loop over a range."""
     if not step:
         raise raised("RuntimeError", "range() arg 3 must not be zero")
     return len(range(lo, hi, step)) if -HALF <= hi - lo < HALF else max(0, -((lo - hi) // step))
@@ -437,13 +437,13 @@ def range_length(lo: int, hi: int, step: int) -> int:
 
 @operator("aten::__derive_index", of="scalar")
 def derive_index(index: int, start: int, step: int) -> Any:
-    """The value of a loop's variable by the number of the iteration."""
+    """The value of a loop variable, computed from the number of the iteration."""
     return wrapped(start + index * step)
 
 
 @operator("aten::angle", of="scalar")
 def angle(a: Any) -> float:
-    """The angle of a number: 0 or pi of one that is real."""
+    """The angle of a number; for a real number, 0 or pi."""
     if a.__class__ is complex:
         return cmath.phase(a)
     return 0.0 if math.isnan(a) else math.atan2(0.0, a)
@@ -451,25 +451,25 @@ def angle(a: Any) -> float:
 
 @operator("aten::polar", of="scalar")
 def polar(a: Any, b: Any) -> complex:
-    """The complex number of a length and an angle."""
+    """The complex number with a given length and angle."""
     return complex(a * math.cos(b), a * math.sin(b))
 
 
 @operator("aten::modf", of="scalar")
 def modf(a: Any) -> tuple[float, float]:
-    """The fraction and the whole part, both with the sign of the number."""
+    """The fractional and the integral part, both with the sign of the number."""
     return math.modf(a)
 
 
 @operator("aten::frexp", of="scalar")
 def frexp(a: float) -> tuple[float, int]:
-    """The fraction and the power of two."""
+    """The fraction and the exponent of two."""
     return math.frexp(a)
 
 
 @operator("aten::ldexp", of="scalar")
 def ldexp(x: float, i: int) -> float:
-    """X * 2 ** i."""
+    """The number ``x * 2 ** i``."""
     try:
         return math.ldexp(x, int32(i))
     except OverflowError:
@@ -478,7 +478,7 @@ def ldexp(x: float, i: int) -> float:
 
 @operator("aten::mathremainder", of="scalar")
 def mathremainder(a: Any, b: Any) -> float:
-    """The remainder to the nearest multiple."""
+    """The remainder with respect to the nearest multiple."""
     try:
         return math.remainder(a, b)
     except ValueError:
@@ -493,7 +493,7 @@ def gcd(a: int, b: int) -> int:
 
 @operator("aten::factorial", of="scalar")
 def factorial(a: int) -> Any:
-    """The product of 1 to a."""
+    """The factorial of a, wrapped to 64 bits."""
     if a < 0:
         raise raised("RuntimeError", "factorial() not defined for negative values")
     return wrapped(math.factorial(min(a, 66)))
@@ -501,7 +501,7 @@ def factorial(a: int) -> Any:
 
 @operator("aten::divmod", of="scalar")
 def divmod_(a: Any, b: Any) -> tuple[Any, Any]:
-    """(a // b, a % b)."""
+    """The quotient ``a // b`` and the remainder ``a % b``."""
     if b == 0:
         raise raised("RuntimeError", "ZeroDivisionError: integer division or modulo by zero")
     if a.__class__ is not float and b.__class__ is not float:
@@ -521,25 +521,25 @@ def divmod_(a: Any, b: Any) -> tuple[Any, Any]:
 
 @operator("prim::min", of="any")
 def min_(a: Any, b: Any = None) -> Any:
-    """The smaller one: of two numbers (the second one, where one is not a number), of the items of a list, of two lists."""
+    """The minimum of two numbers (the second one if either is NaN), of the items of a list, or of two lists."""
     return _preceding(a, b, less, min_)
 
 
 @operator("prim::max", of="any")
 def max_(a: Any, b: Any = None) -> Any:
-    """The greater one."""
+    """The maximum of two numbers (the second one if either is NaN), of the items of a list, or of two lists."""
     return _preceding(a, b, greater, max_)
 
 
 @operator("prim::min", of="any", since="2.13.0")
 def min_2_13(a: Any, b: Any = None) -> Any:
-    """The second list, too, where an item that is not a number decides."""
+    """As of 2.13 the second list is returned, too, if a NaN item decides."""
     return _preceding(a, b, less, min_2_13, second=True)
 
 
 @operator("prim::max", of="any", since="2.13.0")
 def max_2_13(a: Any, b: Any = None) -> Any:
-    """The greater one."""
+    """As of 2.13 the second list is returned, too, if a NaN item decides."""
     return _preceding(a, b, greater, max_2_13, second=True)
 
 
@@ -548,14 +548,14 @@ def _preceding(a: Any, b: Any, precedes: Callable[[Any, Any], bool], choose: Cal
         return _extreme(a, choose)
     if a.__class__ is list:
         return _first_list(a, b, precedes, second=second)
-    return _mixed(a, b, a if precedes(a, b) else b)  # as C does it, where one is not a number
+    return _mixed(a, b, a if precedes(a, b) else b)  # as in C if a number is NaN
 
 
 def _first_list(a: list[Any], b: list[Any], precedes: Callable[[Any, Any], bool], *, second: bool) -> list[Any]:
-    """The list that precedes the other by its first item that is another, or by its length; the second one of two that are equal.
+    """The list that precedes the other by the first different items, or by length; if the lists are equal, the second one.
 
     Parameters:
-        second: where NaN is that item, take the second one, too, and not the first.
+        second: whether to take the second list, too, if one of these items is NaN; else the first one.
     """
     measured(a)
     measured(b)

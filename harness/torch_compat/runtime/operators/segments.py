@@ -1,4 +1,4 @@
-"""Slices reduced at places, and segments of a dimension reduced: ``index_reduce`` and ``segment_reduce``."""
+"""Reductions into indexed slices (``index_reduce``) and of segments of a dimension (``segment_reduce``)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__: list[str] = []
 
 
 def _start(reduce: str, dtype: np.dtype[Any]) -> Any:
-    """From what a reduction starts."""
+    """The initial value of a reduction."""
     if reduce == "prod":
         return 1
     if reduce in {"mean", "sum"}:
@@ -31,7 +31,7 @@ _UFUNCS: dict[str, Any] = {"prod": np.multiply, "mean": np.add, "sum": np.add, "
 
 
 def _together(reduce: str, a: Array, b: Array) -> Array:
-    """Two numbers as one: of zeros of both signs the first is kept."""
+    """Reduce two numbers; of zeros with different signs the first is kept."""
     if reduce in {"amax", "amin"}:
         return np.asarray(np.where(np.isnan(b) | ((a < b) if reduce == "amax" else (b < a)), b, a))
     return np.asarray(_UFUNCS[reduce](a, b))
@@ -39,7 +39,7 @@ def _together(reduce: str, a: Array, b: Array) -> Array:
 
 @functional("index_reduce", inplace=True)
 def index_reduce(self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True) -> Tensor:
-    """Slices of the source reduced into places along a dimension."""
+    """Reduce slices of the source into the indexed positions of a dimension."""
     if reduce not in {"prod", "mean", "amax", "amin"}:
         raise fail(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce[:80]}.")
     x, value, places = self.array, source.array, index.array
@@ -89,7 +89,7 @@ def segment_reduce(
     data: Tensor, reduce: str, *, lengths: Tensor | None = None, indices: Tensor | None = None, offsets: Tensor | None = None, axis: int = 0,
     unsafe: bool = False, initial: Scalar | None = None,
 ) -> Tensor:  # fmt: skip
-    """Segments of a dimension reduced, by their lengths or by where they begin."""
+    """Reduce segments of a dimension, given by their lengths or offsets."""
     array = data.array
     if reduce not in _REDUCTIONS:
         raise fail(f"unsupported reduction {reduce[:80]}")

@@ -1,4 +1,4 @@
-"""Convolutions by the names of their kernels, which programs for one kernel call: the size of the kernel is said again."""
+"""Convolutions under the names of their kernels; programs that call a kernel directly repeat the kernel size."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _on_a_gpu(name: str) -> None:
     def call(
         self: Tensor, weight: Tensor, kernel_size: Sizes, bias: Tensor | None = None, *rest: Any, out: Tensor | None = None
     ) -> Tensor:
-        """Of accelerators alone."""
+        """Refused: only accelerators have this kernel."""
         del self, weight, kernel_size, bias, rest, out
         raise fail(f"Could not run 'aten::{name}' with arguments from the 'CPU' backend.")
 

@@ -1,4 +1,4 @@
-"""Softmax and its logarithm, of float32 in the steps of the kernels of each release."""
+"""Softmax and its logarithm; float32 is computed in the same steps as the kernels of each release."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ __all__ = ["log_softmax_of", "softmax_of"]
 
 
 def _in_order(powers: Array, at: int) -> Array:
-    """The sum along a dimension, one element after the other, which stays with size one."""
+    """Sum along a dimension sequentially, and keep the dimension with size one."""
     found = np.add.accumulate(powers, axis=at, dtype=powers.dtype)
     return np.take(found, [-1], axis=at)
 
 
 def _across(below: Array, at: int) -> Array:
-    """Exponentials along another dimension than the last: by vectors of what lies side by side within it, and of what is left by itself."""
+    """Exponentials for a dimension other than the last: inner elements are computed in vectors, the remaining ones one by one."""
     inner = math.prod(below.shape[at + 1 :])
     whole = np.arange(inner).reshape(below.shape[at + 1 :]) < inner // LANES * LANES
     return np.where(whole, exponential(below), rounded_exponential(below))
 
 
 def softmax_of(array: Array, at: int, *, pairs: bool = True, narrow: bool = True) -> Array:
-    """Exponentials that sum to one; of float32 in the steps of the kernels, else in double precision.
+    """Exponentials that sum to one; float32 is computed in the steps of the kernels, other dtypes in double precision.
 
     Parameters:
-        pairs: whether lanes are added in pairs, as since 1.12.
-        narrow: whether sums along other dimensions than the last are of float32, as since 1.10.
+        pairs: whether lanes are added in pairs, as of 1.12.
+        narrow: whether sums along dimensions other than the last are in float32, as of 1.10.
     """
     if not array.ndim:
         return np.where(np.isnan(array), array, np.ones((), array.dtype)).astype(array.dtype)
@@ -61,11 +61,11 @@ def softmax_of(array: Array, at: int, *, pairs: bool = True, narrow: bool = True
 
 
 def log_softmax_of(array: Array, at: int, *, pairs: bool = True, narrow: bool = True) -> Array:
-    """Their logarithms.
+    """The logarithm of softmax.
 
     Parameters:
-        pairs: as for softmax.
-        narrow: likewise, but since 1.13.
+        pairs: the same as for softmax.
+        narrow: the same as for softmax, but as of 1.13.
     """
     if array.dtype == FLOAT32 and array.size and array.ndim:
         below = array - array.max(axis=at, keepdims=True)
@@ -92,7 +92,7 @@ def _softmax(name: str, compute: Callable[[Array, int], Array], since: str = "1.
             return Tensor(array.copy())
         floats_only(f"{name}_lastdim_kernel_impl" if axis(dim, array.ndim) == array.ndim - 1 else f"{name}_kernel_impl", array)
         computed = compute(array, axis(dim, array.ndim))
-        return Tensor(np.asarray(computed, order="C"))  # row-major in every release, whatever the input is
+        return Tensor(np.asarray(computed, order="C"))  # row-major in all releases, whatever the layout of the input
 
     def raw(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
         if half_to_float:
@@ -114,5 +114,5 @@ _softmax("log_softmax", log_softmax_of, "1.13.0")
 
 @operator("aten::softmin")
 def softmin(self: Tensor, dim: int, dtype: Any = None) -> Tensor:
-    """Softmax of the negative."""
+    """The softmax of the negated input."""
     return Tensor(softmax_of(-cast(self.array, any_dtype(dtype, self.array.dtype)), axis(dim, self.array.ndim)))

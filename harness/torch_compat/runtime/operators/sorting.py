@@ -1,4 +1,4 @@
-"""Order: sorting, the best few, counting into bins."""
+"""Sorting, top-k, and counting into bins."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from torch_compat.runtime.tensor import Tensor
 
 
 def order(array: Array, at: int, *, descending: bool) -> Array:
-    """Places in sorted order; stable; NaN counts as the largest."""
+    """The indices that sort an array; stable; NaN counts as the largest element."""
     if array.dtype.kind == "c":
         raise not_implemented("sort", array.dtype)
     keys = wide(array)
@@ -36,13 +36,13 @@ def order(array: Array, at: int, *, descending: bool) -> Array:
         keys = keys.astype(np.int8)
     if not descending:
         return np.argsort(keys, axis=at, kind="stable")
-    # From behind: what a stable ascending sort of the flipped array gives, flipped again, is a stable descending one.
+    # An ascending stable sort of the flipped array, flipped again, is a descending stable sort.
     places = np.argsort(np.flip(keys, axis=at), axis=at, kind="stable")
     return np.flip(keys.shape[at] - 1 - places, axis=at)
 
 
 def before_in(values: Array, *, descending: bool = False) -> algorithms.Before:
-    """Whether one place of a row goes before another; NaN counts as the largest."""
+    """Create a function that tells whether one index of a row precedes another; NaN counts as the largest element."""
     numbers = wide(values).tolist()
 
     def before(a: int, b: int) -> bool:
@@ -53,14 +53,14 @@ def before_in(values: Array, *, descending: bool = False) -> algorithms.Before:
 
 
 def _by_quicksort(values: Array, *, descending: bool) -> Array:
-    """As TH leaves them."""
+    """The indices that sort a row, as the quicksort of TH orders them."""
     places = list(range(len(values)))
     algorithms.quicksort(places, before_in(values, descending=descending))
     return np.array(places, INT64)
 
 
 def by_introsort(values: Array, *, descending: bool) -> Array:
-    """Places of a row in sorted order, as ``std::sort`` leaves them."""
+    """The indices that sort a row, as ``std::sort`` orders them."""
     places = list(range(len(values)))
     algorithms.sort(places, len(places), before_in(values, descending=descending))
     return np.array(places, INT64)
@@ -71,7 +71,7 @@ STABLE = {_by_quicksort: algorithms.UNSPLIT + 1, by_introsort: algorithms.INSERT
 
 
 def order_by(algorithm: Any, array: Array, at: int, *, descending: bool) -> Array:
-    """Places in sorted order, those of equal elements as the algorithm leaves them."""
+    """The indices that sort an array; equal elements are in the order that the algorithm gives them."""
     places = order(array, at, descending=descending)
     size = array.shape[at]
     if size <= STABLE[algorithm] or not array.size or not _ties(np.take_along_axis(array, places, axis=at), at):
@@ -81,7 +81,7 @@ def order_by(algorithm: Any, array: Array, at: int, *, descending: bool) -> Arra
 
 
 def _sorted(self: Tensor, dim: int, *, descending: bool, algorithm: Any = None) -> tuple[Tensor, Tensor]:
-    """Sorted by an algorithm that may not be stable; stable where none is given."""
+    """Sort with an algorithm, which may be unstable; without one, the sort is stable."""
     array = self.array
     at = axis(dim, array.ndim)
     if not array.ndim:
@@ -95,7 +95,7 @@ def _sorted(self: Tensor, dim: int, *, descending: bool, algorithm: Any = None) 
 
 @functional("sort")
 def sort_1_0_0(self: Tensor, dim: Any = -1, descending: bool = False) -> tuple[Tensor, Tensor]:
-    """1.0.0 compares NaN like a number, and so leaves what it is compared with where it is: it sorts by insertion, up to ten."""
+    """1.0.0 compares NaN like other numbers, so elements compared with it stay in place; up to ten elements are sorted by insertion."""
     array = self.array
     if array.dtype.kind != "f" or not np.isnan(array).any():
         return _sorted(self, dim, descending=descending, algorithm=_by_quicksort)
@@ -125,7 +125,7 @@ def _inserted(values: Array, *, descending: bool) -> Array:
 
 @functional("sort", since="1.0.1")
 def sort_1_0_1(self: Tensor, dim: int = -1, descending: bool = False) -> tuple[Tensor, Tensor]:
-    """Up to 1.6 the quicksort of TH sorts."""
+    """Up to 1.6 the quicksort of TH is used."""
     return _sorted(self, dim, descending=descending, algorithm=_by_quicksort)
 
 
@@ -133,7 +133,7 @@ def sort_1_0_1(self: Tensor, dim: int = -1, descending: bool = False) -> tuple[T
 def sort_1_7(
     self: Tensor, dim: Any = -1, descending: bool = False, *args: Any, stable: bool | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Up to 1.11 a tensor without dimensions is sorted along any."""
+    """Up to 1.11 a 0-dim tensor can be sorted along any dimension."""
     if self.array.ndim:
         return sort(self, dim, descending, *args, stable=stable)
     return Tensor(self.array.copy()), Tensor(np.zeros((), np.int64))
@@ -141,42 +141,42 @@ def sort_1_7(
 
 @functional("sort", since="1.12.0")
 def sort(self: Tensor, dim: Any = -1, descending: bool = False, *args: Any, stable: bool | None = None) -> tuple[Tensor, Tensor]:
-    """Values and where they stood; equal ones as ``std::sort`` leaves them, unless the sort is to be stable."""
-    if args:  # sort.stable(self, *, stable, dim, descending) of old programs has them by position
+    """Sorted values and their indices; equal elements are in the order of ``std::sort``, unless the sort is stable."""
+    if args:  # sort.stable(self, *, stable, dim, descending) of old programs passes them by position
         stable, dim, descending = dim, descending, args[0]
     return _sorted(self, dim, descending=descending, algorithm=None if stable else by_introsort)
 
 
 @functional("argsort", gradient=False)
 def argsort_1_0(self: Tensor, dim: int = -1, descending: bool = False) -> Tensor:
-    """As :func:`sort_1_0_1`."""
+    """Same as :func:`sort_1_0_1`."""
     return sort_1_0_1(self, dim, descending)[1]
 
 
 @functional("argsort", gradient=False, since="1.7.0")
 def argsort_1_7(self: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Tensor:
-    """As :func:`sort_1_7`."""
+    """Same as :func:`sort_1_7`."""
     return sort_1_7(self, dim, descending, stable=stable)[1]
 
 
 @functional("argsort", gradient=False, since="1.12.0")
 def argsort(self: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Tensor:
-    """Where sorted values stood."""
+    """The indices that sort a tensor."""
     return sort(self, dim, descending, stable=stable)[1]
 
 
 @functional("msort")
 def msort(self: Tensor) -> Tensor:
-    """Sorted along the first dimension."""
+    """Sort along the first dimension."""
     return sort(self, 0)[0]
 
 
 @functional("topk")
 def topk_1_0(self: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Tensor, Tensor]:  # noqa: A002
-    """Up to 1.1 TH selects, and sorts what is selected.
+    """Up to 1.1 TH selects the elements, and sorts them afterward.
 
     Raises:
-        Unsupported: NaN is among the elements, which compares as in C++.
+        Unsupported: an element is NaN, which compares as in C++.
     """
     if self.array.dtype.kind == "f" and bool(np.isnan(self.array).any()):
         raise Unsupported("aten::topk of values that include NaN, with the semantics of 1.1 and older", code="operator")
@@ -185,7 +185,7 @@ def topk_1_0(self: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: 
 
 @functional("topk", since="1.2.0")
 def topk(self: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Tensor, Tensor]:  # noqa: A002
-    """The best few, in order if asked for, else as they are found."""
+    """The k largest or smallest elements, sorted on request; otherwise in the order in which they are found."""
     return _best(self, k, dim, largest=largest, select=_partitioned_and_sorted if sorted else _partitioned)
 
 
@@ -208,7 +208,7 @@ def _best(self: Tensor, k: int, dim: int, *, largest: bool, select: Any) -> tupl
 
 
 def _ties(ranked: Array, at: int) -> bool:
-    """Whether two neighbours of something that is sorted are equal, also not-a-number."""
+    """Whether two adjacent sorted elements are equal; NaN counts as equal to NaN."""
     a, b = np.take(ranked, np.arange(1, ranked.shape[at]), axis=at), np.take(ranked, np.arange(ranked.shape[at] - 1), axis=at)
     return bool(((a == b) | ((a != a) & (b != b))).any())  # noqa: PLR0124
 
@@ -218,7 +218,7 @@ PARTIAL = 64
 
 
 def _partitioned(values: Array, k: int, *, largest: bool) -> Array:
-    """The places of the best few, as the algorithms of the C++ library of GNU leave them in front."""
+    """The indices of the first k elements, as the algorithms of the GNU C++ library leave them at the front."""
     places = list(range(len(values)))
     before = before_in(values, descending=largest)
     if k * PARTIAL <= len(places):
@@ -236,7 +236,7 @@ def _partitioned_and_sorted(values: Array, k: int, *, largest: bool) -> Array:
 
 
 def _selected(values: Array, k: int, *, largest: bool) -> Array:
-    """The places of the best few, as TH leaves them: in front, and the largest at the end."""
+    """The indices of the k best elements as TH leaves them: the k smallest at the front, the k largest at the end."""
     places = list(range(len(values)))
     cut = len(places) - k if largest else k
     if cut:
@@ -261,7 +261,7 @@ UNORDERED = {_partitioned, _selected}
 
 
 def _search(boundaries: Array, values: Array, *, right: bool) -> Array:
-    """Halving as torch does it, so that unsorted boundaries and NaN, which every boundary is below, come out the same."""
+    """Binary search as in torch, with the same results for unsorted boundaries and for NaN, which is above all boundaries."""
     low = np.zeros(values.shape, INT64)
     high = np.full(values.shape, boundaries.shape[-1], INT64)
     for _ in range(boundaries.shape[-1].bit_length()):
@@ -305,7 +305,7 @@ def searchsorted(
     side: str | None = None,
     sorter: Tensor | None = None,
 ) -> Tensor:
-    """Where values would have to be put in."""
+    """The indices at which values would have to be inserted."""
     bounds = sorted_sequence.array
     if side not in {None, "left", "right"}:
         raise fail(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
@@ -331,7 +331,7 @@ def searchsorted(
 
 @functional("bucketize", gradient=False)
 def bucketize(self: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
-    """Between which boundaries values lie."""
+    """The indices of the buckets between boundaries that contain the values."""
     if boundaries.array.ndim != 1:
         raise fail(f"boundaries tensor must be 1 dimension, but got dim({boundaries.array.ndim})")
     return _placed(boundaries, self, out_int32, right)
@@ -339,7 +339,7 @@ def bucketize(self: Any, boundaries: Tensor, *, out_int32: bool = False, right: 
 
 @operator("aten::bincount", gradient=False)
 def bincount(self: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
-    """How often each number occurs."""
+    """The number of occurrences of each integer."""
     array = self.array
     if array.ndim != 1 or (array.size and (array < 0).any()) or array.dtype.kind not in "iu":
         raise fail("bincount only supports 1-d non-negative integral inputs.")
@@ -352,7 +352,7 @@ def bincount(self: Tensor, weights: Tensor | None = None, minlength: int = 0) ->
 
 @functional("histc", gradient=False)
 def histc_1_0(self: Tensor, bins: int = 100, min: Scalar = 0, max: Scalar = 0) -> Tensor:  # noqa: A002
-    """Up to 1.3 nothing lies between a largest and a least number that are the wrong way round."""
+    """Up to 1.3 all counts are 0 if the minimum is above the maximum."""
     if bins >= 1 and min.real > max.real:
         sized(bins)
         return Tensor(np.zeros(bins, self.array.dtype))
@@ -361,7 +361,7 @@ def histc_1_0(self: Tensor, bins: int = 100, min: Scalar = 0, max: Scalar = 0) -
 
 @functional("histc", gradient=False, since="1.4.0")
 def histc_1_4(self: Tensor, bins: int = 100, min: Scalar = 0, max: Scalar = 0) -> Tensor:  # noqa: A002
-    """Up to 1.10 a range that the numbers decide needs some."""
+    """Up to 1.10 an empty tensor needs an explicit range."""
     if not self.array.size and min.real == max.real:
         raise fail("operation does not have an identity.")
     return histc(self, bins, min, max)
@@ -369,7 +369,7 @@ def histc_1_4(self: Tensor, bins: int = 100, min: Scalar = 0, max: Scalar = 0) -
 
 @functional("histc", gradient=False, since="1.11.0")
 def histc(self: Tensor, bins: int = 100, min: Scalar = 0, max: Scalar = 0) -> Tensor:  # noqa: A002
-    """Counts of values in bins of equal width."""
+    """The numbers of values in bins of equal width."""
     array = self.array
     if bins < 1:
         raise fail(f"torch.histogram(): bins must be > 0, but got {bins}")

@@ -1,6 +1,6 @@
-"""Sparse tensors in coordinate form, as far as programs make one, take it apart, add and multiply it, and write it out again.
+"""Sparse tensors in coordinate format, as far as programs create, take apart, add, multiply and densify them.
 
-Their parts are ``indices``, with a column for each value, ``values``, and ``coalesced``: whether no two columns are alike, and all are in order.
+Their parts are ``indices``, with a column for each value, ``values``, and ``coalesced``: whether the columns are unique and sorted.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from torch_compat.runtime.values import raised
 
 COO = "torch.sparse_coo"
 MATRIX = 2  # dimensions
-ALIGNED = 64  # bytes of a block of memory
+ALIGNED = 64  # the size of a block of memory in bytes
 
 
 @operator("aten::sparse_coo_tensor", of="any", gradient=False)
 def sparse_coo_tensor_1_0(*args: Any, **keywords: Any) -> OpaqueTensor:
-    """Up to 1.1 the interpreter cannot make one."""
+    """Up to 1.1 the interpreter cannot create sparse tensors."""
     del args, keywords
     raise fail("Must not create a new variable from a variable, use its .data()")
 
@@ -44,10 +44,10 @@ def sparse_coo_tensor(
     is_coalesced: bool | None = None,
     era: bool = True,
 ) -> OpaqueTensor:
-    """Values at places: the columns of ``indices`` are the first coordinates of each value, which are checked up to 1.13."""
+    """Create a tensor of values whose first coordinates are the columns of ``indices``; up to 1.13 these are checked."""
     del layout, pin_memory, is_coalesced
     on_cpu(device)
-    if indices.__class__ is not Tensor or values.__class__ is not Tensor:  # the overload of a size alone
+    if indices.__class__ is not Tensor or values.__class__ is not Tensor:  # the overload with only a size
         raise Unsupported("the reference reader does not support creating a sparse tensor from a size alone", code="value")
     places, elements = indices.array, values.array
     if places.ndim != 2 or not elements.ndim or places.shape[1] != len(elements) or places.dtype.kind not in "iu":
@@ -68,7 +68,7 @@ def sparse_coo_tensor(
 
 
 def _sparse_coo_tensor(*args: Any, **keywords: Any) -> OpaqueTensor:
-    """Since 2.0 nobody checks where the values are."""
+    """As of 2.0 indices are not checked."""
     keywords["era"] = False
     return sparse_coo_tensor(*args, **keywords)
 
@@ -77,7 +77,7 @@ operator("aten::sparse_coo_tensor", since="2.0.0", of="any", gradient=False)(_sp
 
 
 def _keys(indices: Array, shape: tuple[int, ...]) -> Array:
-    """Where places lie in a contiguous tensor, in elements; beyond it, if a coordinate is."""
+    """The offsets of indices in a contiguous tensor, in elements; they are outside of it if a coordinate is too large."""
     steps = contiguous_strides(shape)[: len(indices)]
     return np.asarray((indices * np.array(steps, np.int64).reshape(-1, 1)).sum(axis=0), np.int64)
 
@@ -95,10 +95,10 @@ def _made(indices: Array, values: Array, shape: tuple[int, ...], *, coalesced: b
 
 
 def _parts(value: Any, name: str) -> tuple[Array, Array, bool]:
-    """The parts of a tensor that a program made.
+    """The parts of a sparse tensor that a program created.
 
     Raises:
-        Unsupported: it is another one.
+        Unsupported: the tensor was not created by a program.
     """
     if value.__class__ is not OpaqueTensor or value.layout != COO or "coalesced" not in value.parts:
         raise Unsupported(f"the reference reader does not support aten::{name} for this kind of sparse tensor", code="operator")
@@ -106,7 +106,7 @@ def _parts(value: Any, name: str) -> tuple[Array, Array, bool]:
 
 
 def _summed(indices: Array, values: Array, shape: tuple[int, ...]) -> OpaqueTensor:
-    """Values at one place added in their order, and the places in order."""
+    """Sum values with the same index in order, and sort the indices."""
     keys = _keys(indices, shape)
     order = np.argsort(keys, kind="stable")
     first = np.ones(len(order), np.bool_)
@@ -118,7 +118,7 @@ def _summed(indices: Array, values: Array, shape: tuple[int, ...]) -> OpaqueTens
 
 @operator("aten::coalesce", of="opaque", gradient=False)
 def coalesce(self: Any) -> OpaqueTensor:
-    """Without values at the same place; what is so already is given back itself."""
+    """Sum values with the same index; a coalesced tensor is returned unchanged."""
     indices, values, coalesced = _parts(self, "coalesce")
     return self if coalesced else _summed(indices, values, self.shape)
 
@@ -126,7 +126,7 @@ def coalesce(self: Any) -> OpaqueTensor:
 def _strided_alone(name: str) -> None:
     @operator(f"aten::{name}", gradient=False)
     def refuse(self: Tensor) -> Tensor:
-        """Of sparse tensors alone."""
+        """Refused: only sparse tensors have these parts."""
         del self
         raise fail(f"{name} expected sparse coordinate tensor layout but got Strided")
 
@@ -145,7 +145,7 @@ def _part(name: str) -> None:
 
     @operator(f"aten::_{name}", of="opaque", gradient=False)
     def any_part(self: Any) -> Tensor:
-        """A part of any."""
+        """A part of a sparse tensor, coalesced or not."""
         _parts(self, name)
         return Tensor(self.parts[name])
 
@@ -156,7 +156,7 @@ for _name in ("indices", "values"):
 
 @operator("aten::is_coalesced", of="opaque", gradient=False)
 def is_coalesced(self: Any) -> bool:
-    """Whether no two values are at one place."""
+    """Whether the indices are unique and sorted."""
     return _parts(self, "is_coalesced")[2]
 
 
@@ -168,13 +168,13 @@ def nnz(self: Any) -> int:
 
 @operator("aten::sparse_dim", of="opaque", gradient=False)
 def sparse_dim(self: Any) -> int:
-    """The number of dimensions that indices have."""
+    """The number of dimensions of the indices."""
     return len(_parts(self, "sparse_dim")[0])
 
 
 @operator("aten::dense_dim", of="opaque", gradient=False)
 def dense_dim(self: Any) -> int:
-    """The number of dimensions that values have."""
+    """The number of dense dimensions of the values."""
     return int(_parts(self, "dense_dim")[1].ndim) - 1
 
 
@@ -190,7 +190,7 @@ def _to_sparse() -> None:
     for since, ordered in (("1.0.0", False), ("1.12.0", True)):
 
         def to_sparse(self: Tensor, *args: Any, layout: Any = None, ordered: bool = ordered, **keywords: Any) -> OpaqueTensor:
-            """What is not zero."""
+            """The sparse tensor of the nonzero elements."""
             if layout is not None or keywords or len(args) > 1 or not self.ndim:
                 raise Unsupported("the reference reader does not support this form of to_sparse", code="operator")
             sparse = args[0] if args else self.ndim
@@ -206,7 +206,7 @@ _to_sparse()
 
 @operator("aten::t", of="opaque", gradient=False)
 def transposed(self: Any) -> OpaqueTensor:
-    """Rows as columns."""
+    """Swap rows and columns."""
     indices, values, _ = _parts(self, "t")
     if len(self.shape) != len(indices) or len(indices) > 2:
         raise Unsupported("the reference reader does not support transposing this kind of sparse tensor", code="operator")
@@ -215,7 +215,7 @@ def transposed(self: Any) -> OpaqueTensor:
 
 @operator("aten::add", of="opaque", gradient=False)
 def add(self: Any, other: Any, *, alpha: Any = 1) -> OpaqueTensor:
-    """Two sparse tensors of one shape."""
+    """The sum of two sparse tensors of the same shape."""
     first, second = _parts(self, "add"), _parts(other, "add")
     if self.shape != other.shape or len(first[0]) != len(second[0]) or first[1].dtype != second[1].dtype or alpha != 1:
         raise Unsupported("the reference reader does not support adding these kinds of sparse tensors", code="operator")
@@ -227,7 +227,7 @@ def add(self: Any, other: Any, *, alpha: Any = 1) -> OpaqueTensor:
 
 @operator("aten::mm", "aten::matmul", of="opaque", gradient=False)
 def mm(self: Any, mat2: Any) -> Tensor:
-    """A sparse matrix and a strided one: rows of the second, each times a value, are added to rows of the result."""
+    """The product of a sparse and a strided matrix: rows of the second, scaled by values, are added to rows of the result."""
     indices, values, _ = _parts(self, "mm")
     if mat2.__class__ is not Tensor or len(indices) != MATRIX or values.ndim != 1 or mat2.ndim != MATRIX:
         raise Unsupported("the reference reader does not support multiplying these kinds of sparse tensors", code="operator")
@@ -245,7 +245,7 @@ def mm(self: Any, mat2: Any) -> Tensor:
 
 @operator("aten::to_dense", of="any", gradient=False)
 def to_dense_1_0(self: Any, dtype: Any = None, masked_grad: bool | None = None) -> Tensor:
-    """Every element, those without a value as zero; values at one place are added. Strided tensors are refused."""
+    """All elements, with zeros where there are no values; values with the same index are summed. Strided tensors are refused."""
     del masked_grad
     if self.__class__ is not OpaqueTensor or self.layout != COO or "indices" not in self.parts:
         raise raised("RuntimeError", "Could not run 'aten::to_dense' with these arguments from the 'CPU' backend.")
@@ -257,7 +257,7 @@ def to_dense_1_0(self: Any, dtype: Any = None, masked_grad: bool | None = None) 
     keys, room = _keys(places, self.shape), -(-made.nbytes // ALIGNED) * ALIGNED // made.itemsize
     if (keys < 0).any() or (keys >= room).any():
         _inside(places, self.shape)
-    kept = keys < made.size  # what is beyond is written into the rest of the last block, where nobody reads it
+    kept = keys < made.size  # elements beyond are written to the rest of the last memory block, which is never read
     if values.ndim > 1:
         np.add.at(made, tuple(places), values)
     else:
@@ -267,7 +267,7 @@ def to_dense_1_0(self: Any, dtype: Any = None, masked_grad: bool | None = None) 
 
 @operator("aten::to_dense", since="1.12.0")
 def to_dense(self: Tensor, dtype: Any = None, masked_grad: bool | None = None) -> Tensor:
-    """A strided tensor is itself, or a copy of the dtype given."""
+    """As of 1.12 a strided tensor is returned unchanged, or copied to the given dtype."""
     del masked_grad
     kind = any_dtype(dtype, self.array.dtype)
     return self if kind == self.array.dtype else Tensor(cast(self.array, kind))

@@ -1,7 +1,7 @@
 """Special functions of ``torch.special``: zeta and gamma functions, the normal distribution, Bessel and Airy functions.
 
-Everything is computed in float64 and rounded once. Where a release loses digits in float32 before it takes a sine or cosine of a large
-number, the same digits are lost here.
+All are computed in float64 and rounded once. If a release loses digits in float32 before it takes the sine or cosine of a large number,
+the same digits are lost here.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ _BERNOULLI = (
 )  # fmt: skip
 """Coefficients of the Euler-Maclaurin formula: (2k)! / B2k."""
 DIRECT = 9
-"""The number of terms that are added one by one before the formula is used."""
+"""The number of terms that are summed directly before the formula is used."""
 ROUNDING = 2.0**-53
 POLE = 1e5
-"""The distance of the second argument below zero beyond which its terms are no longer added one by one."""
+"""The distance of the second argument below zero beyond which the work for its terms is metered."""
 
 
 def _zeta(s: float, q: float) -> float:
-    """Hurwitz' zeta function, the sum of ``(k + q) ** -s``, with as many terms as Cephes takes."""
+    """The Hurwitz zeta function, the sum of ``(k + q) ** -s``, with as many terms as Cephes takes."""
     if s == 1:
         return math.inf
     if math.isnan(q) or s < 1:
@@ -98,7 +98,7 @@ _zetas = np.frompyfunc(_zeta, 2, 1)
 
 @functional("special_zeta")
 def special_zeta(self: Operand, other: Operand) -> Tensor:
-    """Hurwitz' zeta function of two tensors, or of a tensor and a number."""
+    """The Hurwitz zeta function of two tensors, or of a tensor and a number."""
     x, y = common_floats(self, other)
     if x.dtype not in {FLOAT32, FLOAT64}:
         raise not_implemented("zeta_cpu", x.dtype)
@@ -111,7 +111,7 @@ def special_zeta(self: Operand, other: Operand) -> Tensor:
 
 
 def _multigammaln(array: Array, p: int) -> Array:
-    """The logarithm of the multivariate gamma function: a sum over p gamma functions, each of them rounded."""
+    """The logarithm of the multivariate gamma function: a sum over p log-gamma functions, each of them rounded."""
     looped(p, array.size)
     total = np.zeros(array.shape)
     for at in range(p):
@@ -144,7 +144,7 @@ def _in_range(array: Array, p: int) -> None:
 
 @functional("mvlgamma", "special_multigammaln", inplace=True, since="1.10.0")
 def mvlgamma_1_10(self: Tensor, p: int) -> Tensor:
-    """Up to 1.12 numbers for which a gamma function is not positive are refused, and truths are not."""
+    """Up to 1.12 numbers for which a gamma function is not positive are refused, and bools are accepted."""
     array = floating(self.array)
     if array.dtype.kind == "c":
         raise not_implemented("lgamma_cpu", array.dtype)
@@ -168,7 +168,7 @@ def mvlgamma(self: Tensor, p: int) -> Tensor:
 
 
 def _ndtr(self: Tensor, erf: Callable[[Array], Array]) -> Tensor:
-    """Half of one plus the error function, each step rounded, so that little is left of small results."""
+    """Half of one plus the error function, each step rounded, so that small results lose their digits."""
     array = floating(self.array)
     if array.dtype.kind == "c":
         raise not_implemented("erf_vml_cpu", array.dtype)
@@ -186,7 +186,7 @@ functional("special_ndtr", since="2.0.0")(lambda self: _ndtr(self, erf_2_0))
 
 @functional("special_log_ndtr")
 def special_log_ndtr(self: Tensor) -> Tensor:
-    """The logarithm of the distribution; below -1 by the scaled complement of the error function. Each step is rounded."""
+    """The logarithm of the normal distribution function; below -1 by the scaled complementary error function. Each step is rounded."""
     array = floating(self.array)
     if array.dtype not in {FLOAT32, FLOAT64}:
         raise not_implemented("log_ndtr_cpu", array.dtype)
@@ -200,7 +200,7 @@ def special_log_ndtr(self: Tensor) -> Tensor:
 
 
 def _erfcx(x: float) -> float:
-    """``exp(x * x) * erfc(x)`` of a positive number: directly, or Laplace's continued fraction."""
+    """``exp(x * x) * erfc(x)`` of a positive number, computed directly or by Laplace's continued fraction."""
     if x < 5:
         return math.exp(x * x) * math.erfc(x)
     value = 0.0

@@ -1,4 +1,4 @@
-"""Variances and standard deviations, alone or beside the mean."""
+"""Variances and standard deviations, alone or together with the mean."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch_compat.runtime.tensor import Tensor
 
 
 def spread(array: Array, dims: tuple[int, ...], correction: float, *, keepdims: bool, whole: bool = False) -> tuple[Array, Array]:
-    """Variance and mean, in double precision, of complex64 with squares of single precision; not rounded to the tensor's type yet.
+    """Variance and mean in double precision (squares of complex64 in single precision), not yet rounded to the tensor's dtype.
 
     Parameters:
         whole: whether the mean of all elements is rounded to their dtype first, in which their sum may overflow.
@@ -28,7 +28,7 @@ def spread(array: Array, dims: tuple[int, ...], correction: float, *, keepdims: 
     else:
         center = np.where(np.isinf(total), (exact / count).sum(axis=dims, keepdims=True), total / count)
     gap, rest = exact - center, np.asarray(max(0.0, float(count) - correction))  # NaN gives 0
-    # Of complex numbers, both parts have their variance, which is NaN where nothing is divided by nothing.
+    # Complex variances are the sum over both parts; 0 / 0 is NaN.
     parts = [gap.real, gap.imag] if array.dtype.kind == "c" else [gap]
     if array.dtype == np.complex64:
         parts = [one.astype(FLOAT32) for one in parts]
@@ -40,7 +40,7 @@ def _spreads(name: str, *, root: bool, with_mean: bool) -> None:
     def call_1_0(
         self: Tensor, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: Scalar | None = None
     ) -> Any:
-        """Up to 1.5 the sum of all elements of float64 may overflow; the root of an infinite complex variance has no imaginary part that is a number."""
+        """Up to 1.5 the sum of all float64 elements may overflow; the root of an infinite complex variance has a NaN imaginary part."""
         return first(
             self,
             once(dim, self.array.ndim),
@@ -72,11 +72,11 @@ def _spreads(name: str, *, root: bool, with_mean: bool) -> None:
         )
 
     def whole(dim: Any) -> bool:
-        """Whether a call is of the overload without dimensions."""
+        """Whether a call uses the overload without dimensions."""
         return dim is None or dim.__class__ is bool
 
     def of_own_type(found: Any, self: Tensor, *, whole: bool) -> Any:
-        """Up to 1.8 what complex numbers have is complex, with nothing imaginary."""
+        """Up to 1.8 results for complex numbers are complex, with an imaginary part of 0."""
         if self.array.dtype.kind != "c":
             return found
         first, *others = found if with_mean else (found,)
@@ -85,7 +85,7 @@ def _spreads(name: str, *, root: bool, with_mean: bool) -> None:
         return (first, *others) if with_mean else first
 
     def root_of_nan(value: Array) -> Array:
-        """The root of a complex number that is not a number has no part that is one."""
+        """The root of a complex NaN is NaN in both parts."""
         return np.asarray(np.where(np.isnan(value.real), np.asarray(complex(math.nan, math.nan), value.dtype), value))
 
     def call_1_9(
@@ -97,7 +97,7 @@ def _spreads(name: str, *, root: bool, with_mean: bool) -> None:
         correction: Scalar | None = None,
         out: Tensor | None = None,
     ) -> Any:
-        """Roots are taken in ``out``, which may be complex."""
+        """As of 1.9 roots are taken in the dtype of ``out``, which may be complex."""
         found = call(self, dim, unbiased, keepdim, correction=correction)
         if out is None:
             return found
@@ -108,19 +108,19 @@ def _spreads(name: str, *, root: bool, with_mean: bool) -> None:
     def call(
         self: Tensor, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: Scalar | None = None
     ) -> Any:
-        """Of all elements, the mean is rounded first."""
+        """Compute results; over all elements, the mean is rounded first."""
         dims = axes(None if dim.__class__ is bool else dim, self.array.ndim)
         single = all(self.array.shape[at] == 1 for at in range(self.array.ndim) if at not in dims)
         return compute(self, dim, unbiased, keepdim, correction, sums=single and not with_mean)
 
     def compute(self: Tensor, dim: Any, unbiased: bool, keepdim: bool, correction: Scalar | None, *, sums: bool) -> Any:
-        """With ``sums``, the sum of all elements of float32 or float64 may overflow."""
+        """Compute results; with ``sums``, the sum of all float32 or float64 elements may overflow."""
         if dim.__class__ is bool:  # the overload without dimensions
             dim, unbiased = None, dim
         array = self.array
         amount = float(correction.real) if correction is not None else float(unbiased)
         if not array.size:
-            amount = 0.0  # nothing over nothing, whatever is taken off
+            amount = 0.0  # 0 / 0, whatever the correction
         variance, center = spread(
             array, axes(dim, array.ndim), amount, keepdims=keepdim, whole=sums and array.dtype in (FLOAT32, FLOAT64)
         )

@@ -1,4 +1,4 @@
-"""Systems of linear equations: triangular ones, those of least squares, and those of tensors."""
+"""Systems of linear equations: triangular systems, least squares, and systems of tensors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NEAR = 64
 
 @functional("linalg_solve_triangular", exact=True)
 def linalg_solve_triangular(self: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:  # noqa: N803
-    """The solution of triangular systems, on either side, in the type of the triangle."""
+    """Solve triangular systems, from either side, in the dtype of the triangular matrix."""
     where = "linalg.solve_triangular"
     a, b = self.array, cast(B.array, self.array.dtype)
     floating_matrices(where, a)
@@ -54,7 +54,7 @@ def linalg_solve_triangular(self: Tensor, B: Tensor, *, upper: bool, left: bool 
 
 @functional("linalg_lstsq")
 def linalg_lstsq(self: Tensor, b: Tensor, rcond: float | None = None, *, driver: str | None = None) -> tuple[Tensor, ...]:
-    """The smallest of the nearest solutions; squares of what is left, ranks and singular values, as far as the driver gives them."""
+    """The least-squares solution with the smallest norm; also residuals, ranks and singular values, as far as the driver returns them."""
     where, a, right = "torch.linalg.lstsq", self.array, b.array
     if a.ndim < 2:
         raise fail(f"{where}: input must have at least 2 dimensions.")
@@ -117,7 +117,7 @@ def _least_squares(a: Array, right: Array, rcond: float | None, driver: str, vec
 
 
 def _solution(found: Array, rows: int) -> Array:
-    """The solution where LAPACK leaves it: in the first rows of what has a row for each equation and each unknown, column by column."""
+    """The solution as LAPACK stores it: the first rows of a column-major array with ``rows`` rows, the larger of equations and unknowns."""
     room = np.zeros((*found.shape[:-2], found.shape[-1], rows), found.dtype)
     room[..., : found.shape[-2]] = transposed(found)
     return transposed(room)[..., : found.shape[-2], :]
@@ -125,7 +125,7 @@ def _solution(found: Array, rows: int) -> Array:
 
 @functional("lstsq")
 def lstsq(self: Tensor, A: Tensor) -> tuple[Tensor, Tensor]:  # noqa: N803
-    """As gels: the solution, below it what is left in the basis of the factors, and QR (or LQ, of fewer equations) as LAPACK leaves it."""
+    """Same as gels: the solution, with residuals in the basis of the factors below, and QR (LQ for fewer equations) as in LAPACK."""
     b, a = self.array, A.array
     if a.ndim != 2 or not a.size:
         raise fail(f"A should have 2 dimensions, but has {a.ndim}")
@@ -161,7 +161,7 @@ def lstsq(self: Tensor, A: Tensor) -> tuple[Tensor, Tensor]:  # noqa: N803
 
 @functional("linalg_tensorinv")
 def linalg_tensorinv(self: Tensor, ind: int = 2) -> Tensor:
-    """The inverse of a tensor that is taken for a matrix, whose rows are the first dimensions."""
+    """The inverse of a tensor viewed as a matrix whose rows are the first dimensions."""
     if ind <= 0:
         raise fail("Expected a strictly positive integer for 'ind'")
     first, last = self.array.shape[:ind], self.array.shape[ind:]
@@ -175,7 +175,7 @@ def linalg_tensorinv(self: Tensor, ind: int = 2) -> Tensor:
 
 @functional("linalg_tensorsolve")
 def linalg_tensorsolve(self: Tensor, other: Tensor, dims: Sequence[int] | None = None) -> Tensor:
-    """The solution of a system whose matrix is a tensor, of which the first dimensions are those of the other."""
+    """Solve a system whose matrix is a tensor; its first dimensions are those of ``other``."""
     array, right = self.array, other.array
     if dims is not None:
         moved = [axis(one, array.ndim) for one in dims]

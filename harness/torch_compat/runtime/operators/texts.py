@@ -1,6 +1,6 @@
-"""Texts of TorchScript: methods of strings, and conversions of numbers to texts and back.
+"""Strings of TorchScript: string methods, and conversions between numbers and strings.
 
-They are bytes, one character each (see :mod:`torch_compat.runtime.values`): lengths, indices and order are those of the bytes, and
+Strings are bytes, one character each (see :mod:`torch_compat.runtime.values`): lengths, indices and order are those of the bytes, and
 only ASCII letters have cases.
 """
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from torch_compat.errors import Raised
 
 
-# The bytes of the ends of lines of Unicode, each by itself.
+# The bytes of all Unicode line ends, each on its own.
 LINE_ENDS = frozenset("\n\r\v\f\x1c\x1d\x1e\x85\xe2\x80\xa8\xa9")
 WORD = re.compile(f"[^ \\t{''.join(sorted(LINE_ENDS))}]+")
-"""Also of a text whose bytes are of characters beyond ASCII: the second byte of an e with an acute accent ends a word."""
+"""Applies to the bytes of non-ASCII characters, too: the second byte of an e with an acute accent ends a word."""
 
 
 def _bytewise(name: str) -> Any:
@@ -42,32 +42,32 @@ for _name in ("upper", "lower", "capitalize", "title", "swapcase", "isupper", "i
 
 @operator("aten::zfill", of="str")
 def zfill(self: str, width: int) -> str:
-    """Filled up with zeros from the left, in front of a sign, too."""
+    """Pad with zeros from the left, even before a sign."""
     bounded(width)
     return self.rjust(width, "0")
 
 
 @operator("aten::expandtabs", of="str")
 def expandtabs(self: str, tabsize: int = 8) -> str:
-    """Blanks in place of tabulators."""
+    """Replace tabs with spaces."""
     bounded(len(self) * max(1, tabsize))
     return self.expandtabs(tabsize)
 
 
 @operator("aten::isdecimal", "aten::isnumeric", of="str")
 def isdecimal(self: str) -> bool:
-    """Whether all are digits."""
+    """Whether all characters are digits."""
     return bool(self) and all("0" <= one <= "9" for one in self)
 
 
 @operator("aten::isidentifier", of="str")
 def isidentifier(self: str) -> bool:
-    """Whether it begins with a letter and goes on with letters and digits of ASCII; underscores are none."""
+    """Whether a string starts with an ASCII letter and continues with ASCII letters and digits; underscores are not allowed."""
     return self.isascii() and self.isalnum() and not self[0].isdigit()
 
 
 def _slice(self: str, start: int, end: int) -> tuple[str, int]:
-    """What lies between start and end, as the operators cut it out: nothing where the end lies before."""
+    """The part of a string from start to end, and the start; empty if the end precedes the start."""
     size = len(self)
     start = max(0, size + start) if start < 0 else start
     end = max(0, size + end + 1) if end < 0 else end
@@ -82,7 +82,7 @@ def _beyond(start: int, size: int) -> Raised:
 
 @operator("aten::find", of="str")
 def find(self: str, substr: str, start: int = 0, end: int = -1) -> int:
-    """Where a text first occurs, or -1; -1 as end is the end."""
+    """The first index of a substring, or -1; an end of -1 is the end of the string."""
     part, first = _slice(self, start, end)
     found = part.find(substr)
     return found + first if found >= 0 else -1
@@ -90,7 +90,7 @@ def find(self: str, substr: str, start: int = 0, end: int = -1) -> int:
 
 @operator("aten::rfind", of="str")
 def rfind(self: str, substr: str, start: int = 0, end: int = -1) -> int:
-    """Where a text last occurs, or -1."""
+    """The last index of a substring, or -1."""
     part, first = _slice(self, start, end)
     meter.work(len(part) * len(substr))
     found = part.rfind(substr)
@@ -99,7 +99,7 @@ def rfind(self: str, substr: str, start: int = 0, end: int = -1) -> int:
 
 @operator("aten::rindex", of="str")
 def rindex(self: str, substr: str, start: int = 0, end: int = -1) -> int:
-    """Where a text last occurs."""
+    """The last index of a substring, which must occur."""
     found = rfind(self, substr, start, end)
     if found < 0:
         raise raised("RuntimeError", "ValueError: substring not found")
@@ -108,13 +108,13 @@ def rindex(self: str, substr: str, start: int = 0, end: int = -1) -> int:
 
 @operator("aten::isprintable", of="str")
 def isprintable(self: str) -> bool:
-    """Whether all of it are letters, digits, punctuation and spaces of ASCII."""
+    """Whether all characters are ASCII letters, digits, punctuation or spaces."""
     return all(" " <= one <= "~" for one in self)
 
 
 @operator("aten::index", of="str")
 def index_str(self: str, substr: str, start: int = 0, end: int = -1) -> int:
-    """Where a text first occurs."""
+    """The first index of a substring, which must occur."""
     found: int = find(self, substr, start, end)
     if found < 0:
         raise raised("RuntimeError", "ValueError: substring not found")
@@ -123,10 +123,10 @@ def index_str(self: str, substr: str, start: int = 0, end: int = -1) -> int:
 
 @operator("aten::count", of="str")
 def count_str(self: str, substr: str, start: int = 0, end: int = -1) -> int:
-    """How often a text occurs: where it begins before the end.
+    """The number of occurrences of a substring that start before the end.
 
     Raises:
-        Raised: the text is empty, of which torch counts without end.
+        Raised: the substring is empty, for which torch counts endlessly.
     """
     size = len(self)
     if start > size:
@@ -145,7 +145,7 @@ def count_str(self: str, substr: str, start: int = 0, end: int = -1) -> int:
 
 
 def _part(self: str, start: int, end: int) -> str:
-    """The same for those that look at the ends: all to the end where the end lies before."""
+    """The part from start to end, for operators that test an end of a string; if end precedes start, the part extends to the end."""
     size = len(self)
     start = max(0, size + start) if start < 0 else start
     end = max(0, size + end + 1) if end < 0 else end
@@ -156,20 +156,20 @@ def _part(self: str, start: int, end: int) -> str:
 
 @operator("aten::startswith", of="str")
 def startswith(self: str, substr: str, start: int = 0, end: int = -1) -> bool:
-    """Whether it begins so."""
+    """Whether a part of the string starts with a substring."""
     return _part(self, start, end).startswith(substr)
 
 
 @operator("aten::endswith", of="str")
 def endswith(self: str, substr: str, start: int = 0, end: int = -1) -> bool:
-    """Whether it ends so."""
+    """Whether a part of the string ends with a substring."""
     return _part(self, start, end).endswith(substr)
 
 
 @operator("aten::replace", of="str")
 def replace(self: str, old: str, new: str, max: int = -1) -> str:  # noqa: A002 - the schema\'s own
-    """Other text in place of a text."""
-    if not old:  # torch looks again and again at the same place
+    """Replace a substring with another string."""
+    if not old:  # torch searches at the same position again and again
         if max < 0:
             raise raised("RuntimeError", "std::bad_alloc")
         bounded(len(self) + len(new) * max)
@@ -180,28 +180,28 @@ def replace(self: str, old: str, new: str, max: int = -1) -> str:  # noqa: A002 
 
 @operator("aten::strip", of="str")
 def strip(self: str, chars: str = " \n\t\f\v") -> str:
-    """Without these characters at both ends."""
+    """Remove the given characters from both ends."""
     meter.work(len(self) * len(chars))
     return self.strip(chars)
 
 
 @operator("aten::lstrip", of="str")
 def lstrip(self: str, chars: str = " \n\t\f\v") -> str:
-    """Without these characters at the start."""
+    """Remove the given characters from the start."""
     meter.work(len(self) * len(chars))
     return self.lstrip(chars)
 
 
 @operator("aten::rstrip", of="str")
 def rstrip(self: str, chars: str = " \n\t\f\v") -> str:
-    """Without these characters at the end."""
+    """Remove the given characters from the end."""
     meter.work(len(self) * len(chars))
     return self.rstrip(chars)
 
 
 @operator("aten::split", of="str")
 def split(self: str, separator: str | None = None, max: int = -1) -> list[str]:  # noqa: A002 - the schema\'s own
-    """Parts between separators; without one, between spaces, tabs and all bytes that end lines, however often it is told to cut."""
+    """Split at separators; without one, at spaces, tabs and all bytes of line ends, regardless of ``max``."""
     if separator == "":
         raise raised("ValueError", "empty separator")
     bounded(len(self))
@@ -210,10 +210,10 @@ def split(self: str, separator: str | None = None, max: int = -1) -> list[str]: 
 
 @operator("aten::rsplit", of="str")
 def rsplit(self: str, separator: str = " ", max: int = -1) -> list[str]:  # noqa: A002 - the schema\'s own
-    """Parts between separators, from the end.
+    """Split at separators, starting from the end.
 
     Raises:
-        Raised: the separator is empty, for which torch looks without end.
+        Raised: the separator is empty, for which torch searches endlessly.
     """
     if not separator:
         if not self:
@@ -226,7 +226,7 @@ def rsplit(self: str, separator: str = " ", max: int = -1) -> list[str]:  # noqa
 
 @operator("aten::splitlines", of="str")
 def splitlines(self: str, keepends: bool = False) -> list[str]:
-    """Lines: every byte that ends one ends one, that of another character, too; ends that are kept are parts of their own."""
+    """Split into lines at every byte of a line end, even if it belongs to another character; kept line ends are separate parts."""
     found: list[str] = []
     bounded(len(self))
     start = 0
@@ -243,7 +243,7 @@ def splitlines(self: str, keepends: bool = False) -> list[str]:
 
 @operator("aten::partition", of="str")
 def partition(self: str, separator: str) -> tuple[str, str, str]:
-    """What is before, at and behind a separator; an empty one is found in front."""
+    """The parts before, at and after the first separator; an empty separator is found at the start."""
     if not separator:
         return "", "", self
     return self.partition(separator)
@@ -251,7 +251,7 @@ def partition(self: str, separator: str) -> tuple[str, str, str]:
 
 @operator("aten::rpartition", of="str")
 def rpartition(self: str, separator: str) -> tuple[str, str, str]:
-    """The same from the end; an empty one is found at the end."""
+    """The parts before, at and after the last separator; an empty separator is found at the end."""
     if not separator:
         return self, "", ""
     return self.rpartition(separator)
@@ -259,35 +259,35 @@ def rpartition(self: str, separator: str) -> tuple[str, str, str]:
 
 @operator("aten::join", of="str")
 def join(self: str, values: list[str]) -> str:
-    """Texts, with this one between them."""
+    """Join strings, with this string between them."""
     bounded(sum(map(len, values)) + len(self) * len(values))
     return self.join(values)
 
 
 @operator("aten::ljust", of="str")
 def ljust(self: str, width: int, fillchar: str = " ") -> str:
-    """Filled up at the end."""
+    """Pad at the end."""
     bounded(width)
     return self.ljust(width, fillchar)
 
 
 @operator("aten::rjust", of="str")
 def rjust(self: str, width: int, fillchar: str = " ") -> str:
-    """Filled up at the start."""
+    """Pad at the start."""
     bounded(width)
     return self.rjust(width, fillchar)
 
 
 @operator("aten::center", of="str")
 def center(self: str, width: int, fillchar: str = " ") -> str:
-    """Filled up at both ends."""
+    """Pad at both ends."""
     bounded(width)
     return self.center(width, fillchar)
 
 
 @operator("aten::ord", of="str")
 def ord_(self: str) -> int:
-    """The byte."""
+    """The value of the byte."""
     if len(self) != 1:
         raise raised("RuntimeError", f"String for ord() must be 1 character, found {len(self)}")
     return ord(self)
@@ -295,7 +295,7 @@ def ord_(self: str) -> int:
 
 @operator("aten::chr", of="any")
 def chr_(a: int) -> str:
-    """The character of a byte."""
+    """The character of a byte value."""
     if not 0 <= a < 256:
         raise raised("RuntimeError", f"chr() arg not in range(0x110000), found {a}")
     return chr(a)

@@ -1,4 +1,4 @@
-"""Other views of the same memory, questions about shape and strides, and copies."""
+"""Other views of the same memory, properties of shapes and strides, and copies."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ END = 9223372036854775807
 
 
 def of_view(source: Tensor, array: Array) -> Tensor:
-    """A view of a tensor."""
+    """Create a view of a tensor."""
     made = Tensor(array, source.requires_grad)
     made.is_detached = source.is_detached
     made.root = source.root
@@ -40,7 +40,7 @@ def of_view(source: Tensor, array: Array) -> Tensor:
 
 @operator("aten::size", gradient=False)
 def size(self: Tensor, dim: int | None = None) -> list[int] | int:
-    """The sizes, or one of them."""
+    """The sizes, or the size of one dimension."""
     shape = sizes_of(self)
     return list(shape) if dim is None else shape[_real_axis(dim, len(shape))]
 
@@ -58,7 +58,7 @@ def _real_axis(dim: int, ndim: int) -> int:
 
 @operator("aten::sym_size", gradient=False)
 def sym_size(self: Tensor, dim: int | None = None) -> list[int] | int:
-    """As :func:`size`."""
+    """Same as :func:`size`."""
     return size(self, dim)
 
 
@@ -83,49 +83,49 @@ def stride(self: Tensor, dim: int | None = None) -> list[int] | int:
 
 @operator("aten::storage_offset", gradient=False)
 def storage_offset(self: Tensor) -> int:
-    """Where it starts in its storage."""
+    """The offset of the first element in its storage."""
     return self.storage_offset
 
 
 @operator("aten::element_size", gradient=False)
 def element_size(self: Tensor) -> int:
-    """Bytes of an element."""
+    """The number of bytes of an element."""
     return self.dtype.itemsize
 
 
 @operator("aten::is_contiguous", gradient=False)
 def is_contiguous(self: Tensor, memory_format: int | None = None) -> bool:
-    """Whether elements stand in memory as in order."""
+    """Whether the memory order of the elements is that of the memory format."""
     return is_formatted(self.array, memory_format or 0)
 
 
 @operator("aten::is_floating_point", gradient=False)
 def is_floating_point(self: Tensor) -> bool:
-    """Of its type."""
+    """Whether the dtype is floating-point."""
     return self.dtype.is_floating_point
 
 
 @operator("aten::is_complex", gradient=False)
 def is_complex(self: Tensor) -> bool:
-    """Of its type."""
+    """Whether the dtype is complex."""
     return self.dtype.is_complex
 
 
 @operator("aten::is_signed", gradient=False)
 def is_signed(self: Tensor) -> bool:
-    """Of its type."""
+    """Whether the dtype is signed."""
     return self.array.dtype.kind not in "ub"
 
 
 @operator("aten::is_same_size", gradient=False)
 def is_same_size(self: Tensor, other: Tensor) -> bool:
-    """Whether shapes are equal."""
+    """Whether the shapes are equal."""
     return bool(self.array.shape == other.array.shape)
 
 
 @operator("aten::is_set_to", gradient=False)
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
-    """Whether both are one view."""
+    """Whether both tensors are the same view of the same memory."""
     a, b = self.array, tensor.array
     return bool(
         a.shape == b.shape and a.strides == b.strides and owner(a) is owner(b) and self.storage_offset == tensor.storage_offset
@@ -134,7 +134,7 @@ def is_set_to(self: Tensor, tensor: Tensor) -> bool:
 
 @operator("aten::is_neg", "aten::is_conj", "aten::is_inference", "aten::is_distributed", "aten::_is_zerotensor", gradient=False)
 def never(_self: Tensor) -> bool:
-    """Bits that tensors of this reader never have."""
+    """Always false: tensors of this reader never have these properties."""
     return False
 
 
@@ -142,10 +142,10 @@ def never(_self: Tensor) -> bool:
 
 
 def resolved(shape: Any, count: int) -> tuple[int, ...]:
-    """A shape whose one -1 is worked out.
+    """Infer the single -1 of a shape.
 
     Raises:
-        Raised: it does not fit.
+        Raised: the shape does not fit.
     """
     sizes = list(whole_numbers(shape))
     if -1 in sizes:
@@ -169,7 +169,7 @@ def resolved(shape: Any, count: int) -> tuple[int, ...]:
 
 @operator("aten::_reshape_alias")
 def reshape_alias(self: Tensor, size: list[int], stride: list[int]) -> Tensor:
-    """The same memory with a shape and strides that somebody has calculated."""
+    """The same memory with a precomputed shape and strides."""
     if len(stride) != len(size):
         raise fail(f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})")
     return as_strided(self, size, stride)
@@ -177,7 +177,7 @@ def reshape_alias(self: Tensor, size: list[int], stride: list[int]) -> Tensor:
 
 @operator("aten::view", "aten::_unsafe_view")
 def view(self: Tensor, size: Any = None, *, dtype: Any = None) -> Tensor:
-    """Another shape of the same memory; or its bytes as another type."""
+    """Another shape of the same memory, or its bytes as another dtype."""
     array = self.array
     if dtype is not None or size.__class__ is int or size.__class__ is dtypes.Dtype:
         return of_view(self, _bytes_as(array, dtypes.as_dtype(size if dtype is None else dtype)))
@@ -202,20 +202,20 @@ def _bytes_as(array: Array, dtype: Any) -> Array:
 
 @operator("aten::reshape")
 def reshape(self: Tensor, shape: Any) -> Tensor:
-    """A view where it can be one, else a copy."""
+    """A view if possible, else a copy."""
     array = self.array
     return of_view(self, array.reshape(resolved(shape, array.size)))
 
 
 @operator("aten::view_as")
 def view_as(self: Tensor, other: Tensor) -> Tensor:
-    """Of the other's shape."""
+    """A view with the shape of another tensor."""
     return view(self, list(other.array.shape))
 
 
 @operator("aten::reshape_as")
 def reshape_as(self: Tensor, other: Tensor) -> Tensor:
-    """Of the other's shape."""
+    """Reshape to the shape of another tensor."""
     return reshape(self, list(other.array.shape))
 
 
@@ -233,14 +233,14 @@ def _flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     )
 
 
-# Up to 1.2 a tensor without dimensions stays so.
+# Up to 1.2 a 0-dim tensor stays 0-dim.
 operator("aten::flatten")(lambda self, start_dim=0, end_dim=-1: _flatten(self, start_dim, end_dim) if self.array.ndim else self)
 operator("aten::flatten", since="1.3.0")(_flatten)
 
 
 @operator("aten::unflatten")
 def unflatten(self: Tensor, dim: int, sizes: list[int], names: Any = None) -> Tensor:
-    """One dimension as several; up to 1.12 their names can be given."""
+    """Split one dimension into several; up to 1.12 they can be named."""
     if names is not None:
         raise Unsupported("the reference reader does not support named tensors", code="operator")
     array = self.array
@@ -251,13 +251,13 @@ def unflatten(self: Tensor, dim: int, sizes: list[int], names: Any = None) -> Te
 
 @operator("aten::ravel")
 def ravel(self: Tensor) -> Tensor:
-    """One dimension."""
+    """Flatten to one dimension."""
     return of_view(self, self.array.reshape(-1))
 
 
 @operator("aten::squeeze")
 def squeeze(self: Tensor, dim: Any = None) -> Tensor:
-    """Without dimensions of one element."""
+    """Remove dimensions of size 1."""
     array = self.array
     if dim is None:
         return of_view(self, array.squeeze())
@@ -268,7 +268,7 @@ def squeeze(self: Tensor, dim: Any = None) -> Tensor:
 
 @operator("aten::unsqueeze")
 def unsqueeze(self: Tensor, dim: int) -> Tensor:
-    """With one more dimension, of one element."""
+    """Insert a dimension of size 1."""
     at = axis(dim, self.array.ndim + 1)
     shape, strides = self.array.shape, self.strides
     step = shape[at] * strides[at] if at < len(shape) else 1
@@ -285,7 +285,7 @@ def _changes(name: str, function: Any) -> None:
 
 @operator("aten::transpose", "aten::swapaxes", "aten::swapdims")
 def transpose(self: Tensor, dim0: int, dim1: int) -> Tensor:
-    """Two dimensions in each other's place."""
+    """Swap two dimensions."""
     array = self.array
     a, b = axis(dim0, array.ndim), axis(dim1, array.ndim)
     return of_view(self, array.swapaxes(a, b) if array.ndim else array[...])
@@ -293,7 +293,7 @@ def transpose(self: Tensor, dim0: int, dim1: int) -> Tensor:
 
 @operator("aten::t")
 def t(self: Tensor) -> Tensor:
-    """A matrix with rows as columns."""
+    """The transpose of a matrix."""
     if self.array.ndim > 2:
         raise fail(f"t() expects a tensor with <= 2 dimensions, but self is {self.array.ndim}D")
     return of_view(self, self.array.T)
@@ -301,13 +301,13 @@ def t(self: Tensor) -> Tensor:
 
 @operator("aten::numpy_T", "prim::T")
 def numpy_t(self: Tensor) -> Tensor:
-    """All dimensions from behind."""
+    """Reverse the order of all dimensions."""
     return of_view(self, self.array.T)
 
 
 @operator("aten::matrix_H")
 def matrix_h(self: Tensor) -> Tensor:
-    """A matrix with rows as columns, and conjugate."""
+    """The conjugate transpose of a matrix."""
     if self.array.ndim not in {0, 2}:
         raise fail(f"tensor.H is only supported on matrices (2-D tensors). Got {self.array.ndim}-D tensor.")
     return m_h(self)
@@ -315,14 +315,14 @@ def matrix_h(self: Tensor) -> Tensor:
 
 @operator("aten::mH", "aten::adjoint", "prim::mH")
 def m_h(self: Tensor) -> Tensor:
-    """Every matrix with rows as columns, and conjugate."""
+    """The conjugate transpose of each matrix."""
     found = m_t(self)
     return Tensor(np.conj(found.array)) if self.array.dtype.kind == "c" else found
 
 
 @operator("aten::mT", "prim::mT")
 def m_t(self: Tensor) -> Tensor:
-    """Every matrix with rows as columns."""
+    """The transpose of each matrix."""
     if not self.array.ndim:
         return self
     if self.array.ndim < 2:
@@ -332,7 +332,7 @@ def m_t(self: Tensor) -> Tensor:
 
 @operator("aten::permute")
 def permute(self: Tensor, dims: Any, *more: int) -> Tensor:
-    """Dimensions in another order."""
+    """Reorder dimensions."""
     wanted = [dims, *more] if dims.__class__ is int else dims
     if len(wanted) != self.array.ndim:
         raise fail(
@@ -346,7 +346,7 @@ def permute(self: Tensor, dims: Any, *more: int) -> Tensor:
 
 @operator("aten::movedim", "aten::moveaxis")
 def movedim(self: Tensor, source: Any, destination: Any) -> Tensor:
-    """Some dimensions elsewhere."""
+    """Move dimensions to other positions."""
     for one in (source, destination):
         axes(one, max(self.array.ndim, 1), empty_is_all=False)
     if not self.array.ndim:
@@ -367,7 +367,7 @@ for _name, _function in (
 
 @operator("aten::expand")
 def expand(self: Tensor, size: Any, *, implicit: bool = False) -> Tensor:
-    """Dimensions of one element repeated, without memory. What tracing has put in for another operator is taken out before anything runs."""
+    """Repeat dimensions of size 1 without copying; expansions that tracing inserted for another operator (``implicit``) are ignored."""
     if implicit:
         return self
     array = self.array
@@ -403,7 +403,7 @@ def expand(self: Tensor, size: Any, *, implicit: bool = False) -> Tensor:
 
 
 def words_of(tensor: Tensor) -> str:
-    """The old name of a tensor's type."""
+    """The legacy tensor type of a tensor."""
     from torch_compat.runtime.operators._common import full_words  # noqa: PLC0415
 
     return full_words(tensor.array.dtype)
@@ -411,19 +411,19 @@ def words_of(tensor: Tensor) -> str:
 
 @operator("aten::expand_as")
 def expand_as(self: Tensor, other: Tensor) -> Tensor:
-    """To the other's shape."""
+    """Expand to the shape of another tensor."""
     return expand(self, list(other.array.shape))
 
 
 @operator("aten::broadcast_to")
 def broadcast_to(self: Tensor, size: list[int]) -> Tensor:
-    """As :func:`expand`."""
+    """Same as :func:`expand`."""
     return expand(self, size)
 
 
 @operator("aten::broadcast_tensors")
 def broadcast_tensors(tensors: list[Tensor]) -> list[Tensor]:
-    """To the shape that they have together."""
+    """Expand to the common broadcast shape."""
     count_views(len(tensors))
     shape = list(broadcast(*(one.array for one in tensors)))
     return [expand(one, shape) for one in tensors]
@@ -431,7 +431,7 @@ def broadcast_tensors(tensors: list[Tensor]) -> list[Tensor]:
 
 @operator("aten::as_strided")
 def as_strided(self: Tensor, size: list[int], stride: list[int], storage_offset: int | None = None) -> Tensor:
-    """Any view of the storage."""
+    """Create any view of the storage."""
     whole_numbers(size)
     if any(one < 0 for one in size):
         raise fail(f"Trying to create tensor with negative dimension {min(size)}: {list(size)}")
@@ -460,7 +460,7 @@ operator("aten::as_strided_")(_as_strided_in_place)
 
 
 def count_views(count: int) -> None:
-    """Refuse to make too many tensors: each takes as much as some hundred items of a list."""
+    """Refuse to create too many tensors: each takes as much memory as 64 items of a list."""
     bounded(64 * count)
 
 
@@ -469,7 +469,7 @@ def count_views(count: int) -> None:
 
 @operator("aten::contiguous")
 def contiguous_(self: Tensor, *, memory_format: int = 0) -> Tensor:
-    """Itself where it is so, else a copy."""
+    """The tensor itself if it is contiguous, else a copy."""
     return self if is_formatted(self.array, memory_format) else Tensor(formatted(self.array, memory_format or 0))
 
 
@@ -489,7 +489,7 @@ def detach(self: Tensor) -> Tensor:
 
 @operator("aten::detach_", gradient=False)
 def detach_in_place(self: Tensor) -> Tensor:
-    """Without gradients from here on."""
+    """Detach from gradients in place."""
     self.requires_grad = False
     self.is_detached = True
     return self
@@ -497,7 +497,7 @@ def detach_in_place(self: Tensor) -> Tensor:
 
 @operator("aten::requires_grad_", gradient=False)
 def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
-    """With gradients or without."""
+    """Set whether gradients are required."""
     if requires_grad and self.dtype.category < 2:
         raise fail("only Tensors of floating point dtype can require gradients")
     self.requires_grad = requires_grad
@@ -506,39 +506,39 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
 
 @operator("aten::alias", "aten::lift_fresh", "aten::lift")
 def alias(self: Tensor) -> Tensor:
-    """Another view of the whole."""
+    """Another view of the whole tensor."""
     return of_view(self, self.array[...])
 
 
 @operator("aten::resize_", gradient=False)
 def resize_(self: Tensor, size: Any, *, memory_format: int | None = None) -> Tensor:
-    """Another shape; more memory where it is needed."""
+    """Change the shape; memory is allocated if necessary."""
     return resized_as(self, whole_numbers(size), memory_format)
 
 
 @operator("aten::resize_as_", gradient=False)
 def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: int | None = None) -> Tensor:
-    """The other's shape, and its order in memory where the format is to be preserved."""
+    """Change to the shape of another tensor, and to its memory order if the format is to be preserved."""
     wanted = format_of(the_template.array) if memory_format == PRESERVE else memory_format
     return resized_as(self, the_template.array.shape, wanted)
 
 
 @operator("aten::set_", gradient=False)
 def set_(self: Tensor, source: Tensor | None = None) -> Tensor:
-    """The other's memory."""
+    """Take over the memory of another tensor."""
     self.array = np.empty(0, self.array.dtype) if source is None else source.array[...]
     return self
 
 
 @operator("aten::set_data", gradient=False)
 def set_data(self: Tensor, new_data: Tensor) -> None:
-    """The other's memory."""
+    """Take over the memory of another tensor."""
     self.array = new_data.array[...]
 
 
 @operator("aten::atleast_1d")
 def atleast_1d(self: Any) -> Any:
-    """With one dimension at least."""
+    """Add dimensions up to at least one."""
     if self.__class__ is list:
         count_views(len(self))
         return [atleast_1d(one) for one in self]
@@ -547,7 +547,7 @@ def atleast_1d(self: Any) -> Any:
 
 @operator("aten::atleast_2d")
 def atleast_2d(self: Any) -> Any:
-    """With two dimensions at least."""
+    """Add dimensions up to at least two."""
     if self.__class__ is list:
         count_views(len(self))
         return [atleast_2d(one) for one in self]
@@ -556,7 +556,7 @@ def atleast_2d(self: Any) -> Any:
 
 @operator("aten::atleast_3d")
 def atleast_3d(self: Any) -> Any:
-    """With three dimensions at least."""
+    """Add dimensions up to at least three."""
     if self.__class__ is list:
         count_views(len(self))
         return [atleast_3d(one) for one in self]
