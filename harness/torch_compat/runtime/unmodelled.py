@@ -176,6 +176,12 @@ def _imaginary(args: Calls, _keywords: dict[str, Any]) -> bool:
     return array is not None and array.dtype.kind == "c" and bool(((array.real == 0) & (array.imag != 0)).any())
 
 
+def _infinite_and_real(args: Calls, _keywords: dict[str, Any]) -> bool:
+    """Whether some of the complex numbers are infinite and on the real axis."""
+    array = first(args)
+    return array is not None and array.dtype.kind == "c" and bool((np.isinf(array.real) & (array.imag == 0)).any())
+
+
 def _byte_along(args: Calls, _keywords: dict[str, Any]) -> bool:
     """Whether a 0-dim uint8 tensor with a value above 1 is reduced along a dimension."""
     array = first(args)
@@ -548,7 +554,8 @@ ENTRIES: Final = (
     entry("logsumexp", "1.6.0..<1.9.0", _is_complex, "reduces complex numbers, which 1.6 to 1.8 refuse"),
     entry("dist", "1.6.0..<1.7.0", _is_complex, "computes a distance of complex numbers, and squares them without taking absolute values"),
     entry("norm|dist|frobenius_norm|nuclear_norm", "1.7.0..<1.8.0", _is_complex, "computes a norm of complex numbers, which 1.7 supports for some powers, returning complex numbers"),
-    entry("(arc|a)(sin|cos)_?", "1.6.0..<2.7.0", _is_complex, "computes an inverse trigonometric function of complex numbers, which releases up to 2.6 round differently"),
+    entry("(arc|a)(sin|cos)_?", "1.6.0..<1.7.0", _is_complex, "computes an inverse trigonometric function of complex numbers, which 1.6 rounds differently"),
+    entry("(arc|a)(sin|cos)_?", "1.7.0..<2.7.0", _infinite_and_real, "computes an inverse trigonometric function of infinite complex numbers on the real axis, where the sign of a NaN decides"),
     entry("(arc|a)tan_?", "1.6.0..<2.7.0", _imaginary, "computes an arctangent of imaginary numbers, which some releases compute on the other side of the branch cut"),
     entry("all|any", "1.8.0..<2.4.0", _imaginary, "treats complex numbers with a real part of zero as zero"),
     entry("all|any", "1.2.0..<1.10.0", _byte_along, "returns a 0-dim byte tensor unchanged"),

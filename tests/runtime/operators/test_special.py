@@ -141,3 +141,25 @@ def test_complex_points_to_infinity(kind: str, ends: tuple[float, float], steps:
         out = Tensor(np.zeros(0, kind))
         found = resolve("aten::linspace", Release(release))(*ends, steps, out=out).array
         np.testing.assert_array_equal(found[: len(values)], np.array(values, kind), release)
+
+
+LARGE, SMALL = complex(-3.75, 1e10), complex(1e-3, 1e-3)
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "kind", "expected"),
+    [
+        ("asin", LARGE, "complex64", {"1.7.1": -1.5707963705062866 + 15.249238014221191j, "2.6.0": -1.5707963705062866 + 15.249238014221191j, "2.7.1": -3.750000032720635e-10 + 23.718997955322266j}),
+        ("asin", SMALL, "complex64", {"1.7.1": 0.0009999996982514858 + 0.000999987474642694j, "2.6.0": 0.0009999996982514858 + 0.000999987474642694j, "2.7.1": 0.0009999996982514858 + 0.0010000003967434168j}),
+        ("acos", LARGE, "complex64", {"1.8.1": 3.1415927410125732 - 15.249238014221191j, "1.9.1": 1.570796251296997 - 23.718997955322266j, "2.15.0": 1.570796251296997 - 23.718997955322266j}),
+        ("acos", complex(1e-3, 1e10), "complex128", {"1.7.1": complex(1.5707963267948966, -math.inf), "2.6.0": complex(1.5707963267948966, -math.inf), "2.7.1": 1.5707963267947966 - 23.7189981105004j}),
+    ],
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_inverse_circular_functions_of_complex_numbers(
+    name: str, number: complex, kind: str, expected: dict[str, complex]
+) -> None:
+    for release, value in expected.items():
+        assert called(name, np.array([number], kind), at=release).array.tolist() == [pytest.approx(value, rel=3e-7, abs=1e-12)]
+    with pytest.raises(Unsupported):
+        called(name, np.array([number], kind), at="1.6.0")

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torch_compat.errors import Unsupported
 from torch_compat.runtime.limits import meter
 from torch_compat.runtime.operators._common import (
     FLOAT32,
@@ -193,10 +192,6 @@ def sigmoid_of(array: Array) -> Array:
     return (one / (one + exponentials(-array.astype(FLOAT32), array))).astype(array.dtype)
 
 
-def _rsqrt(array: Array) -> Array:
-    return (1 / np.sqrt(array.astype(FLOAT64) if array.dtype.kind != "c" else array)).astype(array.dtype)
-
-
 def _sinc(array: Array) -> Array:
     x = wide(array)
     product = x.dtype.type(np.pi) * x  # the sine is taken of the rounded product
@@ -221,7 +216,6 @@ for _names, _function in {
     ("log",): through_double(np.log), ("log2",): through_double(np.log2), ("log10",): through_double(np.log10),
     ("log1p", "special_log1p"): through_double(np.log1p), ("sqrt",): np.sqrt,
     ("sin",): through_double(np.sin), ("cos",): through_double(np.cos), ("tan",): through_double(np.tan),
-    ("asin", "arcsin"): through_double(np.arcsin), ("acos", "arccos"): through_double(np.arccos),
     ("atan", "arctan"): through_double(np.arctan), ("sinh",): through_double(np.sinh), ("cosh",): through_double(np.cosh),
     ("tanh",): through_double(np.tanh), ("asinh", "arcsinh"): through_double(np.arcsinh), ("acosh", "arccosh"): through_double(np.arccosh),
     ("atanh", "arctanh"): through_double(np.arctanh), ("sigmoid", "special_expit"): sigmoid_of,
@@ -231,40 +225,6 @@ for _names, _function in {
     ("rad2deg",): lambda x: (x.astype(FLOAT64) * (180 / np.pi)).astype(x.dtype), ("i0", "special_i0"): through_double(np.i0),
 }.items():  # fmt: skip
     single(_names, _function)
-
-
-def _rsqrt_1_0(array: Array) -> Array:
-    """Up to 1.13, complex zeros give NaN.
-
-    Raises:
-        Unsupported: a complex number is infinite; vectors and single elements differ.
-    """
-    if array.dtype.kind != "c":
-        return _rsqrt(array)
-    if np.isinf(array).any():
-        raise Unsupported("aten::rsqrt of infinite complex numbers up to 1.13", code="operator")
-    return np.where(array == 0, array.dtype.type(complex(np.nan, np.nan)), _rsqrt(array))
-
-
-single(("rsqrt",), _rsqrt_1_0)
-
-
-@functional("rsqrt", inplace=True, since="2.0.0")
-def rsqrt_2_0(self: Tensor) -> Tensor:
-    """As :func:`rsqrt`.
-
-    Raises:
-        Unsupported: a complex number is zero or infinite; vectors and single elements differ.
-    """
-    if self.array.dtype.kind == "c" and (np.isinf(self.array) | (self.array == 0)).any():
-        raise Unsupported("aten::rsqrt of zero or infinite complex numbers up to 2.6", code="operator")
-    return rsqrt(self)
-
-
-@functional("rsqrt", inplace=True, since="2.7.0")
-def rsqrt(self: Tensor) -> Tensor:
-    """The reciprocals of square roots."""
-    return Tensor(np.asarray(_rsqrt(floating(self.array))))
 
 
 def _log1p_2_0(self: Tensor) -> Tensor:
