@@ -182,12 +182,6 @@ def _infinite_and_real(args: Calls, _keywords: dict[str, Any]) -> bool:
     return array is not None and array.dtype.kind == "c" and bool((np.isinf(array.real) & (array.imag == 0)).any())
 
 
-def _byte_along(args: Calls, _keywords: dict[str, Any]) -> bool:
-    """Whether a 0-dim uint8 tensor with a value above 1 is reduced along a dimension."""
-    array = first(args)
-    return array is not None and array.dtype == np.uint8 and not array.ndim and len(args) > 1 and bool(array > 1)
-
-
 def _kept_of_one(args: Calls, keywords: dict[str, Any]) -> bool:
     array = first(args)
     return array is not None and not array.ndim and bool(keywords.get("keepdim", args[2] if len(args) > 2 else False))
@@ -558,8 +552,6 @@ ENTRIES: Final = (
     entry("(arc|a)(sin|cos)_?", "1.7.0..<2.7.0", _infinite_and_real, "computes an inverse trigonometric function of infinite complex numbers on the real axis, where the sign of a NaN decides"),
     entry("(arc|a)tan_?", "1.6.0..<2.7.0", _imaginary, "computes an arctangent of imaginary numbers, which some releases compute on the other side of the branch cut"),
     entry("all|any", "1.8.0..<2.4.0", _imaginary, "treats complex numbers with a real part of zero as zero"),
-    entry("all|any", "1.2.0..<1.10.0", _byte_along, "returns a 0-dim byte tensor unchanged"),
-    entry("erfinv_?", "1.6.0..<1.7.0", lambda args, _: first(args) is not None and first(args).dtype == BFLOAT16.array, "returns only zeros for bfloat16"),
     entry("put|resize|resize_as|embedding_renorm", "..<1.13.0", _into_out, "copies into out=, which 1.12 refuses"),
     entry("matrix_exp", "1.7.0..<1.8.0", _is_complex, "computes the exponential of a complex matrix: 1.7 gets it wrong unless the matrix is small"),
     entry("cholesky", "1.5.0..<1.9.0", lambda args, keywords: _into_other_shape(args, keywords) and not keywords["out"].array.size and keywords["out"].array.ndim > 1, "copies an empty result into out=, which is not resized up to 1.8"),

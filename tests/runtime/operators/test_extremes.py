@@ -13,9 +13,11 @@ import numpy as np
 import pytest
 
 from tests.runtime.operators.tables import called, inf, nan, t
-from torch_compat.errors import Unsupported
+from torch_compat.errors import Raised, Unsupported
 from torch_compat.releases.release import Release
+from torch_compat.runtime.dtypes import BFLOAT16
 from torch_compat.runtime.registry import resolve
+from torch_compat.runtime.tensor import Tensor
 
 HUGE, TINY = t([1e20, 1e20]), t([2e-23, 2e-23, 3e-24])
 ROW, ZEROS = t([[1e20, 1e20]]), t([[0.0, 0.0]])
@@ -340,3 +342,20 @@ def test_reciprocals_of_complex_numbers_divide_by_a_square_up_to_1_13(number: co
     if not number:
         with pytest.raises(Unsupported, match="by zero"):
             resolve("aten::reciprocal", Release("2.6.0"))(given)
+
+
+@pytest.mark.parametrize("name", ["all", "any"])
+@pytest.mark.parametrize(("release", "expected"), [("1.2.0", 5), ("1.9.1", 5), ("1.10.2", 1), ("2.15.0", 1)])
+def test_a_single_byte_is_returned_along_a_dimension_up_to_1_9(name: str, release: str, expected: int) -> None:
+    """As 1.2.0, 1.5.1, 1.9.1 and 1.10.2."""
+    byte = Tensor(np.array(5, np.uint8))
+    for args in ((0,), (0, True)):
+        assert resolve(f"aten::{name}", Release(release))(byte, *args).array == expected
+    with pytest.raises(Raised):
+        resolve(f"aten::{name}", Release(release))(byte, 1)
+
+
+def test_the_inverse_error_function_of_bfloat16_is_zero_in_1_6() -> None:
+    half = Tensor(np.array([0.5, -0.5]).astype(BFLOAT16.array))
+    assert resolve("aten::erfinv", Release("1.6.0"))(half).array.tolist() == [0, 0]
+    assert resolve("aten::erfinv", Release("1.7.1"))(half).array.tolist() == [0.4765625, -0.4765625]

@@ -12,6 +12,7 @@ import numpy as np
 
 from torch_compat.runtime.limits import meter
 from torch_compat.runtime.operators._common import (
+    BFLOAT16,
     FLOAT32,
     FLOAT64,
     HALVES,
@@ -219,12 +220,31 @@ for _names, _function in {
     ("atan", "arctan"): through_double(np.arctan), ("sinh",): through_double(np.sinh), ("cosh",): through_double(np.cosh),
     ("tanh",): through_double(np.tanh), ("asinh", "arcsinh"): through_double(np.arcsinh), ("acosh", "arccosh"): through_double(np.arccosh),
     ("atanh", "arctanh"): through_double(np.arctanh), ("sigmoid", "special_expit"): sigmoid_of,
-    ("erf", "special_erf"): erf_of, ("erfc", "special_erfc"): erfc_of, ("erfinv", "special_erfinv"): elementwise(_erfinv),
+    ("erf", "special_erf"): erf_of, ("erfc", "special_erfc"): erfc_of,
     ("lgamma", "special_gammaln"): lgamma_of,
     ("sinc", "special_sinc"): _sinc, ("deg2rad",): lambda x: (x.astype(FLOAT64) * (np.pi / 180)).astype(x.dtype),
     ("rad2deg",): lambda x: (x.astype(FLOAT64) * (180 / np.pi)).astype(x.dtype), ("i0", "special_i0"): through_double(np.i0),
 }.items():  # fmt: skip
     single(_names, _function)
+
+
+single(("erfinv", "special_erfinv"), elementwise(_erfinv))
+
+
+@functional("erfinv", "special_erfinv", inplace=True, since="1.6.0")
+def _erfinv_1_6(self: Tensor) -> Tensor:
+    """In 1.6, the result for bfloat16 is zero."""
+    if self.array.dtype.kind in "iub":
+        raise not_implemented("erfinv_vml_cpu", self.array.dtype)
+    return Tensor(np.zeros_like(self.array)) if self.array.dtype == BFLOAT16 else _erfinv_1_7(self)
+
+
+@functional("erfinv", "special_erfinv", inplace=True, since="1.7.0")
+def _erfinv_1_7(self: Tensor) -> Tensor:
+    """Up to 1.7 integers are refused."""
+    if self.array.dtype.kind in "iub":
+        raise not_implemented("erfinv_vml_cpu", self.array.dtype)
+    return Tensor(np.asarray(elementwise(_erfinv)(self.array)))
 
 
 def _log1p_2_0(self: Tensor) -> Tensor:

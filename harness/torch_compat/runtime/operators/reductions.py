@@ -389,19 +389,23 @@ def aminmax(self: Tensor, *, dim: int | None = None, keepdim: bool = False) -> t
 
 
 def _truth(name: str, reduce: Any) -> None:
-    def version(since: str, *, strict: bool, bools: bool) -> None:
+    def version(since: str, *, strict: bool, bools: bool, copies: bool = False) -> None:
         def call(self: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
             array = self.array
             if strict and array.dtype not in (BOOL, np.uint8):
                 raise fail(f"{name} only supports torch.uint8 and torch.bool dtypes")
+            if copies and array.dtype == np.uint8 and not array.ndim and dim is not None:
+                axes(dim, 0)
+                return Tensor(array.copy())  # releases up to 1.9 copy a 0-dim tensor
             value = np.asarray(reduce(array != 0, axis=axes(dim, array.ndim, empty_is_all=False), keepdims=keepdim))
             return Tensor(value.astype(np.uint8) if array.dtype == np.uint8 or not bools else value)
 
         functional(name, since=since, gradient=False)(call)
 
     version("1.0.0", strict=True, bools=False)
-    version("1.2.0", strict=True, bools=True)
-    version("1.8.0", strict=False, bools=True)
+    version("1.2.0", strict=True, bools=True, copies=True)
+    version("1.8.0", strict=False, bools=True, copies=True)
+    version("1.10.0", strict=False, bools=True)
 
 
 _truth("all", np.all)
