@@ -415,3 +415,18 @@ def test_bilinear_forms_of_shapes_that_do_not_fit(
     zeros = [None if shape is None else Tensor(np.zeros(shape, np.float32)) for shape in (first, second, weight, bias)]
     with pytest.raises(Raised, match=said):
         resolve("aten::bilinear", NEWEST)(*zeros)
+
+
+@pytest.mark.parametrize(
+    ("edges", "expected"),
+    [
+        ([-1.0, 7.0, 1e30, 2.0, 255.0], [4, 4, 0, 0]), ([3.0, 1.0, 2.0, 7.0], [0, 0, 3]),
+        ([0.0, 5.0, 5.0, 1.0, 9.0, 8.0, 300.0], [1, 0, 0, 4, 0, 2]), ([0.0, nan, 5.0, 9.0], [0, 3, 2]),
+    ],
+)  # fmt: skip
+def test_edges_that_are_not_sorted_are_searched_like_sorted_edges(edges: list[float], expected: list[float]) -> None:
+    """As 1.10.2, 2.0.1 and 2.15.0."""
+    x = Tensor(np.array([7.0, 1e-40, 7.0, 255.0, -1e30, 1e30, 3.0, -1.0, 2.0, 100.0]))
+    for release in ("1.10.2", "2.15.0"):
+        found, _ = resolve("aten::histogram", Release(release))(x, Tensor(np.array(edges)))
+        assert found.array.tolist() == expected

@@ -42,6 +42,17 @@ def _ends(points: Array, bounds: list[float] | None) -> list[tuple[float, float]
     return [(low - 0.5, high + 0.5) if low == high else (low, high) for low, high in found]
 
 
+def _upper_bounds(edges: Array, x: Array) -> Array:
+    """The result of ``std::upper_bound`` for each element, also for edges that are not sorted."""
+    first, left = np.zeros(x.shape, INT64), np.full(x.shape, len(edges), INT64)
+    while left.any():
+        half = left // 2
+        below = x < edges[np.minimum(first + half, len(edges) - 1)]
+        first = np.where(below | (left == 0), first, first + half + 1)
+        left = np.where(below | (left == 0), half, left - half - 1)
+    return first
+
+
 def _histogram(
     self: Tensor, bins: list[Any], bounds: list[float] | None, weight: Tensor | None, density: bool, *, era: int
 ) -> tuple[Tensor, list[Tensor]]:
@@ -86,7 +97,7 @@ def _histogram(
     for at, one in enumerate(edges):
         x = points[:, at]
         inside &= (x >= one[0]) & (x <= one[-1])
-        bin_ = np.minimum(np.searchsorted(one, x, side="right") - 1, len(one) - 2)
+        bin_ = np.minimum(_upper_bounds(one, x) - 1, len(one) - 2)
         places = places * max(shape[at], 1) + bin_
     value: Array = np.zeros(math.prod(shape), array.dtype)
     if value.size:
