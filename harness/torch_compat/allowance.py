@@ -4,12 +4,12 @@ A small file can demand hours of work or gigabytes of memory: zeros that inflate
 each other, forty thousand members on the same bytes. Each of these has its own limit in the code that reads it; an allowance bounds
 their total for everything in one file, including archives inside it.
 
-All amounts are counts, never clocks, so a file gets the same answer on every machine. One unit of *work* stands for at most
-about 0.1 microseconds of CPython 3.11 on a 2.5 GHz machine. The prices of single steps (:data:`PICKLE`, ...) were calibrated with the files
-of ``tools/faults/bombs.py``: each price is the slowest step of its kind in those files, rounded up.
+All amounts are counts, never clocks, so a file gets the same answer on every machine. One unit of *work* stands for at most about 0.1
+microseconds of CPython 3.11 on a 2.5 GHz machine. The prices of single steps (:data:`PICKLE`, ...) were calibrated with the files of
+``tools/faults/bombs.py``: each price is the slowest step of its kind in those files, rounded up.
 
-There are two sizes: :meth:`Allowance.to_inspect` keeps `inspect` within 1 s plus 20 ms for each MB of the file, and within 512 MB of memory;
-:meth:`Allowance.to_load` is for callers that need the values, and keeps everything except data within about 2 GB.
+There are two sizes: :meth:`Allowance.to_inspect` keeps `inspect` within 1 s plus 20 ms for each MB of the file, and within 512 MB of
+memory; :meth:`Allowance.to_load` is for callers that need the values, and keeps everything except data within about 2 GB.
 """
 
 from __future__ import annotations

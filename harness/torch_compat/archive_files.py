@@ -1,7 +1,8 @@
 """The files of an archive: the file itself, or every file in it if the archive is a directory.
 
-A distributed checkpoint is a directory. Its size is the sum of the sizes of its files, and its SHA-256 is the SHA-256 of the sorted list of their
-names and digests. It contains no directories and no links. Code that needs the bytes of an archive, but not their meaning, uses this module.
+A distributed checkpoint is a directory. Its size is the sum of the sizes of its files, and its SHA-256 is the SHA-256 of the sorted list
+of their names and digests. It contains no directories and no links. Code that needs the bytes of an archive, but not their meaning, uses
+this module.
 """
 
 from __future__ import annotations
