@@ -189,12 +189,12 @@ def _said(error: BaseException) -> str:
         return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
     except KeyboardInterrupt:
         raise
-    except BaseException:  # noqa: BLE001 - its repr fails
+    except BaseException:  # noqa: BLE001 - its text cannot be obtained
         return type(error).__name__
 
 
 def _shown(text: str) -> str:
-    """Text on one line, with nonprintable characters escaped: the warning prints text from a manifest, and a terminal obeys control characters."""
+    """Text on one line, with nonprintable characters escaped: the warning prints text from a manifest to a terminal."""
     return text if text.isprintable() else "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
 
 
@@ -323,7 +323,7 @@ def kernel_fault(now: Sequence[str], was: Sequence[str], kernel: Sequence[str] |
 
     Parameters:
         now, was: the types of the operator's arguments, or of its returns, now and when the kernel fitted.
-        kernel: the types that the dispatcher inferred from the kernel, if it was queried. A kernel that takes ``int`` also serves ``SymInt``.
+        kernel: the types that the dispatcher inferred from the kernel, if it was queried. A kernel for ``int`` also serves ``SymInt``.
         what: ``takes`` or ``returns``.
     """
     noun = "value" if what == "returns" else "argument"

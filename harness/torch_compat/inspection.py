@@ -41,7 +41,7 @@ def inspect(path: str | os.PathLike[str]) -> dict[str, Any]:
         that cannot be read also gives an object: ``error`` states the reason, and everything found out before the error is included.
 
     Raises:
-        UsageError: the file does not exist, is a folder, or must not be read.
+        UsageError: the file does not exist, is a folder, or is not readable.
     """
     found = look_at(os.fspath(path))
     if isinstance(found.error, UsageError):
@@ -55,7 +55,7 @@ def look_at(path: str, *, named: bool = True, complete: bool = True) -> Inspecte
     Never raises because of the contents of the file.
 
     Parameters:
-        named: whether the user named the file itself and not only a folder that contains it: then a file that is not an archive is an error.
+        named: whether the user named the file itself, not only a folder that contains it: then a file that is not an archive is an error.
         complete: whether to read all bytes of the file, for its digest and for checksums. Otherwise the weights of a large archive are
             not read, and ``omitted`` lists what was not checked.
 

@@ -200,7 +200,7 @@ def span_of(text: str, policy: Policy) -> tuple[dt.date, dt.date]:
 
 
 def under_profile(policy: Policy, name: str | None) -> Policy:
-    """The policy under a profile; the unchanged policy if no name is given, or if the name is that of its own profile.
+    """The policy under a profile; the policy unchanged if no name is given, or if it is the name of the policy itself.
 
     Raises:
         UsageError: there is no such profile.

@@ -1,7 +1,7 @@
 """Atomic writes of files, archives and changes of several files, and a lock that allows one writing run at a time in a tree.
 
-* A file is written next to its target (``.NAME.partial``), flushed to disk, and renamed. An archive that is a directory counts as a whole: its
-  files are written into ``.NAME.partial``, and the directory is renamed. It never replaces anything.
+* A file is written next to its target (``.NAME.partial``), flushed to disk, and renamed. An archive that is a directory counts as a
+  whole: its files are written into ``.NAME.partial``, and the directory is renamed. It never replaces anything.
 * The calls of :func:`put`, :func:`put_copy` and :func:`remove` within :func:`changing` take effect together, when the block ends.
   ``reports/latest/journal`` lists the files first. A line ``committed`` follows once all of them are on disk, and only then are
   they renamed. The next run that enters :func:`holding` undoes or completes a run that was killed: it undoes without that line, and
