@@ -34,9 +34,10 @@ def in_processes(
 ) -> Iterator[Answer]:
     """The answer for each path, in order.
 
-    answer: computes an answer, in a process forked from this one.
-    crashed: computes the answer for a path whose process died twice: with other paths, and with this path alone.
-    count: the number of processes.
+    Parameters:
+        answer: computes an answer, in a process forked from this one.
+        crashed: computes the answer for a path whose process died twice: with other paths, and with this path alone.
+        count: the number of processes.
     """
     pool = _Pool(answer, crashed, count)
     left = iter(paths)
@@ -106,7 +107,7 @@ class _Pool:
         self._hand_out()
 
     def _rescue(self, chunks: deque[_Chunk]) -> None:
-        """Process the chunks of a dead process: each path of the first chunk in a process of its own; the others, not yet begun, are requeued."""
+        """Rerun each path of a dead process's first chunk in a process of its own; requeue its other chunks, which had not begun."""
         if chunks:
             first = chunks.popleft()
             first.answers = [self._apart(path) for path in first.paths]
