@@ -3,9 +3,9 @@
 This is not the whole grammar: types, defaults and returns stay text. The schemas of every release can be split without losing anything that
 matters for checking a call; text that is not a schema is refused.
 
-This is a second reader of schemas besides the one for the whole grammar (:mod:`torch_compat.operators.schema`); a test compares them on every
-schema of every release. It exists because ``inspect`` reads the schemas of each operator that an archive calls once: this reader takes a
-quarter of the time, and ten milliseconds less to import.
+This is a second reader of schemas besides the one for the whole grammar (:mod:`torch_compat.operators.schema`); a test compares them on
+every schema of every release. It exists because ``inspect`` reads the schemas of each operator that an archive calls once: this reader
+takes a quarter of the time, and ten milliseconds less to import.
 """
 
 from __future__ import annotations

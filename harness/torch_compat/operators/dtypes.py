@@ -1,12 +1,12 @@
 """Operators that a release refuses to compute with tensors of a dtype, as observed: ``fixtures/operators/dtypes.txt``.
 
 The queries are those of :mod:`torch_compat.operators.halves`, each run with tensors of ones of every non-float dtype and again with
-empty tensors, and some additional ones, which also ran with floats; calls without tensors ran with the dtype named. An answer is stored
-once for all dtypes for which a release gives it, with ``{}`` in place of the dtype name. Only calls that work with float32 were run, so every
-error is about the dtype, unless it is about the numbers in the query, which the dtype may not be able to represent.
+empty tensors, and some additional ones, which also ran with floats; calls without tensors ran with the dtype named. An answer is
+stored once for all dtypes for which a release gives it, with ``{}`` in place of the dtype name. Only calls that work with float32 were
+run, so every error is about the dtype, unless it is about the numbers in the query, which the dtype may not be able to represent.
 
-A call of a program is matched with queries as described in :func:`torch_compat.operators.halves.nearest`. Only the arguments that are data in
-a query count: arguments that are masks or indices there may have any dtype.
+A call of a program is matched with queries as described in :func:`torch_compat.operators.halves.nearest`. Only the arguments that are
+data in a query count: arguments that are masks or indices there may have any dtype.
 """
 
 from __future__ import annotations
