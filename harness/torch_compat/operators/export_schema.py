@@ -3,7 +3,6 @@
 Both histories are recorded by ``torch-compat admit`` and ``observe --record --survey`` (harness/torch_compat/inside/exported.py):
 
 * ``fixtures/operators/export_schema.txt``: version, records, unions and enums of the schema, with their fields;
-* ``fixtures/operators/export_schema.txt``: version, records, unions and enums of the schema, with their fields;
 * ``fixtures/operators/export_witnesses.txt``: the behavior of ``torch.export.load`` with altered archives (see
   :mod:`torch_compat.replay.witnesses`).
 

@@ -4,11 +4,11 @@ Each query in that file is a call as written in a program, ``layer_norm(m, [3])`
 again with empty tensors; for each release, it records ``computes`` or the error. Only calls that work with float32 were run, so every
 error is about the dtype.
 
-A call of a program is matched with the query of the same operator whose tensors have the same numbers of dimensions and that has the same
-number of arguments; failing that, with those that have the same numbers of dimensions, then with those that have as many tensors (max of two
-tensors is another kernel than max of one), and then with all queries of the operator; for matmul, with the product that it computes for
-tensors with such numbers. If the matching queries disagree, no result is claimed. An in-place operator without queries is treated like its
-out-of-place form.
+A call of a program is matched with the query of the same operator whose tensors have the same numbers of dimensions and that has the
+same number of arguments; failing that, with those that have the same numbers of dimensions, then with those that have as many tensors
+(max of two tensors is another kernel than max of one), and then with all queries of the operator; for matmul, with the product that it
+computes for tensors with such numbers. If the matching queries disagree, no result is claimed. An in-place operator without queries is
+treated like its out-of-place form.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ The rest are facts, sorted, in one of three layouts. There are no other lines::
     sets    aten::abs<TAB>1.6.0.. CPU CUDA<TAB>2.1.2.. MPS          a key; then spans and the values with these spans, again and again
     facts   mobile > 9<TAB>"refused: ..."<TAB>1.8.1..1.9.1          a key, its value as JSON, and its spans
 
-*Spans* are ranges over the releases of the header: ``1.5.0`` is one release, ``1.5.0..1.8.1`` a range, ``1.5.0..`` a range up to the newest;
-several are joined by commas. They are as few as possible. An open end keeps a line unchanged when a new release is added that
+*Spans* are ranges over the releases of the header: ``1.5.0`` is one release, ``1.5.0..1.8.1`` a range, ``1.5.0..`` a range up to the
+newest; several are joined by commas. They are as few as possible. An open end keeps a line unchanged when a new release is added that
 has the same fact. Values of sets have ``%`` and white space written as ``%25``, ``%20``...
 
 That a release outside a span does **not** have the fact is certain only if the set is complete: use ``complete(release)``.

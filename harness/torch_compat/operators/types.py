@@ -11,8 +11,8 @@ Peculiarities of 2.13.0, all verified by tests:
 * Lists and Dicts are invariant (``int[]`` is not a ``Scalar[]``); tuples, Futures and Awaits are covariant; RRefs are invariant.
 * ``Scalar`` is both a type of its own and the union of int, float and complex: in a Union it is split, and a Union with all
   three is equal to it. ``Scalar??`` is not a ``Scalar?``.
-* A Union is flattened, reduced by removing subtypes, and sorted when it is created; if one type is left, or an Optional of nothing but None,
-  PyTorch fails, and so does this module (ValueError).
+* A Union is flattened, reduced by removing subtypes, and sorted when it is created; if one type is left, or an Optional of nothing but
+  None, PyTorch fails, and so does this module (ValueError).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The file format versions with which a release writes a program that calls an operator, as measured in the releases.
 
-Versioned writing is dynamic: an archive states the lowest version that all its operators need. So an operator is written with its own version
-in a program that needs no higher one, and with any higher version of the release in a program whose other operators need it.
+Versioned writing is dynamic: an archive states the lowest version that all its operators need. So an operator is written with its own
+version in a program that needs no higher one, and with any higher version of the release in a program whose other operators need it.
 
 From 1.12 on, this version is the one in the table of upgraders for the overload. Up to 1.11 it depends on the name of the operator,
 whatever the overload: 1.11 writes ``div.Tensor_mode`` with 4, although its table does not contain it. Every release saved programs with
