@@ -241,7 +241,7 @@ def _keep(proof: RecordedProof, build: Build | None, place: Root | None) -> list
 
 
 def _sides(one: StatedUpgrader, asked: list[tuple[Real, bool]]) -> tuple[list[Real], list[Real]]:
-    """The releases before and after the change, of which the newest before it counts. A build is after the change."""
+    """The releases before and after the change, newest first; the newest one before it counts. A build is after the change."""
     if not one.old:
         return [], []
     last = Release(one.old)
