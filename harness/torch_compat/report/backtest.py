@@ -1,7 +1,7 @@
 """``reports/backtest.md``: what ``torch-compat candidate`` would have reported for each minor release on the day before it.
 
-Candidate items about the same fact form one :class:`Fact`. ``reports/backtest/`` contains labels of facts (real or noise) by a person who did
-not write the classifier, and what PyTorch did about the facts: see :class:`BacktestNotes`.
+Candidate items about the same fact form one :class:`Fact`. ``reports/backtest/`` contains labels of facts (real or noise) by a person
+who did not write the classifier, and what PyTorch did about the facts: see :class:`BacktestNotes`.
 """
 
 from __future__ import annotations

@@ -167,7 +167,7 @@ def _listed(names: list[str]) -> str:
 
 
 def breaks(report: Report, verdicts: Iterable[Verdict] = (Verdict.FAIL, *KNOWN), *, brief: bool = False) -> list[BreakCause]:
-    """Group the findings with these verdicts by waiver, also when a finding continues in a new release; sorted by where they begin, newest first.
+    """Group findings with these verdicts by waiver, even if they continue in a new release; sorted by where they begin, newest first.
 
     Parameters:
         brief: group findings that are not about readers by rule and kind.

@@ -51,8 +51,8 @@ class ReaderCounts:
     Attributes:
         cells: the number of programs.
         agrees: the number of correct predictions among them.
-        by_slip: the number of them explained by a slip.
-        slips: the number for each slip.
+        by_slip: the number of correct predictions explained by a slip.
+        slips: the number of them for each slip.
     """
 
     release: str

@@ -50,7 +50,7 @@ class PairCells:
 
     @property
     def share(self) -> str:
-        """The kept cells in percent, rounded down, so that 100 means all of them; ``<1`` if there are fewer than one percent."""
+        """The kept cells in percent, rounded down, so that 100 means all of them; ``<1`` if some are kept, but less than one percent."""
         percent = self.kept * 100 // self.total
         return "<1" if not percent and self.kept else str(percent)
 
@@ -106,7 +106,7 @@ class Pairs:
         return sorted({reader for _, reader, one, options in self.all if one == family and options == DEFAULT}, key=order)
 
     def runs(self, writer: str, family: str) -> Iterator[tuple[PairCells | None, list[str]]]:
-        """The results of a family's readers for the archives of a writer under default options, with identical consecutive readers combined.
+        """The results of readers for the archives of a writer under default options, with identical consecutive readers combined.
 
         Readers are identical only if their causes are too, not just their outcomes. None for readers that were not tested.
         """
