@@ -41,12 +41,7 @@ COLUMNS = {
     "none": {Outcome.UNSUPPORTED, Outcome.UNAVAILABLE},
 }
 QUESTION = "one per reader and fixture loaded with default options"
-READERS = {
-    "backward": "newer",
-    "own": "own",
-    "forward": "older",
-    "synthetic": "synthetic",
-}  # directions, keyed by the role of the reader
+READERS = {"backward": "newer", "own": "own", "forward": "older", "synthetic": "synthetic"}  # reader roles, keyed by direction
 ASKED = {
     Asks.VALUES: "Values, under all load options (an older reader may refuse)",
     Asks.LOADING: "Loading, for the same cells",

@@ -255,7 +255,7 @@ class _Between:
         self._notes.append(_Note(section, cause, fixture, None, before, self._since, older=True))
 
     def _unwritten(self) -> None:
-        """Find recipes that the older release wrote and the newer one cannot. A reduced grid may end before the newer one; that is no gap."""
+        """Find recipes that only one of the two releases can write. A reduced grid may end before the newer release; that is not a gap."""
         wrote = {one.recipe: one for one in self._evidence.corpus.entries if one.release == self._since}
         asked = {one.recipe: one for one in self._evidence.corpus.entries if one.release == self._release}
         policy = self._evidence.policy

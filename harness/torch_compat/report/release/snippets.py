@@ -105,7 +105,7 @@ def returned(result: dict[str, Any], called: CallTurn | None) -> str:
 
 
 def raised(kind: str, message: str) -> str:
-    """An error in one line, without the class that newer releases also quote in the message."""
+    """An error in one line, with its class only once: newer releases also quote it in the message."""
     name, text = kind.removeprefix("builtins."), headline(message)
     return short(text if text.startswith(f"{name}: ") or not name else f"{name}: {text}")
 
