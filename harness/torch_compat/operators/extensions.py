@@ -9,12 +9,12 @@ built for that release.
 This module also reads lists of operators written by hand::
 
     # a comment
-    backend PrivateUse1 fallback          its own dispatch key; `fallback` where it takes every operator
+    backend PrivateUse1 fallback          its own dispatch key; `fallback` if it handles every operator
     needs torch.library.Library           a name of torch's Python modules
     registers aten::add.Tensor            a kernel for an operator of PyTorch, at the backend's key
     registers aten::mul.Tensor CPU CUDA   the same at other keys
-    calls aten::linear                    calls an operator; a line that holds nothing but its name says the same
-    calls aten::add(int a, int b) -> int  where a release has several of one name
+    calls aten::linear                    calls an operator; a line with only its name means the same
+    calls aten::add(int a, int b) -> int  for releases with several schemas of one name
     defines mine::f(Tensor self) -> Tensor
 """
 

@@ -322,7 +322,7 @@ class GlobalNames(SetHistory):
         return cls(path) if path is not None else _packaged_names()
 
     def having_bits(self, module: str, name: str) -> tuple[int, int]:
-        """``(releases that have it, releases for which this is unknown)``, as bits. Every other release was searched and does not have it.
+        """``(releases that have it, releases of which it is not known)``, as bits. Every other release was searched and does not have it.
 
         Unknown are names of modules outside torch, in a package that was not searched, or that could not
         be imported; names inside a class; and special names (``__getattr__``...), which are never recorded.
@@ -361,7 +361,7 @@ class BesideNames(SetHistory):
     __slots__ = ()
 
     def module_bits(self, module: str) -> int:
-        """The versions in which the module can be imported, or may be importable, as bits."""
+        """The versions in which the module can be imported, including those for which this is unknown, as bits."""
         left_out = self.words(LEFT_OUT)
         if any(part in left_out for part in module.split(".")):
             return self.known.everyone
@@ -371,9 +371,9 @@ class BesideNames(SetHistory):
         return found
 
     def having_bits(self, module: str, name: str) -> int:
-        """The versions in which the module has, or may have, the name, as bits.
+        """The versions in which the module has the name, including those for which this is unknown, as bits.
 
-        Unknown, and therefore included, are names inside classes and special names, in existing modules; and all names of modules that were
+        Unknown are names inside classes and special names, in existing modules; and all names of modules that were
         not searched.
         """
         name = name.partition(".")[0]

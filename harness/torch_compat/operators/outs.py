@@ -1,7 +1,7 @@
 """The dtypes of tensors into which an operator can write its result, as observed: ``fixtures/operators/outs.txt``.
 
 The queries are those of :mod:`torch_compat.operators.dtypes`, each with ``out=``. For each output tensor and each dtype of
-the arguments, the file lists the dtypes that the release accepts for the output; for a call without tensors, the dtypes stand alone.
+the arguments, the file lists the dtypes that the release accepts for the output; for a call without tensors, it has a single list.
 
 Out variants that torch generates from the operator (``autogen`` in ``native_functions.txt``) accept only the dtype of the result since 2.0.
 """
@@ -106,7 +106,7 @@ def written(name: str, horizon: Release) -> AcceptedOuts | None:
 
 @cache
 def is_generated(name: str, horizon: Release) -> bool:
-    """Whether torch generated all out variants of an operator, none takes a dtype, and the release compares dtypes."""
+    """Whether torch generated all out variants of an operator that takes no dtype, and the release compares dtypes there."""
     if horizon < COMPARED_SINCE:
         return False
     stated, generated = _forms(name, horizon)

@@ -6,7 +6,7 @@ r"""Schemas of operators: the whole grammar, parsed and printed.
     name     ident ['::' ident] ['.' overload]           no overload is called default, or begins with two underscores
     item     argument | '*' | '...'                      arguments after '*' are keyword-only; '...' ends the list
     argument type ident ['=' default]
-    type     base alias? ('[]' alias? | '?')*  [ '[' N ']' alias? '?'? ]       a size stands in no other type
+    type     base alias? ('[]' alias? | '?')*  [ '[' N ']' alias? '?'? ]       a size is allowed in no other type
     base     '(' types ')' | Future(type) | Await(type) | RRef(type) | Dict(type, type) | Union(type, ...) | Tensor
              | __torch__.torch.classes.NAMESPACE.NAME
              | a name of types.BASE

@@ -454,7 +454,7 @@ def _fitting(value: int) -> int:
 
 
 def _real(text: str) -> float:
-    """Parse a number like the C library: refuse overflow and numbers below the smallest normal one."""
+    """Parse the longest valid prefix like the C library: refuse overflow and numbers below the smallest normal one."""
     found = token_pattern().match(text.removeprefix("-"))
     if found is None or found.lastgroup != "number":
         raise ValueError

@@ -133,7 +133,7 @@ class BreakCause:
 
     @property
     def begins(self) -> str:
-        """The newest release that starts the behavior in itself or in newer readers; if only older readers show it, the newest of them."""
+        """The newest release since which it or newer readers behave this way; if only older readers do, the newest of them."""
         newer = [one.first_reader for one in self.findings if one.first_reader and one.rule not in FORWARD]
         return max(newer, key=order, default=self.began)
 

@@ -84,7 +84,7 @@ class _Note(NamedTuple):
     """One cell of the older or of the newer release in which something begins.
 
     Attributes:
-        before: the older release's result for its own archive; None if only the older release is involved.
+        before: the result of the older release for the same archive or its own; None if only the older release is involved.
         reader: the release whose cell shows it.
         older: whether that is the older release, with an archive of a newer release.
     """
@@ -221,7 +221,7 @@ class _Between:
         return Section.ACCEPTED if kinds == {"relaxed"} else Section.REFUSED
 
     def _changed(self, before: Cells, after: Cells) -> bool:
-        """Whether something begins here: neither another wording of the same refusal nor the same differing value again."""
+        """Whether something begins here: not just another wording of the same refusal, or the same differing value again."""
         if before is after or (before.outcome in KEPT and after.outcome in KEPT):
             return False
         if before.outcome is not after.outcome:
