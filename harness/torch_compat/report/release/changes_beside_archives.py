@@ -1,7 +1,7 @@
 """What begins with a release apart from archives: operators, formats, deprecations, and changes stated in the policy.
 
-These records contain the beginning of everything, whatever release is queried. So each function yields all that it knows; the report keeps
-what may have begun between its two releases.
+These records date each beginning independently of the queried release. So each function yields everything; the report keeps what may have
+begun between its two releases.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _had(evidence: Evidence, pair: Pair, one: Break) -> str:
 
 
 def format_parts(evidence: Evidence) -> Iterator[FactRecord]:
-    """Format versions that a release is the first to write or to read, or the first that no longer reads."""
+    """Format versions that a release is the first to write, the first to read, or the first to stop reading."""
     calendar = [one.version for one in evidence.policy.calendar]
     for form in evidence.policy.formats:
         said: defaultdict[str, list[str]] = defaultdict(list)
