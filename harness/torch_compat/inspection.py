@@ -258,8 +258,9 @@ def _sha256(raw: Raw) -> str | None:
 
 
 def files_of(path: str) -> Iterator[str]:
-    """The path itself; for a folder, every file in it and its subfolders, ordered by name. A distributed checkpoint is one
-    path, that of its folder, without its own files.
+    """The path itself; for a folder, every file in it and its subfolders, ordered by name.
+
+    A distributed checkpoint is one path, that of its folder, without its own files.
     """
     if not os.path.isdir(path):  # noqa: PTH112 - for a million paths, text is faster
         yield path

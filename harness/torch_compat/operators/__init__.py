@@ -4,5 +4,5 @@
 matter to a call. :mod:`torch_compat.operators.schema` and :mod:`torch_compat.operators.types` cover the whole grammar,
 :mod:`torch_compat.operators.compatibility` PyTorch's rules for pairs of schemas, :mod:`torch_compat.operators.changes` their results for
 two releases.
-Uses only the standard library and imports quickly, because it delays the inspection of small archives.
+This package uses only the standard library and imports quickly, so that it does not delay the inspection of small archives.
 """

@@ -274,8 +274,9 @@ def _takes(text: str, old: Schema) -> bool:
 
 
 def upgrader_entries(versions: FactHistory, release: str) -> list[UpgraderEntry]:
-    """The table of upgraders of a release. If its table is not recorded, the next recorded one: it lists past changes, and upgraders
-    stay for as long as the old programs are read.
+    """The table of upgraders of a release; if its table is not recorded, the next recorded one.
+
+    A later table also fits: it lists past changes, and upgraders stay for as long as the old programs are read.
     """
     from json import loads  # noqa: PLC0415 - needed only here
 

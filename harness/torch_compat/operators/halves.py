@@ -195,8 +195,10 @@ def as_asked(name: str, ranks: tuple[int, ...], horizon: Release) -> tuple[int, 
 
 
 def _as_one_product(ranks: tuple[int, ...], horizon: Release) -> tuple[int, ...]:
-    """The product that matmul computes for tensors with these numbers of dimensions: a batch times a matrix is one product of two matrices,
-    with all rows of the batch; so is a batch times a vector up to 1.11, and since then it is a matrix times a vector.
+    """The product that matmul computes for tensors with these numbers of dimensions.
+
+    A batch times a matrix is one product of two matrices, with all rows of the batch; so is a batch times a vector up to 1.11, and
+    since then it is a matrix times a vector.
     """
     if len(ranks) != 2:
         return ranks

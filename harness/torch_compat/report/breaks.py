@@ -89,8 +89,9 @@ def direction(writer: str, reader: str) -> str:
 
 @dataclass(frozen=True)
 class BreakCause:
-    """One actual cause: all findings covered by one waiver, or one finding without a waiver; in brief, also findings of one
-    kind that are not about readers, such as recipes that were not run.
+    """One actual cause: all findings covered by one waiver, or one finding without a waiver.
+
+    In brief, also all findings of one kind that are not about readers, such as recipes that were not run.
 
     Attributes:
         findings: by gravity and id, at least one.

@@ -214,8 +214,9 @@ def drafted(
 
 
 def allowed_from(policy: Policy, kind: str, subject: str, begin: dt.date) -> dt.date | None:
-    """The earliest day on which a change may be released if it is announced on a given day; None if the calendar ends before, or the
-    policy has no timeline for it.
+    """The earliest day on which a change may be released if it is announced on a given day.
+
+    None if the calendar ends before, or the policy has no timeline for it.
 
     Parameters:
         kind: the kind as given to the command.

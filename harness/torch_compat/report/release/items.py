@@ -1,7 +1,7 @@
 """Items of a release report: one fact each, with one date, whatever rules and records show it.
 
 Every record of a fact is a :class:`FactRecord` that states the two releases between which the fact began according to it. Parts with a
-common name form one item. The item begins where all its parts agree; if they exclude each other, it says so and states the outermost bounds.
+common name form one item. The item begins where all its parts agree; if they exclude each other, it says so and gives the outer bounds.
 """
 
 from __future__ import annotations
