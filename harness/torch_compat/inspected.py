@@ -158,7 +158,8 @@ class Inspected:
     def dangers(self) -> list[tuple[str, str, str]]:
         """Globals in the file that are known to do harm when called: the name, the record, the reason.
 
-        For programs, also operators that reach beyond their tensors, and tensors that leave their storage. The harness does not call them; loading the file without ``weights_only`` may. An empty list is no guarantee.
+        For programs, also operators that reach beyond their tensors, and tensors that leave their storage. The harness does not call them;
+        loading the file without ``weights_only`` may. An empty list is no guarantee.
         """
         facts = self.facts
         if facts is None:
