@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["__version__", "errors", "fill_storages", "inspect", "load", "load_state"]
 
-# What is imported only when it is asked for, so that importing the package costs nothing.
+# Imported on first access, so that importing the package stays cheap.
 LAZY = {
     "fill_storages": "torch_compat.state",
     "inspect": "torch_compat.inspection",

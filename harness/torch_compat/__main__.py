@@ -1,4 +1,4 @@
-"""``python -m torch_compat`` is ``torch-compat``."""
+"""``python -m torch_compat`` runs ``torch-compat``."""
 
 from __future__ import annotations
 

@@ -1,15 +1,15 @@
-"""What reading one file may cost: work, bytes that are expanded, bytes that are read for checksums, objects, memory.
+"""Limits on the cost of reading one file: work, expanded bytes, bytes read for checksums, objects, memory.
 
-A file is small and yet asks for hours or gigabytes: zeros that inflate to a thousand times their size, sixty tuples that share
-each other, forty thousand members on the same bytes. Each of these has a limit of its own where it is read; an allowance bounds
-all of them together, for everything that one file holds, archives inside it included.
+A small file can demand hours of work or gigabytes of memory: zeros that inflate to a thousand times their size, sixty tuples that share
+each other, forty thousand members on the same bytes. Each of these has its own limit in the code that reads it; an allowance bounds
+their total for everything in one file, including archives inside it.
 
-All amounts are counts, never clocks, so the same file has the same answer on every machine. One unit of *work* stands for at most
-about 0.1 microseconds of CPython 3.11 on a machine of 2.5 GHz. The prices of single steps (:data:`PICKLE`, ...) were calibrated with the files
-of ``tools/faults/bombs.py``: each price is the slowest step of its kind that those files take, rounded up.
+All amounts are counts, never clocks, so a file gets the same answer on every machine. One unit of *work* stands for at most about 0.1
+microseconds of CPython 3.11 on a 2.5 GHz machine. The prices of single steps (:data:`PICKLE`, ...) were calibrated with the files of
+``tools/faults/bombs.py``: each price is the slowest step of its kind in those files, rounded up.
 
-Two sizes: :meth:`Allowance.to_inspect` keeps `inspect` within 1 s plus 20 ms for each MB of the file, and within 512 MB of memory;
-:meth:`Allowance.to_load` is for callers who asked for the values, and keeps what is not data within about 2 GB.
+There are two sizes: :meth:`Allowance.to_inspect` keeps `inspect` within 1 s plus 20 ms for each MB of the file, and within 512 MB of
+memory; :meth:`Allowance.to_load` is for callers that need the values, and keeps everything except data within about 2 GB.
 """
 
 from __future__ import annotations
@@ -21,35 +21,35 @@ from torch_compat.errors import Unsafe
 __all__ = ["CALL", "FIND_PER_MB", "HASHED", "JSON", "MB", "MEMBER", "NAME", "NESTED", "PICKLE", "SOURCE", "TABLE", "Allowance"]
 
 MB = 1_000_000
-HASHED = 64 << 30  # bytes of a file up to which all of it is read: for its digest, for checksums, for zeros
+HASHED = 64 << 30  # maximum size in bytes of a file that is read completely: for its digest, for checksums, for zeros
 
 # Prices of single steps, in units of work
 PICKLE = 150  # starting to read a pickle
 MEMBER = 200  # a member of a zip or tar archive: its entry, its headers, its names
-FIND_PER_MB = 3_000  # looking for a signature in a megabyte
+FIND_PER_MB = 3_000  # searching a megabyte for a signature
 TABLE = 60  # a table of a flatbuffer
 SOURCE = 8  # a mark of TorchScript source: a bracket, a comma, a quote, an equals sign
-CALL = 200  # an operator that is called in a new way, and the releases that have it
+CALL = 200  # an operator that is called in a new way, and looking up the releases that have it
 NESTED = 1_500  # an archive that is a record of another one
 JSON = 30  # a node, an argument, a tensor of a JSON document
 NAME = 60  # a name to look up: a global of a pickle, a module of a package
 
 
 class Allowance:
-    """What is left for one file.
+    """The remaining budget for one file.
 
     Attributes:
         work: units of work.
         expanded: bytes that may be inflated, or copied out of the file as an archive of their own.
-        whole: bytes of one deflated record that is wanted as a whole.
+        whole: bytes of one deflated record that is needed as a whole.
         objects: containers, tensors and descriptions in all pickles.
-        memo: entries of the memos of all pickles.
-        memory: bytes of texts and byte strings in all pickles, texts twice.
+        memo: memo entries of all pickles.
+        memory: bytes of texts and byte strings in all pickles; texts count twice.
         copied: elements that calls in pickles copy.
         nodes: parts of keys in pickles.
-        limits: those of one pickle (:class:`torch_compat.pickles.recorder.PickleLimits`), as they were when the last ones were calculated.
-        complete: whether all bytes of the file are looked at; False where a file of more than :data:`HASHED` bytes is inspected.
-        omitted: what was not done because of the size of the file, by name, with the reason.
+        limits: the limits of one pickle (:class:`torch_compat.pickles.recorder.PickleLimits`), as last calculated.
+        complete: whether all bytes of the file are read; False when a file of more than :data:`HASHED` bytes is inspected.
+        omitted: checks skipped because of the size of the file, by name, with the reason.
     """
 
     __slots__ = (
@@ -74,13 +74,13 @@ class Allowance:
 
     @classmethod
     def to_inspect(cls, size: int) -> Allowance:
-        """For `inspect` and for facts: of a file of ``size`` bytes.
+        """Return the allowance for `inspect` and for facts, for a file of ``size`` bytes.
 
-        Work is 0.5 s and 10 ms per MB; starting Python takes 0.1 s to 0.2 s, a digest and checksums 3 to 8 ms per MB. Memory: 2**20 objects
-        of at most 300 bytes, their identities while their depth is measured (100 bytes), and 64 MB of texts at up to 4 bytes
+        Work is 0.5 s and 10 ms per MB; starting Python takes 0.1 s to 0.2 s, a digest and checksums 3 to 8 ms per MB. Memory covers 2**20
+        objects of at most 300 bytes, their identities while their depth is measured (100 bytes), and 64 MB of texts at up to 4 bytes
         per byte of UTF-8.
         """
-        made = cls.__new__(cls)  # for every file: without the keywords, which take longer than the rest
+        made = cls.__new__(cls)  # runs for every file; passing keywords would take longer than the rest
         made.size = size
         made.work = 5_000_000 + 100_000 * (size // MB)
         made.expanded = (96 << 20) + 2 * size
@@ -95,7 +95,7 @@ class Allowance:
 
     @classmethod
     def to_load(cls, size: int) -> Allowance:
-        """For whoever wants the values of a file of ``size`` bytes, which may be as large as the file."""
+        """Return the allowance for loading the values of a file of ``size`` bytes, which may be as large as the file."""
         return cls(
             size, work=(1 << 28) + 1_000_000 * (size // MB), expanded=(1 << 30) + 8 * size, whole=8 << 30,
             objects=1 << 21, memo=1 << 22, memory=(1 << 30) + 2 * size, copied=1 << 23, nodes=1 << 23,
@@ -103,14 +103,14 @@ class Allowance:
 
     @property
     def spent(self) -> bool:
-        """Whether something of it is spent, so that nothing further is read."""
+        """Whether any of the budgets is spent, so that nothing more is read."""
         return self.work < 0 or self.expanded < 0
 
     def spend(self, units: int) -> None:
         """Pay for work.
 
         Raises:
-            Unsafe: the work that is allowed for a file of this size is spent.
+            Unsafe: the work allowed for a file of this size is spent.
         """
         self.work -= units
         if self.work < 0:
@@ -120,7 +120,7 @@ class Allowance:
         """Pay for bytes that are about to be inflated or copied.
 
         Raises:
-            Unsafe: too many were before, or too many are now.
+            Unsafe: the limit is exceeded, by these bytes or already before.
         """
         self.expanded -= count
         if self.expanded < 0:
@@ -136,5 +136,5 @@ class Allowance:
         raise Unsafe(f"{said} ({self.size} bytes)", code="too-large")
 
     def omit(self, name: str, because: str) -> None:
-        """Put down that something was not done, and why."""
+        """Record that something was skipped, and why."""
         self.omitted.setdefault(name, because)

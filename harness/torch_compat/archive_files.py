@@ -1,7 +1,8 @@
-"""The files of an archive: the file itself, or, where the archive is a directory, every file in it.
+"""The files of an archive: the file itself, or every file in it if the archive is a directory.
 
-A distributed checkpoint is a directory. Its size is the sum of the sizes of its files, and its SHA-256 is that of the sorted list of their names and
-digests. A directory has no directories and no links inside it. Whatever needs the bytes of an archive, and not what they mean, asks here.
+A distributed checkpoint is a directory. Its size is the sum of the sizes of its files, and its SHA-256 is the SHA-256 of the sorted list
+of their names and digests. It contains no directories and no links. Code that needs the bytes of an archive, but not their meaning, uses
+this module.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ if TYPE_CHECKING:
 __all__ = ["HIDDEN", "MeasuredFiles", "copy_archive", "is_archive", "is_member", "joined_digest", "measure", "members", "sizes"]
 
 HIDDEN: Final = ".metadata"
-"""The only file name in a directory that may begin with a dot."""
+"""The only file name in a directory that may start with a dot."""
 
 
 class MeasuredFiles(NamedTuple):
-    """What the files of an archive are together.
+    """The size and digests of the files of an archive.
 
     Attributes:
         sha256, size: of the archive.
@@ -41,12 +42,12 @@ class MeasuredFiles(NamedTuple):
 
 
 def is_member(name: object) -> bool:
-    """Whether a name can be that of a file in a directory."""
+    """Whether a name is valid for a file in a directory."""
     return name == HIDDEN or is_plain(name)
 
 
 def joined_digest(files: Iterable[tuple[str, str]]) -> str:
-    """The SHA-256 of a directory, from the names and digests of its files, which may come in any order."""
+    """The SHA-256 of a directory, from the names and digests of its files in any order."""
     total = hashlib.sha256()
     for name, digest in sorted(files):
         total.update(os.fsencode(name) + f"\0{digest}\n".encode())
@@ -54,7 +55,7 @@ def joined_digest(files: Iterable[tuple[str, str]]) -> str:
 
 
 def is_archive(path: Path) -> bool:
-    """Whether there is a file, or a directory with the metadata of a distributed checkpoint, and no link."""
+    """Whether the path is a file, or a directory with the metadata of a distributed checkpoint, and not a link."""
     return _is_regular(path) or (not path.is_symlink() and _is_regular(path / HIDDEN))
 
 
@@ -66,11 +67,11 @@ def _is_regular(path: Path) -> bool:
 
 
 def members(path: Path) -> tuple[str, ...]:
-    """The names of the files of a directory, sorted; for a file one empty name.
+    """The names of the files of a directory, sorted; for a file, one empty name.
 
     Raises:
-        CorpusError: (``not-a-file``) the directory contains a link, a directory or something else that is no regular file; (``outside``) a
-            file has a name that is not a plain one.
+        CorpusError: (``not-a-file``) the directory contains a link, a directory or anything else that is not a regular file; (``outside``)
+            the name of a file is not a plain name.
         OSError: the path does not exist or cannot be read.
     """
     if not path.is_dir():
@@ -86,10 +87,10 @@ def members(path: Path) -> tuple[str, ...]:
 
 
 def sizes(path: Path) -> dict[str, int]:
-    """The size of each file of an archive, by name; nothing is read.
+    """The size of each file of an archive, by name, without reading the files.
 
     Raises:
-        CorpusError, OSError: as of :func:`members`.
+        CorpusError, OSError: as in :func:`members`.
     """
     return {name: (path / name).lstat().st_size if name else path.stat().st_size for name in members(path)}
 
@@ -98,7 +99,7 @@ def measure(path: Path) -> MeasuredFiles:
     """The size and digest of an archive.
 
     Raises:
-        CorpusError, OSError: as of :func:`members`.
+        CorpusError, OSError: as in :func:`members`.
     """
     total, files = 0, {}
     for name, file in _files(path, members(path)):
@@ -111,13 +112,13 @@ def measure(path: Path) -> MeasuredFiles:
 
 
 def copy_archive(source: Path, target: Path, *, follow: bool = True) -> None:
-    """Copy a file, or a directory with its files, to a path where nothing is, or a file.
+    """Copy a file, or a directory with its files, to a path that does not exist or is a file.
 
     Parameters:
         follow: whether the source may be a link to a file.
 
     Raises:
-        CorpusError, OSError: as of :func:`members`.
+        CorpusError, OSError: as in :func:`members`.
     """
     names = members(source)
     if names != ("",):
@@ -128,7 +129,7 @@ def copy_archive(source: Path, target: Path, *, follow: bool = True) -> None:
 
 
 def _files(path: Path, names: tuple[str, ...], *, follow: bool = True) -> Iterator[tuple[str, FileIO]]:
-    """Every file of an archive, open. A file of a directory is opened in the directory that was listed, and never through a link."""
+    """Every file of an archive, open. A file of a directory is opened relative to the listed directory, and never through a link."""
     if names == ("",):
         yield "", _regular(path, 0 if follow else os.O_NOFOLLOW, str(path))
         return
@@ -147,7 +148,7 @@ def _regular(path: str | Path, flags: int, where: str, folder: int | None = None
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[int]:
-    """A descriptor of a directory that is no link, for as long as the block lasts."""
+    """Open a directory that is not a link, and yield its descriptor for the duration of the block."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         yield descriptor

@@ -1,13 +1,13 @@
-"""The gate for views: every array over memory that was not allocated for exactly its shape is made here.
+"""The gate for views: every array over memory that was not allocated for exactly its shape is created here.
 
 numpy does not protect its own constructor. The check in ``numpy.ndarray(shape, dtype, buffer, offset, strides)`` adds products of
-strides and sizes in 64-bit arithmetic that wraps around, it is skipped for a buffer of 0 bytes, and ``numpy.dtype`` of a record
+strides and sizes in 64-bit arithmetic that wraps around; it is skipped for a buffer of 0 bytes; and ``numpy.dtype`` of a record
 adds offsets and sizes in 32 bits. ``as_strided`` checks nothing. An archive chooses those numbers, so a view that numpy accepts
-may read and write all memory of the process. The functions below compute the first and the last byte that a view can touch in
-Python's exact integers, and refuse every view that leaves the bytes that exist.
+may read and write all memory of the process. The functions below compute the first and the last byte that a view can touch with
+Python's exact integers, and refuse every view that leaves the existing bytes.
 
 No other module calls ``as_strided``, passes ``buffer=`` or ``strides=`` to an array constructor, calls ``numpy.frombuffer``, or builds a
-dtype from parts that an archive supplies; ``tests/repository/test_gate.py`` fails where one does.
+dtype from parts supplied by an archive; ``tests/repository/test_gate.py`` fails if one does.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ __all__ = [
 Array = np.ndarray[Any, np.dtype[Any]]
 Memory = bytes | bytearray | memoryview | Array
 
-WIDEST = (1 << 63) - 1  # bytes: what numpy counts with
+WIDEST = (1 << 63) - 1  # bytes: the largest count in numpy
 LARGEST_ITEM = (1 << 31) - 1  # bytes of one element: numpy counts them in 32 bits
-MOST_FIELDS = 4096  # of one record
-MOST_DIMENSIONS = 64  # of numpy and torch alike
-MOST_REPEATED = 1 << 31  # places that are made of others, or counted
-UNIT_BYTES = {"S": 1, "V": 1, "U": 4}  # of dtypes whose code states a length
+MOST_FIELDS = 4096  # in one record
+MOST_DIMENSIONS = 64  # in both numpy and torch
+MOST_REPEATED = 1 << 31  # elements produced by repeating or counting
+UNIT_BYTES = {"S": 1, "V": 1, "U": 4}  # of dtypes whose code includes a length
 
 
 def extent(shape: Sequence[int], strides: Sequence[int], offset: int = 0) -> tuple[int, int]:
-    """The first place that a view touches, and the place behind the last; both are ``offset`` for a view without elements.
+    """The first position that a view touches, and the position after the last; both are ``offset`` for a view without elements.
 
     Parameters:
         shape: sizes, none negative.
-        strides: as many, of either sign, in the same unit as the offset and the result: elements or bytes. In bytes, the second
-            result is where the last element starts, plus 1.
+        strides: one per dimension, of either sign, in the same unit as the offset and the result: elements or bytes. In bytes, the second
+            result is the start of the last element plus 1.
     """
     low = high = offset
     for size, step in zip(shape, strides, strict=True):
@@ -87,22 +87,22 @@ def view(
     order: str = "C",
     where: str | None = None,
 ) -> Array:
-    """An array over memory that is already there.
+    """Create an array over existing memory.
 
     Parameters:
-        memory: contiguous bytes; the array keeps them alive, and can be written to where they can.
+        memory: contiguous bytes; the array keeps them alive, and is writable if they are.
         dtype: of the elements; not of Python objects.
         shape: sizes.
-        strides: in elements, of either sign; row-major unless given.
+        strides: in elements, of either sign; row-major by default.
         offset: of the first element, in elements.
-        order: ``C`` or ``F``; counts where no strides are given.
+        order: ``C`` or ``F``; used if no strides are given.
         where: file and record, for errors.
 
     Raises:
-        Corrupt: the view touches bytes outside of the memory, or its numbers describe no view.
-        Unsupported: numpy has no such array: too many dimensions, too many elements.
+        Corrupt: the view touches bytes outside the memory, or its numbers do not describe a view.
+        Unsupported: numpy has no such array: too many dimensions or too many elements.
     """
-    if max(len(shape), len(strides or ())) > MOST_DIMENSIONS:  # whose product could take forever
+    if max(len(shape), len(strides or ())) > MOST_DIMENSIONS:  # computing their product could take forever
         said = f"a view has {max(len(shape), len(strides or ()))} dimensions; numpy has at most {MOST_DIMENSIONS}"
         raise Unsupported(said, where=where, code="numpy-limits")
     size = dtype.itemsize
@@ -110,7 +110,7 @@ def view(
         raise Corrupt("cannot view references to Python objects", where=where, code="bad-tensor")
     room = memory.nbytes if isinstance(memory, memoryview | np.ndarray) else len(memory)
     if strides is None:
-        if order == "C" and offset.__class__ is int and offset >= 0:  # nearly every view: one product is all there is to check
+        if order == "C" and offset.__class__ is int and offset >= 0:  # nearly every view: one product is the only check needed
             count = 1
             for one in shape:
                 if one.__class__ is not int or one <= 0:
@@ -129,7 +129,7 @@ def view(
         raise Corrupt(f"a view has shape {_short(shape)}", where=where, code="bad-tensor")
     if 0 in shape:
         if not 0 <= offset * size <= room:
-            offset = 0  # a view without elements lies nowhere; torch lets it begin behind the end
+            offset = 0  # a view without elements has no position; torch allows it to begin after the end
     else:
         first, end = extent(shape, strides, offset)
         if first < 0 or end * size > room:
@@ -149,7 +149,7 @@ def view(
 
 
 def contiguous_strides(shape: Sequence[int], order: str = "C") -> tuple[int, ...]:
-    """The strides of an array without holes, in elements: row-major, or column-major with ``order="F"``."""
+    """The strides of an array without gaps, in elements: row-major, or column-major with ``order="F"``."""
     steps = []
     step = 1
     for size in shape if order == "F" else reversed(shape):
@@ -159,9 +159,9 @@ def contiguous_strides(shape: Sequence[int], order: str = "C") -> tuple[int, ...
 
 
 def elements(memory: bytes | bytearray | memoryview, dtype: np.dtype[Any]) -> Array:
-    """All whole elements of some bytes, as an array of one axis; bytes of a last element that is cut short are left out.
+    """All whole elements in a buffer, as a one-dimensional array; the bytes of a truncated last element are left out.
 
-    The array keeps a view of the memory, so that a mapped file stays mapped, and a bytearray cannot shrink, while it is alive.
+    The array keeps a view of the memory, so a mapped file stays mapped, and a bytearray cannot shrink, while the array is alive.
     """
     if dtype.hasobject:
         raise Corrupt("cannot view references to Python objects", code="bad-tensor")
@@ -170,21 +170,21 @@ def elements(memory: bytes | bytearray | memoryview, dtype: np.dtype[Any]) -> Ar
 
 
 # ------------------------------------------------------------------------------------------------ functions that do not check
-# These functions of numpy believe their arguments: two add sizes in 64 bits and write behind the array that they then make, one
-# negates an offset of 32 bits that has no negative.
+# These numpy functions trust their arguments: two add sizes in 64 bits and write past the end of the array that they then allocate, one
+# negates a 32-bit offset that has no negative.
 
 
 def diagonal(array: Array, offset: int = 0, first: int = 0, second: int = 1) -> Array:
-    """As ``numpy.diagonal``, of any offset: one that lies beyond the array has no elements."""
+    """Like ``numpy.diagonal``, for any offset; the result is empty if the offset lies outside the array."""
     rows, columns = array.shape[first], array.shape[second]
     return np.diagonal(array, max(-rows, min(columns, offset)), first, second)
 
 
 def repeated(array: Array, counts: Any, axis: int | None = None) -> Array:
-    """As ``numpy.repeat``, of numbers of repeats whose sum is exact.
+    """Like ``numpy.repeat``, with an exact sum of the repeat counts.
 
     Raises:
-        ValueError: one is negative, or the result is too large for memory.
+        ValueError: a count is negative, or the result is too large for memory.
     """
     numbers = np.asarray(counts)
     if numbers.size and numbers.dtype.kind not in "iu":
@@ -200,10 +200,10 @@ def repeated(array: Array, counts: Any, axis: int | None = None) -> Array:
 
 
 def counted(numbers: Array, weights: Array | None = None, minlength: int = 0) -> Array:
-    """As ``numpy.bincount``, of numbers whose greatest is looked at first.
+    """Like ``numpy.bincount``, with a check of the largest number first.
 
     Raises:
-        ValueError: one is negative, or the result is too large for memory.
+        ValueError: a number is negative, or the result is too large for memory.
     """
     if minlength > MOST_REPEATED or (numbers.size and not 0 <= int(numbers.min()) <= int(numbers.max()) < MOST_REPEATED):
         raise ValueError(
@@ -216,7 +216,7 @@ def counted(numbers: Array, weights: Array | None = None, minlength: int = 0) ->
 
 
 def sized_dtype(order: str, code: str) -> np.dtype[Any]:
-    """The dtype of a code as ``f8``, ``S5`` or ``U3``.
+    """The dtype for a code such as ``f8``, ``S5`` or ``U3``.
 
     Parameters:
         order: ``<``, ``>``, ``|`` or ``=``.
@@ -235,7 +235,7 @@ def sized_dtype(order: str, code: str) -> np.dtype[Any]:
 
 
 def nested_dtype(base: np.dtype[Any], shape: tuple[int, ...]) -> np.dtype[Any]:
-    """The dtype of a field that is an array itself.
+    """The dtype of a field that is itself an array.
 
     Raises:
         ValueError: a size is negative, or an element is larger than numpy can count.
@@ -246,11 +246,11 @@ def nested_dtype(base: np.dtype[Any], shape: tuple[int, ...]) -> np.dtype[Any]:
 
 
 def record_dtype(fields: Sequence[tuple[str, np.dtype[Any], int]], itemsize: int) -> np.dtype[Any]:
-    """The dtype of records.
+    """The dtype of a record.
 
     Parameters:
-        fields: name, dtype and offset in bytes of each. Fields may lie upon each other.
-        itemsize: bytes of a record.
+        fields: name, dtype and offset in bytes of each. Fields may overlap.
+        itemsize: size of a record in bytes.
 
     Raises:
         ValueError: a field is outside its record, or a record is larger than numpy can count.

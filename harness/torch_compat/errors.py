@@ -1,13 +1,13 @@
 """Every error that the harness raises on purpose: one root, small families, stable codes.
 
-An error says what was found, what was expected, where, and what to do. Its text may change from release to release;
-its type and its ``code`` may not. Errors of libraries are translated into these at one border each:
+An error states what was found, what was expected, where, and what to do. Its text may change from release to release;
+its type and its ``code`` may not. Errors from libraries are translated into these errors at one boundary each:
 
-* :mod:`torch_compat.archive`: bytes of an archive (``struct``, ``zlib``, ``mmap``)
-* :mod:`torch_compat.pickles`, :mod:`torch_compat.formats`: what those bytes say (``json``, ``flatbuffers``)
+* :mod:`torch_compat.archive`: the bytes of an archive (``struct``, ``zlib``, ``mmap``)
+* :mod:`torch_compat.pickles`, :mod:`torch_compat.formats`: the meaning of those bytes (``json``, ``flatbuffers``)
 * :mod:`torch_compat.policy.load`: policy files (``tomllib``, pydantic)
 * :mod:`torch_compat.corpus.manifest`, :mod:`torch_compat.corpus.observations`: recorded JSON lines
-* :mod:`torch_compat.writes`: files that are written (``OSError``)
+* :mod:`torch_compat.writes`: writing files (``OSError``)
 * :mod:`torch_compat.readers`: processes, packages, interpreters (``subprocess``, ``OSError``)
 """
 
@@ -39,13 +39,13 @@ __all__ = [
 
 
 class HarnessError(Exception):
-    """The root. Never raised itself.
+    """The root of all errors. Never raised itself.
 
     Parameters:
         message: what was found and what was expected, one sentence.
-        where: file, record, offset or line, as far as it is known.
+        where: file, record, offset or line, as far as known.
         hint: what the user can do about it.
-        code: a stable, kebab-case name of the cause; the family's own unless a finer one is given.
+        code: a stable, kebab-case name of the cause; the default is that of the error class.
     """
 
     default_code: ClassVar[str] = "harness-error"
@@ -64,21 +64,21 @@ class HarnessError(Exception):
 
 
 class UsageError(HarnessError):
-    """A command was asked for something that does not exist or does not fit together."""
+    """A command was given something that does not exist, or arguments that do not fit together."""
 
     default_code = "usage"
     exit_status = 2
 
 
 class NothingSelected(HarnessError):  # noqa: N818 - a name of the published interface
-    """A run would have checked nothing. Never a pass."""
+    """A run would have checked nothing. Never counts as a pass."""
 
     default_code = "nothing-selected"
     exit_status = 4
 
 
 class ArchiveError(HarnessError, ValueError):
-    """About the bytes of an archive. Raised only as one of its three answers."""
+    """An error in the bytes of an archive. Raised only as one of its three subclasses."""
 
     default_code = "archive"
     exit_status = 2
@@ -97,10 +97,10 @@ class Unsupported(ArchiveError):  # noqa: N818 - a name of the published interfa
 
 
 class NoArchive(Unsupported):
-    """The file is no archive of PyTorch at all.
+    """The file is not a PyTorch archive at all.
 
     Attributes:
-        what: what it is instead: ``a text file``.
+        what: what the file is instead: ``a text file``.
     """
 
     default_code = "no-archive"
@@ -111,27 +111,27 @@ class NoArchive(Unsupported):
 
 
 class Unsafe(ArchiveError):  # noqa: N818 - a name of the published interface
-    """Reading on would execute or import something that the archive chose."""
+    """Reading on would execute or import something chosen by the archive."""
 
     default_code = "unsafe"
 
 
 class CorpusError(HarnessError):
-    """A manifest, a recorded observation or a fixture is not what it must be."""
+    """A manifest, a recorded observation or a fixture is invalid."""
 
     default_code = "corpus"
     exit_status = 2
 
 
 class WriteError(HarnessError):
-    """A file could not be written: a full disk, a tree that is read-only, a missing permission, or another run that holds the lock."""
+    """A file could not be written: the disk is full, the tree is read-only, a permission is missing, or another run holds the lock."""
 
     default_code = "unwritable"
     exit_status = 2
 
 
 class Problem:
-    """One mistake in a policy: the file (or folder, with line 0), the line, the place in the document, what is wrong."""
+    """One mistake in a policy: the file (or folder, with line 0), the line, the location in the document, and what is wrong."""
 
     def __init__(self, file: str, line: int, path: str, message: str) -> None:
         self.file = file
@@ -145,7 +145,7 @@ class Problem:
 
 
 class PolicyError(HarnessError):
-    """A policy is invalid. Carries every mistake of every file at once."""
+    """A policy is invalid. Carries all mistakes of all files at once."""
 
     default_code = "policy"
     exit_status = 2
@@ -159,27 +159,27 @@ class PolicyError(HarnessError):
 
 
 class ReaderError(HarnessError):
-    """About a reader: its environment, its process or what it answered."""
+    """An error of a reader: its environment, its process or its answer."""
 
     default_code = "reader"
     exit_status = 3
 
 
 class EnvironmentUnavailable(ReaderError):  # noqa: N818 - a name of the published interface
-    """This release cannot be had here: no fitting Python, no wheel, no disk, no compiler."""
+    """This release is not available here: no suitable Python, no wheel, no disk, no compiler."""
 
     default_code = "unavailable"
     exit_status = 4
 
 
 class WrongVersion(ReaderError):  # noqa: N818 - a name of the published interface
-    """The torch that answered is not the torch that was asked for. Nothing it says is recorded."""
+    """The version of the torch that answered is not the requested one. None of its answers are recorded."""
 
     default_code = "wrong-version"
 
 
 class BuildError(HarnessError):
-    """A build of torch that the user named cannot be used: it cannot be imported, states no version, or changed meanwhile."""
+    """A build of torch named by the user cannot be used: it cannot be imported, states no version, or changed during the run."""
 
     default_code = "build"
     exit_status = 2
@@ -193,14 +193,14 @@ class Refused(HarnessError):  # noqa: N818 - a name of the published interface
 
 
 class Untrusted(Refused):
-    """A release that is not isolated was to run an archive that nobody vouches for."""
+    """An archive that nobody vouches for was about to run in a release that is not isolated."""
 
     default_code = "untrusted"
     exit_status = 4
 
 
 class Raised(HarnessError):  # noqa: N818 - a name of the published interface
-    """An archive was loaded and the call raised."""
+    """The archive was loaded, but the call raised."""
 
     default_code = "raised"
     exit_status = 1

@@ -1,8 +1,7 @@
-"""Text that comes from outside, made harmless for a terminal and for Markdown.
+"""Escaping of external text, so that it is harmless in a terminal and in Markdown.
 
-A terminal obeys control characters, and shows text in another order where bidirectional overrides stand in it. Neither is
-printable by Python's count (:meth:`str.isprintable`), and neither are zero-width characters, line separators and lone
-surrogates.
+A terminal obeys control characters, and reorders text that contains bidirectional overrides. Python does not consider either
+printable (:meth:`str.isprintable`), nor zero-width characters, line separators and lone surrogates.
 """
 
 from __future__ import annotations
@@ -11,19 +10,19 @@ __all__ = ["escaped", "escaped_lines", "escaped_output"]
 
 
 def escaped(text: str) -> str:
-    """Text on one line, each character that is not printable as an escape of Python's."""
+    """Text on one line, with each nonprintable character as a Python escape."""
     return text if text.isprintable() else "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
 
 
 def escaped_lines(text: str) -> str:
-    """Text whose line breaks stay, and each other character that is not printable as an escape of Python's."""
+    """Text with its line breaks kept, and every other nonprintable character as a Python escape."""
     return text if text.isprintable() else "\n".join(map(escaped, text.split("\n")))
 
 
 def escaped_output(text: str) -> str:
-    """Text as it may go to a terminal: line breaks and tabs stay, each other character that is not printable is an escape.
+    """Text that is safe for a terminal: line breaks and tabs stay, every other nonprintable character is escaped.
 
-    The escapes are those of JSON so that a JSON document stays one and says the same.
+    The escapes are JSON escapes, so that a JSON document stays valid and keeps its meaning.
     """
     if text.isprintable() or (text.isascii() and not text.encode("ascii").translate(None, _HARMLESS)):
         return text

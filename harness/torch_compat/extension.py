@@ -1,15 +1,15 @@
-"""One clear warning, at import time, when the torch that is loaded has other operators than an extension was built for.
+"""Issue one clear warning at import time if the loaded torch does not have the operators that an extension was built for.
 
     from torch_compat.extension import verify
 
     verify(Path(__file__).with_name("manifest.json"))   # first, before the extension loads its library
     import my_backend._C
 
-The manifest is written by ``torch-compat extension record``. The loaded torch is asked for its operators, so nothing that is recorded
-has to be installed; what PyTorch itself knows about compatibility (``FunctionSchema.is_backward_compatible_with``) is asked of it, too.
+The manifest is written by ``torch-compat extension record``. :func:`verify` queries the operators of the loaded torch, so no recorded data
+has to be installed; it also uses PyTorch's own compatibility check (``FunctionSchema.is_backward_compatible_with``).
 
-This file is the whole of it. It needs the standard library only, imports nothing of this package and runs on Python 3.7 and newer, so
-that an extension may carry a copy: torch 1.x runs on Pythons that this package does not.
+This file is self-contained. It needs only the standard library, imports nothing else from this package and runs on Python 3.7 and newer,
+so that an extension may ship a copy: torch 1.x runs on Python versions that this package does not support.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ LOG = logging.getLogger("torch_compat.extension")
 
 
 class OperatorApiWarning(UserWarning):
-    """The operators of the torch that is loaded are not those that an extension was built for, or could not be asked for."""
+    """The operators of the loaded torch differ from those an extension was built for, or could not be queried."""
 
 
 class Fault(NamedTuple):
-    """An operator that is not what the extension was built for."""
+    """An operator that differs from the one the extension was built for."""
 
     operator: str
     cause: str
@@ -53,10 +53,10 @@ class Fault(NamedTuple):
 
 
 class Verification(NamedTuple):
-    """What :func:`verify` found."""
+    """The result of :func:`verify`."""
 
     fits: bool | None
-    """None if anything could not be checked, and no fault was found."""
+    """None if something could not be checked and no fault was found."""
     faults: tuple[Fault, ...]
     unchecked: tuple[str, ...]
     """What could not be checked, and why."""
@@ -65,7 +65,7 @@ class Verification(NamedTuple):
 
 
 class Parameter(NamedTuple):
-    """What a kernel written in Python has to know of an argument."""
+    """The properties of an argument that matter to a kernel written in Python."""
 
     name: str
     has_default: bool
@@ -73,18 +73,18 @@ class Parameter(NamedTuple):
 
 
 def verify(manifest: str | os.PathLike[str] | Mapping[str, Any], torch: Any = None) -> Verification:
-    """Hold the operators of an extension against the torch that is loaded, and warn once if they do not fit.
+    """Compare the operators of an extension with the loaded torch, and warn once if they do not fit.
 
-    Never raises, whatever the manifest holds, torch does, or a module does that has to be imported to look for a name: one that
-    ends the process (``SystemExit``) does not end the user's import. There are two exceptions. A user who has made errors of
-    warnings gets the warning as one. And ``KeyboardInterrupt`` passes: Ctrl-C has to work while modules are imported, and one
-    that a module raises by itself cannot be told from it.
+    Never raises, whatever the manifest contains, torch does, or a module does that is imported to look up a name: a module that
+    ends the process (``SystemExit``) does not end the user's import. There are two exceptions. A user who has turned warnings into
+    errors gets the warning as an error. And ``KeyboardInterrupt`` passes: Ctrl-C has to work while modules are imported, and it
+    cannot be distinguished from one raised by a module.
 
-    What could not be checked is said in the same warning. Details are logged by ``torch_compat.extension`` at debug level.
+    The same warning lists what could not be checked. ``torch_compat.extension`` logs details at debug level.
 
     Parameters:
-        manifest: the file that ``torch-compat extension record`` wrote, or what it holds.
-        torch: the module; the one that is imported already unless given.
+        manifest: the file written by ``torch-compat extension record``, or its contents.
+        torch: the module; by default, the one that is already imported.
     """
     started = time.perf_counter()
     about = _About()
@@ -97,20 +97,20 @@ def verify(manifest: str | os.PathLike[str] | Mapping[str, Any], torch: Any = No
         _log(about, faults, unchecked, 1000 * (time.perf_counter() - started))
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # noqa: BLE001 - a handler of the log that fails, or no room on the stack: the warning comes first
+    except BaseException as error:  # noqa: BLE001 - a log handler fails, or the stack is exhausted: the warning comes first
         unchecked.append(_said(error))
     if text is not None:
         try:
             warnings.warn(text, OperatorApiWarning, stacklevel=2)
         except (KeyboardInterrupt, Warning):
             raise
-        except BaseException as error:  # noqa: BLE001 - a hook of the user's that fails to show it; the result still has it
+        except BaseException as error:  # noqa: BLE001 - a hook of the user fails to show it; the result still contains it
             unchecked.append(_said(error))
     return Verification(False if faults else None if unchecked else True, tuple(faults), tuple(unchecked), text)
 
 
 class _About:
-    """What the warning says of the extension and of torch, as far as it is known."""
+    """The known facts about the extension and torch for the warning."""
 
     def __init__(self) -> None:
         self.name = "an extension"
@@ -120,17 +120,17 @@ class _About:
 
 
 def _attempt(unchecked: list[str], what: str, function: Any, *arguments: Any) -> Any:
-    """Call a function. Whatever it raises is put down as something that could not be checked; None then."""
+    """Call a function and return its result; on any error, record it as something that could not be checked and return None."""
     try:
         return function(*arguments)
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # noqa: BLE001 - whatever it is, it is told in the warning and must not end the user's import
+    except BaseException as error:  # noqa: BLE001 - any error goes into the warning and must not end the user's import
         unchecked.append((what and what + ": ") + _said(error))
 
 
 def _compare(manifest: Any, torch: Any, about: _About, faults: list[Fault], unchecked: list[str]) -> None:
-    """Look at everything that the manifest lists; what cannot be looked at hides nothing else."""
+    """Check everything that the manifest lists; an entry that cannot be checked does not affect the others."""
     torch = torch if torch is not None else sys.modules.get("torch")
     if torch is not None:
         about.loaded = _attempt(unchecked, "the version of torch", _version, torch) or about.loaded
@@ -175,12 +175,12 @@ def _version(torch: Any) -> str:
 
 
 def _read(path: Any) -> Any:
-    with open(path, encoding="utf-8") as stream:  # noqa: PTH123 - quicker to import without pathlib
+    with open(path, encoding="utf-8") as stream:  # noqa: PTH123 - imports faster without pathlib
         return json.load(stream)
 
 
 def _named(name: object) -> str:
-    """What an entry is called; what it is where it has no name."""
+    """The name of an entry, or its type if it has no name."""
     return name if isinstance(name, str) and name else f"an entry that is {type(name).__name__}"
 
 
@@ -189,17 +189,17 @@ def _said(error: BaseException) -> str:
         return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
     except KeyboardInterrupt:
         raise
-    except BaseException:  # noqa: BLE001 - it cannot say what it is
+    except BaseException:  # noqa: BLE001 - its text cannot be obtained
         return type(error).__name__
 
 
 def _shown(text: str) -> str:
-    """Text on one line. What a manifest says is printed by the warning, and a terminal obeys control characters."""
+    """Text on one line, with nonprintable characters escaped: the warning prints text from a manifest to a terminal."""
     return text if text.isprintable() else "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
 
 
 def _text(name: str, built: str, loaded: str, count: int, faults: Sequence[Fault], unchecked: Sequence[str]) -> str | None:
-    """The warning: one line, what differs, and what to do."""
+    """The text of the warning: one line, the differences, and what to do."""
     if faults:
         named = "; ".join(f"{fault.operator} {fault.reason}" for fault in faults[:NAMED])
         more = f"; and {len(faults) - NAMED} more" if len(faults) > NAMED else ""
@@ -224,7 +224,7 @@ def _text(name: str, built: str, loaded: str, count: int, faults: Sequence[Fault
 def _look_at(
     entry: Mapping[str, Any], document: Mapping[str, Any], torch: Any, faults: list[Fault], unchecked: list[str]
 ) -> None:
-    """Ask the loaded torch for one operator of the manifest."""
+    """Check one operator of the manifest against the loaded torch."""
     operator, use = entry["operator"], entry["use"]
     if use not in USES:
         raise ValueError(f"its use is {use!r}, expected one of {', '.join(USES)}")
@@ -240,7 +240,7 @@ def _look_at(
         return
     texts = [plain(str(one)) for one in known]
     if use == "defines":
-        parse = getattr(torch._C, "parse_schema", None)  # noqa: SLF001 - it may have been loaded already, and be printed otherwise here
+        parse = getattr(torch._C, "parse_schema", None)  # noqa: SLF001 - the operator may already be loaded, and printed differently here
         if entry["schema"] not in texts and (parse is None or plain(str(parse(entry["schema"]))) not in texts):
             faults.append(Fault(operator, "taken", f"is already defined, as {texts[0]}"))
         return
@@ -249,7 +249,7 @@ def _look_at(
         LOG.debug("%s: is  %s", operator, " or ".join(texts))
         wanted = without_symbols(entry["schema"])
         reasons = [None if without_symbols(text) == wanted else _differs(entry, text, torch) for text in texts]
-        if all(reasons):  # old releases have several of one name: any one that does will do
+        if all(reasons):  # old releases have several schemas of one name: one that fits is enough
             faults.append(Fault(operator, "schema" if use == "registers" else "call", str(reasons[0])))
             return
     if entry.get("relies_on_decomposition") and not document.get("fallback"):
@@ -270,11 +270,11 @@ def _has(name: str) -> bool:
 
 
 def _differs(entry: Mapping[str, Any], text: str, torch: Any) -> str | None:
-    """Why an operator whose schema is another one does not do any more; None if it does.
+    """Why an operator with a different schema no longer fits; None if it does.
 
-    Symbolic integers are left out of it: releases that do not know them cannot read them, and a call takes either.
+    Symbolic integers are replaced by ``int``: releases without them cannot parse them, and a call accepts either.
     """
-    parse = getattr(torch._C, "parse_schema", None)  # noqa: SLF001 - the one parser that the loaded torch has
+    parse = getattr(torch._C, "parse_schema", None)  # noqa: SLF001 - the only parser in the loaded torch
     if parse is None or "<default>" in text or "<default>" in entry["schema"]:
         return "has a different schema, and this torch cannot compare schemas"
     now, was = parse(without_symbols(text)), parse(without_symbols(entry["schema"]))
@@ -300,12 +300,12 @@ def _types(arguments: Iterable[Any]) -> list[str]:
 
 
 def _served(operator: str, key: str, torch: Any) -> bool | None:
-    """Whether a call on this backend finds a kernel, which is not the backend's own; None where it cannot be asked."""
+    """Whether a call on this backend finds a kernel other than the backend's own; None if this cannot be queried."""
     computed = getattr(torch._C, "_dispatch_has_computed_kernel_for_dispatch_key", None)  # noqa: SLF001
     if computed is not None:
         return bool(computed(operator, key))
     release = [int(part) for part in re.findall(r"\d+", str(torch.__version__))[:2]]
-    if not hasattr(torch._C, "_dispatch_dump") or release < [1, 7]:  # noqa: SLF001 - asked in 1.6, the process ends
+    if not hasattr(torch._C, "_dispatch_dump") or release < [1, 7]:  # noqa: SLF001 - in 1.6, the query ends the process
         return None
     return re.search(COMPOSITE_LINE, torch._C._dispatch_dump(operator)) is not None  # noqa: SLF001
 
@@ -314,16 +314,16 @@ def _served(operator: str, key: str, torch: Any) -> bool | None:
 
 
 def plain(schema: str) -> str:
-    """A schema as text; 1.2 to 1.12 print ``-> (Tensor)`` for what the others print as ``-> Tensor``."""
+    """A schema as text; releases 1.2 to 1.12 print ``-> (Tensor)`` where the others print ``-> Tensor``."""
     return re.sub(r"-> \((?!\.)([^(),\s]+(?:\([^()]*\))?[^(),\s]*)\)$", r"-> \1", schema)
 
 
 def kernel_fault(now: Sequence[str], was: Sequence[str], kernel: Sequence[str] | None, what: str = "takes") -> str | None:
-    """Why a compiled kernel is refused when it is registered: the dispatcher compares types, and neither names nor defaults.
+    """Why registering a compiled kernel fails: the dispatcher compares types, but neither names nor defaults.
 
     Parameters:
-        now, was: the types of the operator's arguments, or of its returns, as they are and as they were when the kernel fitted.
-        kernel: those that the dispatcher inferred from the kernel, where it was asked. One that takes ``int`` serves ``SymInt``, too.
+        now, was: the types of the operator's arguments, or of its returns, now and when the kernel fitted.
+        kernel: the types that the dispatcher inferred from the kernel, if it was queried. A kernel for ``int`` also serves ``SymInt``.
         what: ``takes`` or ``returns``.
     """
     noun = "value" if what == "returns" else "argument"
@@ -338,12 +338,12 @@ def kernel_fault(now: Sequence[str], was: Sequence[str], kernel: Sequence[str] |
 
 
 def without_symbols(type_: str) -> str:
-    """A type with ``int`` for ``SymInt`` and so on."""
+    """A type with ``SymInt``, ``SymBool`` and ``SymFloat`` replaced by ``int``, ``bool`` and ``float``."""
     return re.sub(r"\bSym(Int|Bool|Float)\b", lambda found: found.group(1).lower(), type_)
 
 
 def python_fault(now: Sequence[Parameter], was: Sequence[Parameter]) -> str | None:
-    """Why a kernel written in Python cannot be called any more. Arguments that are at their defaults are not handed to it."""
+    """Why a kernel written in Python can no longer be called. Arguments at their defaults are not passed to it."""
     positions = [one for one in was if not one.kwarg_only]
     names = {one.name for one in was if one.kwarg_only}
     place = 0

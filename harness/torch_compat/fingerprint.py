@@ -1,7 +1,7 @@
-"""Hashes of our own code and packaged data: the keys of what the code computes and a later run may use again.
+"""Hashes of our own code and packaged data: cache keys for results that a later run may reuse.
 
-The unit is the package, never the file: :func:`code_fingerprint` takes a package, everything that its files import of
-``torch_compat``, everything that those import, and so on. A hand-kept list of files is out of date with the first function that moves.
+The unit is the package, never the file: :func:`code_fingerprint` covers a package and all of its direct and indirect imports from
+``torch_compat``. A list of files maintained by hand would be outdated as soon as a function moves.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ _IMPORT: Final = re.compile(
 
 @functools.cache
 def code_fingerprint(package: str, root: Path = _PACKAGE) -> str:
-    """SHA-256, in hex, of the source of a package and of all that it imports of ours, directly or not.
+    """The SHA-256, in hex, of the source of a package and of its direct and indirect imports from ``torch_compat``.
 
-    The hash depends on names and text alone: not on line endings, on compiled files or on the place of the installation.
+    The hash depends on names and text alone: not on line endings, compiled files or the location of the installation.
 
     Parameters:
-        package: a folder or file right below ``torch_compat``, by its name in imports: ``replay``.
+        package: a folder or file directly in ``torch_compat``, by its import name: ``replay``.
         root: the folder of ``torch_compat``.
     """
     return content_fingerprint(root, code_of(package, root))
 
 
 def code_of(package: str, root: Path = _PACKAGE) -> list[Path]:
-    """The source files of a package and of all packages that it imports of ours, directly or not.
+    """The source files of a package and of all ``torch_compat`` packages that it imports, directly or not.
 
-    ``torch_compat/__init__.py`` belongs to every package, but what it offers to others does not: it imports that on demand.
+    ``torch_compat/__init__.py`` belongs to every package, but its lazy imports do not count.
     """
     files: defaultdict[str, list[Path]] = defaultdict(list)
     for path in root.rglob("*.py"):
@@ -58,7 +58,7 @@ def code_of(package: str, root: Path = _PACKAGE) -> list[Path]:
 
 
 def content_fingerprint(root: Path, files: Iterable[Path]) -> str:
-    """SHA-256, in hex, of text files: their names below a folder, and their content whatever its line endings."""
+    """The SHA-256, in hex, of text files: their names relative to a folder, and their content with line endings normalized."""
     total = hashlib.sha256()
     for name, path in sorted((path.relative_to(root).as_posix(), path) for path in files):
         content = path.read_bytes().replace(b"\r\n", b"\n")
@@ -67,7 +67,7 @@ def content_fingerprint(root: Path, files: Iterable[Path]) -> str:
 
 
 def _imported(source: bytes) -> Iterable[str]:
-    """The packages of ours that a file imports, wherever in it."""
+    """The ``torch_compat`` packages that a file imports, anywhere in the file."""
     for statement in _IMPORT.finditer(source):
         names = statement["package"] or re.sub(rb"#[^\n]*|[ \t]as[ \t]+%b" % _NAME, b"", statement["names"])
         yield from (name.decode() for name in re.findall(_NAME, names))

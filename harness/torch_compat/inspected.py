@@ -1,4 +1,4 @@
-"""What was found out about a file, and the object that stands for it in JSON."""
+"""The results of inspecting a file, and their JSON form."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ __all__ = ["NATIVE", "Inspected"]
 
 
 class Inspected:
-    """One file: what was found out, as far as it could be.
+    """The results of inspecting one file, as far as it could be read.
 
     Attributes:
-        path: as it was given.
-        size, sha256: of the file; None where it could not even be opened, the digest also where the file is too large.
-        omitted: what was not done because the file is too large, by name, with the reason.
-        facts: None where it is no archive, or nothing of it can be read.
-        damage: what contradicts itself in it, and what is ambiguous.
-        needs: None where it cannot be read to its end, and so nobody can say.
-        error: why it could not be read further, or the first damage; None where all of it is sound.
-        other: what a file is that is no archive of PyTorch; None for archives, and where that cannot be said.
-        code: of what it is then; None for archives.
-        contains: the archives of PyTorch in it, if it is an archive of other files.
+        path: the path as given.
+        size, sha256: of the file; None if it could not be opened, the digest also if the file is too large.
+        omitted: checks skipped because the file is too large, by name, with the reason.
+        facts: None if the file is not an archive, or nothing in it can be read.
+        damage: contradictions and ambiguities in the file.
+        needs: None if the file cannot be read to its end, since its needs are then unknown.
+        error: why it could not be read further, or the first damage; None if the whole file is sound.
+        other: the kind of a file that is not a PyTorch archive; None for archives, and if the kind is unknown.
+        code: the code for ``other``; None for archives.
+        contains: the PyTorch archives in it, if it is an archive of other files.
         fails: the conditions of ``--fail-on`` that it meets, in their order.
     """
 
@@ -62,7 +62,7 @@ class Inspected:
         self.contains: list[Inspected] = []
 
     def row(self) -> dict[str, Any]:
-        """The object that stands for it in JSON."""
+        """The JSON object for this file."""
         row: dict[str, Any] = {"path": self.path, "sha256": self.sha256, "size": self.size}
         if self.facts is None:
             row.update(UNKNOWN)
@@ -80,12 +80,12 @@ class Inspected:
         return row
 
     def short(self) -> dict[str, Any]:
-        """What is said of it as a part of another file."""
+        """The JSON object for this file as a part of another file."""
         row = self.row()
         return {name: row[name] for name in SHORT}
 
     def json(self) -> str:
-        """The same as text: what :func:`json.dumps` makes of :meth:`row`. Many archives are alike in what they are and need."""
+        """The result of :meth:`row` as :func:`json.dumps` writes it. Faster, since many archives have the same identity and needs."""
         if self.facts is None or self.needs is None:
             return json.dumps(self.row())
         rest = _held(self.facts)
@@ -100,7 +100,7 @@ class Inspected:
         )
 
     def _judge(self, row: dict[str, Any]) -> None:
-        """Add what is wrong with it."""
+        """Add dangers, damage, omitted checks, failed conditions and the error to the row."""
         row["dangers"] = [{"global": name, "record": record, "because": because} for name, record, because in self.dangers]
         row["damage"] = [{"code": one.code, "record": one.record, "detail": one.detail} for one in self.damage]
         row["omitted"] = [{"what": what, "because": because} for what, because in self.omitted.items()]
@@ -110,31 +110,31 @@ class Inspected:
 
     @property
     def changes_of_meaning(self) -> tuple[ChangeOfMeaning, ...]:
-        """The operators of a program that compute something else in some of the releases that load it."""
+        """The operators of a program whose results differ between the releases that load it."""
         return () if self.facts is None or self.needs is None else changes_of(self.facts, self.needs)
 
     @property
     def kind(self) -> str | None:
-        """What it is for a person; None where that cannot be said."""
+        """The kind of file, for display; None if unknown."""
         if self.facts is not None:
             return kind_of(self.facts)[0]
         return None if self.other is None else NAMED.get(self.code or "", OTHER)
 
     def fail(self, error: ArchiveError, *, named: bool) -> None:
-        """Note why it cannot be read; what was not named and is no archive is no error."""
+        """Record why the file cannot be read; a file that was not named and is not an archive is not an error."""
         if isinstance(error, NoArchive):
             self.other, self.code = error.what, error.code
             if not named:
-                self.damage = []  # of what PyTorch did not write, nothing is expected
+                self.damage = []  # nothing is expected of a file that PyTorch did not write
                 return
         self.error = error
 
     @property
     def sixteen_bits(self) -> list[dict[str, Any]]:
-        """Of a program with tensors of float16 or bfloat16, the operators that some releases refuse to compute with them on the CPU.
+        """For a program with float16 or bfloat16 tensors, its operators that some releases refuse to compute with them on the CPU.
 
-        Which tensors reach which operator is not known before it runs: these are the operators of the program, each with the releases
-        that compute it.
+        It is unknown before the program runs which tensors reach which operator: these are the operators of the program, each with the
+        releases that compute it.
         """
         facts = self.facts
         if facts is None or facts.family not in COMPILED:
@@ -144,7 +144,7 @@ class Inspected:
         for dtype in ("bfloat16", "float16"):
             if dtype not in held:
                 continue
-            from torch_compat.operators.halves import computed_by  # noqa: PLC0415 - few archives hold any
+            from torch_compat.operators.halves import computed_by  # noqa: PLC0415 - few archives contain 16-bit floats
 
             for operator in facts.operators:
                 told = computed_by(operator.partition(".")[0], dtype)
@@ -156,10 +156,10 @@ class Inspected:
 
     @property
     def dangers(self) -> list[tuple[str, str, str]]:
-        """What it names that is known to do harm when it is called: the name, the record, why. Of programs also operators that reach beyond
-        their tensors, and tensors that leave their storage.
+        """Globals in the file that are known to do harm when called: the name, the record, the reason.
 
-        Nothing here calls it; whoever loads the file without ``weights_only`` may. That the list is empty is no promise.
+        For programs, also operators that reach beyond their tensors, and tensors that leave their storage. The harness does not call them;
+        loading the file without ``weights_only`` may. An empty list is no guarantee.
         """
         facts = self.facts
         if facts is None:
@@ -180,7 +180,7 @@ class Inspected:
 
     @property
     def message(self) -> str:
-        """The error without the path; empty where there is none."""
+        """The error without the path; empty if there is no error."""
         error = self.error
         if error is None:
             return ""
@@ -190,7 +190,7 @@ class Inspected:
 
 
 def _of_program(facts: Facts) -> Iterator[tuple[str, str, str]]:
-    """Operators of a program that reach beyond their tensors, and the first tensor of each record that leaves its storage."""
+    """The operators of a program that reach beyond their tensors, and the first tensor of each record that leaves its storage."""
     for name in sorted({call.name for call in facts.calls if dangerous_operator(call.name)}):
         word = name.partition("::")[2]
         record = next((record for record, text in facts.sources.items() if word in text), "")
@@ -213,8 +213,8 @@ OTHER = "other"
 """The kind of a file that is not a PyTorch archive."""
 NAMED = {"safetensors": "safetensors", "gguf": "gguf", "shard-index": "shard-index"}
 """The kinds of model files, keyed by the code of the file."""
-LONGEST = 2000  # characters of an error
-_danger = lru_cache(maxsize=4096)(dangerous)  # a handful of names stand in nearly every file
+LONGEST = 2000  # maximum length of an error in characters
+_danger = lru_cache(maxsize=4096)(dangerous)  # the same few names occur in nearly every file
 
 SHORT = ("path", "sha256", "size", "kind", "family", "container", "name", "minimum_release", "maximum_release", "error")
 UNKNOWN: dict[str, Any] = {
@@ -277,7 +277,7 @@ def _held(facts: Facts) -> dict[str, Any]:
     }
 
 
-# Of an archive that cannot be read to its end nobody can say what it needs.
+# The needs of an archive that cannot be read to its end are unknown.
 NOT_SAID: dict[str, Any] = {
     name: UNKNOWN[name]
     for name in (

@@ -1,6 +1,6 @@
-"""What an archive is and what it needs to be read: the facts of the file, and what is recorded of the releases.
+"""What an archive is and what it needs to be read: the facts of the file, combined with recorded data about the releases.
 
-:func:`inspect` is the library's form of ``torch-compat inspect``; both give the same object. Nothing that an archive says is
+:func:`inspect` is the library form of ``torch-compat inspect``; both return the same object. Nothing in an archive is
 executed or imported, and torch is not needed.
 """
 
@@ -34,14 +34,14 @@ __all__ = ["Inspected", "files_of", "inspect", "look_at"]
 
 
 def inspect(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Say what an archive is, what it holds and which releases read it; executes nothing.
+    """Report what an archive is, what it contains and which releases read it, without executing anything.
 
     Returns:
         One object of ``torch-compat inspect --format json``; its schema is ``harness/torch_compat/schemas/inspect.schema.json``. An archive
-        that cannot be read gives one, too: ``error`` says why, and everything that was found out before it is there.
+        that cannot be read also gives an object: ``error`` states the reason, and everything found out before the error is included.
 
     Raises:
-        UsageError: there is no such file, it is a folder, or it may not be read.
+        UsageError: the file does not exist, is a folder, or is not readable.
     """
     found = look_at(os.fspath(path))
     if isinstance(found.error, UsageError):
@@ -50,20 +50,20 @@ def inspect(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def look_at(path: str, *, named: bool = True, complete: bool = True) -> Inspected:
-    """Find out everything about a file.
+    """Inspect a file completely.
 
-    Never raises for what is in it.
+    Never raises because of the contents of the file.
 
     Parameters:
-        named: whether the user named it, and did not only name a folder that it is in: then a file that is no archive is an error.
-        complete: whether to read all bytes of the file, for its digest and for checksums. Without that the weights of a large archive are
-            not read, and ``omitted`` says what was not checked.
+        named: whether the user named the file itself, not only a folder that contains it: then a file that is not an archive is an error.
+        complete: whether to read all bytes of the file, for its digest and for checksums. Otherwise the weights of a large archive are
+            not read, and ``omitted`` lists what was not checked.
 
     Raises:
-        PolicyError: what is recorded of the releases cannot be read.
+        PolicyError: the recorded data about the releases cannot be read.
     """
     found = Inspected(path)
-    if os.path.isdir(path) and distributed.is_checkpoint(path):  # noqa: PTH112 - a million of them: text is quicker
+    if os.path.isdir(path) and distributed.is_checkpoint(path):  # noqa: PTH112 - for a million paths, text is faster
         return _checkpoint(found, complete=complete)
     part = _part_of_checkpoint(path)
     if part is not None:
@@ -78,7 +78,7 @@ def look_at(path: str, *, named: bool = True, complete: bool = True) -> Inspecte
 
 
 def _look(found: Inspected, raw: Raw, *, named: bool, complete: bool = True, allowance: Allowance | None = None) -> Inspected:
-    """Find out everything about the bytes of a file; with an allowance, of a part of another one, which is not looked into further."""
+    """Inspect the bytes of a file; with an allowance, the bytes of a part of another file, whose own members are not inspected."""
     path = found.path
     found.size = len(raw)
     own = allowance or _allowance(found.size, complete=complete)
@@ -108,7 +108,7 @@ def _look(found: Inspected, raw: Raw, *, named: bool, complete: bool = True, all
                 look_inside(found, archive)
             if found.error is None:
                 return found
-            archive.verify()  # what else is damaged may say more than what was met first
+            archive.verify()  # other damage may be more informative than the first error
             return found
         found.needs = needs_of(facts)
         found.omitted.update(not_looked_at(facts))
@@ -134,13 +134,13 @@ SUFFIXES = (".pt", ".pth", ".bin", ".ckpt", ".pkl", ".pickle", ".pt2", ".ptl", "
 """File name endings of PyTorch archives inside other archives; no other member is unpacked."""
 OTHERS = frozenset({"compression", "encrypted"})
 """Codes about other files next to a PyTorch archive. They are not damage."""
-MOST_INSIDE = 100  # archives in one file that are looked at
+MOST_INSIDE = 100  # maximum number of archives inspected in one file
 
 
 def look_inside(found: Inspected, archive: ZipArchive | TarArchive) -> None:
-    """Look at the archives of PyTorch in an archive of other files, as far as the allowance of the whole file goes.
+    """Inspect the PyTorch archives inside an archive of other files, within the allowance of the whole file.
 
-    If there is one, the file is no error; what is damaged in it is damage of the file.
+    If there is one, the file is not an error; damage inside it counts as damage of the file.
     """
     allowance = archive.allowance
     candidates = [name for name in dict.fromkeys(archive.names) if name.lower().endswith(SUFFIXES)]
@@ -165,7 +165,7 @@ def look_inside(found: Inspected, archive: ZipArchive | TarArchive) -> None:
     if not found.contains:
         return
     if isinstance(archive, ZipArchive):
-        archive.verify()  # of a file whose archives are looked at, all that is damaged is told
+        archive.verify()  # report all damage of a file whose archives are inspected
     found.damage = [one for one in found.damage if one.code not in (FOLDERS | OTHERS)]
     found.error = None
     for inner in found.contains:
@@ -180,7 +180,7 @@ PARTS = (distributed.METADATA, distributed.SHARDS)
 
 
 def _part_of_checkpoint(path: str) -> HarnessError | None:
-    """The error for a file that is a part of a distributed checkpoint, and says nothing alone; None for any other file."""
+    """The error for a file that is part of a distributed checkpoint and has no meaning alone; None for any other file."""
     if not path.endswith(PARTS):
         return None
     folder, name = os.path.split(path)
@@ -191,7 +191,7 @@ def _part_of_checkpoint(path: str) -> HarnessError | None:
 
 
 def _checkpoint(found: Inspected, *, complete: bool) -> Inspected:
-    """Find out everything about a directory that is a distributed checkpoint."""
+    """Inspect a directory that is a distributed checkpoint."""
     path = found.path
     sizes: dict[str, int] = {}
     allowance = Allowance.to_inspect(0)
@@ -227,7 +227,7 @@ def _checkpoint(found: Inspected, *, complete: bool) -> Inspected:
 
 
 def _measure(found: Inspected, files: Iterable[str], sizes: dict[str, int], *, complete: bool) -> None:
-    """The size of all files together, and the digest of their names and digests."""
+    """Set the total size of all files, and the digest of their names and digests."""
     digests: list[tuple[str, str]] | None = []
     for file in files:
         raw = read_raw(os.path.join(found.path, file))  # noqa: PTH118
@@ -246,7 +246,7 @@ def _measure(found: Inspected, files: Iterable[str], sizes: dict[str, int], *, c
 
 
 def _sha256(raw: Raw) -> str | None:
-    """Of the whole file, in hex, from the descriptor that everything else is read from; None where it is too large for that."""
+    """The digest of the whole file, in hex, read from the descriptor that everything else uses; None if the file is too large."""
     if isinstance(raw, bytes):
         return hashlib.sha256(raw).hexdigest()
     if len(raw) > HASHED:
@@ -258,10 +258,11 @@ def _sha256(raw: Raw) -> str | None:
 
 
 def files_of(path: str) -> Iterator[str]:
-    """The path itself; of a folder every file in it and in the folders in it, in order of their names. A distributed checkpoint is one
-    path, that of its folder, without its own files.
+    """The path itself; for a folder, every file in it and its subfolders, ordered by name.
+
+    A distributed checkpoint is one path, that of its folder, without its own files.
     """
-    if not os.path.isdir(path):  # noqa: PTH112 - a million of them: text is quicker
+    if not os.path.isdir(path):  # noqa: PTH112 - for a million paths, text is faster
         yield path
         return
     for folder, folders, files in os.walk(path):

@@ -1,7 +1,7 @@
-"""Names that the data of a tree gives, as paths inside that tree; and files of a tree, read whole but never without end.
+"""Names from the data of a tree as paths inside that tree; and files of a tree, read completely but with a size limit.
 
-A tree may come from a stranger: a pull request adds manifests, recipes, policies and recordings. So every name in them becomes
-a path in :func:`inside` alone, and every file of the tree that is parsed is read by :func:`read_whole`.
+A tree may come from a stranger: a pull request adds manifests, recipes, policies and recordings. So names in them become
+paths only through :func:`inside`, and :func:`read_whole` reads every file of the tree that is parsed.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ MOST: Final = 64 << 20
 """Maximum size of a file of recorded lines in bytes; the largest recording of one reader has about 1 MiB."""
 MOST_OF_A_PROGRAM: Final = 4 << 20
 """Maximum size of a recipe, probe or policy file in bytes."""
-SHOWN: Final = 80  # characters of a name that a message quotes
+SHOWN: Final = 80  # maximum number of characters of a name quoted in a message
 
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
 _HINT = "names may contain only letters, digits and _ . + -, and no part of a path may be a link that points outside the tree"
 
 
 def is_plain(name: object) -> bool:
-    """Whether a name can stand for one file or folder anywhere: no separator, no leading dot, nothing that a terminal obeys."""
+    """Whether a name is valid for a file or folder on any system: no separator, no leading dot, no control characters."""
     return isinstance(name, str) and len(name) <= LONGEST and _PLAIN.fullmatch(name) is not None
 
 
 def inside(root: Path, name: str, *, where: str | None = None) -> Path:
     """The path of a name inside a folder. The file need not exist.
 
-    The folder itself is taken as it is. A link inside it is followed only where it leads to something inside it.
+    The folder itself may be a link. A link inside it is followed only if it leads to something inside it.
 
     Parameters:
         root: the folder that the path must not leave.
         name: relative, its parts joined by ``/``: ``torch-1.5.1/div.pt``.
-        where: what gave the name, for the error: file, line and entry; the folder itself unless given.
+        where: the source of the name, for the error: file, line and entry; the folder itself by default.
 
     Raises:
-        CorpusError: (``outside``) the name is absolute, goes up, holds a backslash, a NUL or another character that no name
-            of the tree has, is empty, or leads out of the folder through a link.
+        CorpusError: (``outside``) the name is absolute, goes up, contains a backslash, a NUL or another character not allowed in names
+            of the tree, is empty, or leads out of the folder through a link.
     """
     parts = name.split("/")
     wrong = next((part for part in parts if not is_plain(part)), None)
@@ -57,7 +57,7 @@ def inside(root: Path, name: str, *, where: str | None = None) -> Path:
     path = os.fspath(root)
     for part in parts:
         path = f"{path}/{part}"
-        if os.path.islink(path) and not _stays(path, root):  # noqa: PTH114 - asked of every fixture: ten times as quick
+        if os.path.islink(path) and not _stays(path, root):  # noqa: PTH114 - runs for every fixture: ten times as fast
             raise CorpusError(
                 f"refers to {name!r}, but {part!r} is a link that points outside the tree",
                 where=where or str(root),
@@ -68,7 +68,7 @@ def inside(root: Path, name: str, *, where: str | None = None) -> Path:
 
 
 def _stays(link: str, root: Path) -> bool:
-    """Whether what a link stands for lies inside the folder; a loop does not."""
+    """Whether the target of a link lies inside the folder; False for a loop."""
     try:
         return Path(link).resolve(strict=False).is_relative_to(root.resolve())
     except (OSError, RuntimeError):  # a loop; RuntimeError until Python 3.12
@@ -76,19 +76,19 @@ def _stays(link: str, root: Path) -> bool:
 
 
 def read_whole(path: Path, most: int = MOST) -> bytes:
-    """The bytes of a regular file. Anything else is refused before a byte of it is read: a pipe would wait for ever.
+    """The bytes of a regular file. Anything else is refused before reading: a pipe would block forever.
 
     Parameters:
-        most: bytes that the file may have.
+        most: maximum size of the file in bytes.
 
     Raises:
-        OSError: it is missing, a folder, or cannot be read.
-        CorpusError: (``not-a-file``) it is a pipe, a device or a socket; (``too-large``) it has more bytes.
+        OSError: the file is missing, a folder, or cannot be read.
+        CorpusError: (``not-a-file``) it is a pipe, a device or a socket; (``too-large``) it is larger than ``most``.
     """
     found = path.stat()
-    if stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode):  # of a folder, opening says so
+    if stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode):  # opening a folder raises the right error
         with open(path, "rb", opener=_without_waiting) as file:
-            found = os.fstat(file.fileno())  # of what was opened: it may have been replaced since
+            found = os.fstat(file.fileno())  # of the opened file: the path may have been replaced meanwhile
             if stat.S_ISREG(found.st_mode):
                 if found.st_size > most:
                     raise CorpusError(

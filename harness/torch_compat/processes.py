@@ -1,13 +1,13 @@
-"""What many files say, made by several processes, in order; a process that dies costs the file that it died of.
+"""Process many files in several processes and keep the order; a process that dies loses only the file that killed it.
 
-Processes are forked, so they share what is imported and known by then. A process is given a few paths at a time through a pipe, and
-answers through another. ``concurrent.futures`` can do as much; importing it takes as long as inspecting a hundred files.
+Processes are forked, so they share everything imported and computed before. A process receives a few paths at a time through one pipe and
+answers through another. ``concurrent.futures`` could do this too, but importing it takes as long as inspecting a hundred files.
 """
 
 from __future__ import annotations
 
 import gc
-import marshal  # noqa: TID251 - between a process and its own children: nothing of a file is read with it
+import marshal  # noqa: TID251 - used between a process and its own children: no data from a file is read with it
 import os
 import select
 from collections import deque
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 __all__ = ["in_processes"]
 
-CHUNK = 8  # paths that a process is given at a time
-QUEUED = 2  # chunks that it has: one to work on, and the next one
-AHEAD = 128  # chunks for each process that wait to be printed
-KEPT = 10_000  # objects that the garbage collector lets come together; hardly any of them are in cycles
-LENGTH = 8  # bytes in front of an answer that say how long it is
+CHUNK = 8  # paths that a process gets at a time
+QUEUED = 2  # chunks that a process has: the current one and the next one
+AHEAD = 128  # maximum number of chunks per process that wait to be printed
+KEPT = 10_000  # garbage collector threshold in objects; hardly any of them are in cycles
+LENGTH = 8  # bytes of the length prefix of an answer
 
 Answer = tuple[int, str, tuple[tuple[str, str, str, str], ...]]
 """The exit status of a file, its text, and its entries for other tools: rule, level, text, path."""
@@ -35,9 +35,9 @@ def in_processes(
     """The answer for each path, in order.
 
     Parameters:
-        answer: gives it, in a process that was forked from this one.
-        crashed: gives it where that process died, twice: among others, and with this path alone.
-        count: how many processes.
+        answer: computes an answer, in a process forked from this one.
+        crashed: computes the answer for a path whose process died twice: with other paths, and with this path alone.
+        count: the number of processes.
     """
     pool = _Pool(answer, crashed, count)
     left = iter(paths)
@@ -57,7 +57,7 @@ def in_processes(
 
 
 class _Chunk:
-    """Paths, and what came back for them."""
+    """Paths, and the answers for them."""
 
     __slots__ = ("answers", "done", "paths")
 
@@ -68,29 +68,29 @@ class _Chunk:
 
 
 class _Pool:
-    """The processes, and the chunks that wait for one."""
+    """The processes, and the queue of chunks."""
 
     def __init__(self, answer: Callable[[str], Answer], crashed: Callable[[str], Answer], count: int) -> None:
         self.answer = answer
         self.crashed = crashed
         self.queue: deque[_Chunk] = deque()
-        gc.freeze()  # the garbage collector would write to every page that is shared
+        gc.freeze()  # otherwise the garbage collector writes to every shared page
         self.processes = [_Process(answer) for _ in range(count)]
 
     def add(self, chunk: _Chunk) -> None:
-        """Have a chunk done."""
+        """Queue a chunk for processing."""
         self.queue.append(chunk)
         self._hand_out()
 
     def _hand_out(self) -> None:
-        """Every other process begins at the end: neighbours are alike, and a process need not find out twice what it knows."""
+        """Give chunks to the processes, to every other one from the end: neighboring files are alike, so processes recompute less."""
         for held in range(QUEUED):
             for at, process in enumerate(self.processes):
                 if self.queue and len(process.chunks) <= held:
                     process.give(self.queue.pop() if at % 2 else self.queue.popleft())
 
     def step(self) -> None:
-        """Wait until something happens, and deal with it."""
+        """Wait for the next event, and handle it."""
         poll = select.poll()
         for process in self.processes:
             poll.register(process.answers, select.POLLIN)
@@ -107,7 +107,7 @@ class _Pool:
         self._hand_out()
 
     def _rescue(self, chunks: deque[_Chunk]) -> None:
-        """Do what a process had that died: each path of the first chunk by a process of its own; the others were not begun."""
+        """Rerun each path of a dead process's first chunk in a process of its own; requeue its other chunks, which had not begun."""
         if chunks:
             first = chunks.popleft()
             first.answers = [self._apart(path) for path in first.paths]
@@ -129,14 +129,14 @@ class _Pool:
             process.close()
 
     def close(self) -> None:
-        """End the processes, whatever they do."""
+        """End the processes, whatever they are doing."""
         for process in self.processes:
             process.close()
         gc.unfreeze()
 
 
 class _Process:
-    """One process: what it was given and has not answered, and the pipes to it and from it."""
+    """One process: its unanswered chunks, and the pipes to it and from it."""
 
     def __init__(self, answer: Callable[[str], Answer]) -> None:
         self.chunks: deque[_Chunk] = deque()
@@ -151,28 +151,28 @@ class _Process:
                 os.close(self.answers)
                 _serve(there, back, answer)
             finally:
-                os._exit(0)  # whatever happened: nothing of the parent may run here, and what it has not written is its own
+                os._exit(0)  # in every case: no code of the parent may run here, and its unwritten buffers belong to it
         os.close(there)
         os.close(back)
-        os.set_blocking(self.tasks, False)  # or both would wait for each other, with two full pipes
+        os.set_blocking(self.tasks, False)  # otherwise both could wait for each other, with two full pipes
 
     def give(self, chunk: _Chunk) -> None:
-        """Have it do a chunk, after those that it has."""
+        """Queue a chunk in the process, after those it already has."""
         self.chunks.append(chunk)
         self.unsent += marshal.dumps(chunk.paths)
         self.send()
 
     def send(self) -> None:
-        """Send as much as the pipe takes."""
+        """Send as much as the pipe accepts."""
         try:
             self.unsent = self.unsent[os.write(self.tasks, self.unsent) :]
         except BlockingIOError:
             return
-        except BrokenPipeError:  # it died, as whoever waits for its answers learns
+        except BrokenPipeError:  # it died; `receive` reports that
             self.unsent = b""
 
     def receive(self) -> bool:
-        """Take what has come back; wait for something if nothing has. False where it died."""
+        """Read answers, waiting for data if there is none. False if the process died."""
         found = os.read(self.answers, 1 << 20)
         received = self.received
         received += found
@@ -189,7 +189,7 @@ class _Process:
         return bool(found)
 
     def close(self) -> None:
-        """End it, whatever it does."""
+        """End the process, whatever it is doing."""
         os.close(self.tasks)
         os.close(self.answers)
         os.kill(self.number, 9)
@@ -197,7 +197,7 @@ class _Process:
 
 
 def _serve(tasks: int, answers: int, answer: Callable[[str], Answer]) -> None:
-    """Answer until the parent closes the pipe, or is no more."""
+    """Answer until the parent closes the pipe or has died."""
     gc.set_threshold(KEPT)
     with open(tasks, "rb") as given:
         while True:
@@ -208,7 +208,7 @@ def _serve(tasks: int, answers: int, answer: Callable[[str], Answer]) -> None:
             try:
                 told: Any = [answer(path) for path in paths]
             except Exception:  # noqa: BLE001 - the parent raises it; an answer that fails says so itself
-                import traceback  # noqa: PLC0415 - nobody else needs it
+                import traceback  # noqa: PLC0415 - needed only here
 
                 told = traceback.format_exc()
             left = memoryview(marshal.dumps(told))

@@ -1,4 +1,4 @@
-"""A tree of policies, fixtures and observations: where its parts lie, which day and which reading of its promises is meant."""
+"""A tree of policies, fixtures and observations: its paths, and the date and profile that a command uses."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 @dataclass(frozen=True)
 class Root:
-    """A tree that holds ``policies/torch/``, or that ``--root`` names."""
+    """A tree that contains ``policies/torch/``, or that ``--root`` names."""
 
     path: Path
 
@@ -58,16 +58,16 @@ class Root:
 
     @property
     def recorded(self) -> Path:
-        """Observations that are kept."""
+        """The kept observations."""
         return self.inside("reports/observations")
 
     @property
     def latest(self) -> Path:
-        """What the last run made: generated, not kept."""
+        """The output of the last run: generated, not kept."""
         return self.inside("reports/latest")
 
     def complete(self) -> None:
-        """Complete or undo what a run that was killed left. Whoever is to write does it before reading.
+        """Complete or undo what a killed run left. A command that writes calls this before reading.
 
         Raises:
             WriteError: another run holds the lock, or the tree cannot be written.
@@ -76,14 +76,14 @@ class Root:
             pass
 
     def policy(self, *, counted: bool = True) -> Policy:
-        """The tree's own policy. Packaged policies never stand in for missing ones here.
+        """Load the tree's own policy. Packaged policies never stand in for missing ones here.
 
         Parameters:
-            counted: whether its lock of counts is read. Commands that count anew pass False.
+            counted: whether to read its lock of counts. Commands that recount pass False.
 
         Raises:
             NothingSelected: the tree has no policies.
-            PolicyError: they are invalid.
+            PolicyError: the policies are invalid.
         """
         from torch_compat.policy import load_policy
 
@@ -95,7 +95,7 @@ class Root:
         return load_policy(folder, counted=counted)
 
     def observations(self) -> Recorded:
-        """What is recorded of readers; files that cannot be read are named as they lie in the tree."""
+        """The recorded observations of readers; unreadable files are named by their path in the tree."""
         from torch_compat.corpus.recorded import read_recorded
 
         found = read_recorded(self.recorded)
@@ -105,12 +105,12 @@ class Root:
 
 
 def find_root(given: Path | None) -> Root:
-    """``--root``, else the nearest folder, from here upwards, that holds ``policies/torch/``.
+    """The folder of ``--root``, or the nearest folder, from the current one upwards, that contains ``policies/torch/``.
 
-    Folders that are called ``fixtures`` or ``policies`` alone are common, and say nothing.
+    Folders named just ``fixtures`` or ``policies`` are common, and do not count.
 
     Raises:
-        UsageError: ``--root`` is no folder.
+        UsageError: ``--root`` is not a folder.
         NothingSelected: there is no such folder.
     """
     if given is not None:
@@ -130,11 +130,11 @@ def find_root(given: Path | None) -> Root:
 
 
 def find_policy(given: Path | None) -> Policy:
-    """The policy of the root; outside any tree, the one that came with this package.
+    """The policy of the root; outside any tree, the one packaged with the harness.
 
     Raises:
         NothingSelected: the tree has no policies, or none was packaged.
-        PolicyError: it is invalid.
+        PolicyError: the policy is invalid.
     """
     from torch_compat.policy import load_policy
 
@@ -148,10 +148,10 @@ def find_policy(given: Path | None) -> Policy:
 
 
 def day_of(text: str, policy: Policy) -> dt.date:
-    """The day that a text names: itself, or the day of a release, of one that is planned, too.
+    """The date that a text names: a date itself, or the date of a release, including planned releases.
 
     Raises:
-        UsageError: it is no day, and no release that the policy knows.
+        UsageError: the text is neither a date nor a release known to the policy.
     """
     if _DAY.fullmatch(text):
         try:
@@ -174,9 +174,9 @@ def day_of(text: str, policy: Policy) -> dt.date:
 
 
 def newest_known(policy: Policy, recorded: Iterable[ObservedReader]) -> dt.date:
-    """The day to judge as of where none is given: that of the newest recorded observation, or of the newest release if that is later.
+    """The default date to judge as of: that of the newest recorded observation, or of the newest release if that is later.
 
-    Never the clock's. A release that enters the calendar is known to be there, so it is asked for at once.
+    Never the clock's date. A release in the calendar is known to exist, so it is expected to be tested at once.
     """
     observed = (dt.date.fromisoformat(reader.observed) for reader in recorded)
     return max(*(release.date for release in policy.calendar), *observed, dt.date.min)
@@ -186,7 +186,7 @@ def span_of(text: str, policy: Policy) -> tuple[dt.date, dt.date]:
     """The first and the last day of ``FROM..TO``.
 
     Raises:
-        UsageError: it is no span, or ends before it begins.
+        UsageError: it is not a span, or ends before it begins.
     """
     start, dots, end = text.partition("..")
     if not dots or not start or not end:
@@ -200,7 +200,7 @@ def span_of(text: str, policy: Policy) -> tuple[dt.date, dt.date]:
 
 
 def under_profile(policy: Policy, name: str | None) -> Policy:
-    """The policy as a profile reads it; the policy itself without a name, or under its own.
+    """The policy under a profile; the policy unchanged if no name is given, or if it is the name of the policy itself.
 
     Raises:
         UsageError: there is no such profile.
@@ -217,5 +217,5 @@ def under_profile(policy: Policy, name: str | None) -> Policy:
 
 
 def profile_note(policy: Policy, name: str | None) -> tuple[str, ...]:
-    """What a report says of the profile that it was judged under."""
+    """The lines of a report about the profile used for judging."""
     return tuple(f"judged under the profile {one.id}: {one.asks}" for one in policy.profiles if one.id == name)

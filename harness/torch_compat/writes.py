@@ -1,15 +1,15 @@
-"""Writing: files and archives whole or not at all, changes of several files whole or not at all, and one run at a time in a tree.
+"""Atomic writes of files, archives and changes of several files, and a lock that allows one writing run at a time in a tree.
 
-* A file is written beside its place (``.NAME.partial``), reaches the disk, and is renamed. An archive that is a directory is one thing: its files are
-  written into ``.NAME.partial``, and the directory is renamed. It never replaces anything.
-* What :func:`put`, :func:`put_copy` and :func:`remove` are given within :func:`changing` happens together, when the block ends.
-  ``reports/latest/journal`` lists the files first. A line ``committed`` follows once all of them are on the disk, and only then are
-  they renamed. A run that was killed is undone or completed by the next one that enters :func:`holding`: undone without that line,
-  completed with it. A change of one file needs no such line, since its rename is all of it.
-* ``reports/latest/lock`` is locked (``flock``) by whoever writes into the tree, and says who that is. The system releases it when the
-  process ends, however it ends. A file that is read to be changed is read while the lock is held.
+* A file is written next to its target (``.NAME.partial``), flushed to disk, and renamed. An archive that is a directory counts as a
+  whole: its files are written into ``.NAME.partial``, and the directory is renamed. It never replaces anything.
+* The calls of :func:`put`, :func:`put_copy` and :func:`remove` within :func:`changing` take effect together, when the block ends.
+  ``reports/latest/journal`` lists the files first. A line ``committed`` follows once all of them are on disk, and only then are
+  they renamed. The next run that enters :func:`holding` undoes or completes a run that was killed: it undoes without that line, and
+  completes with it. A change of one file needs no such line, since its rename is the whole change.
+* A run that writes to the tree locks ``reports/latest/lock`` (``flock``), and stores its identity there. The system releases the lock when
+  the process ends, however it ends. A file that is read in order to be changed is read while the lock is held.
 
-Whoever only reads takes no lock, so a tree that cannot be written can be judged.
+A command that only reads takes no lock, so a read-only tree can be judged.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ Content = bytes | Path
 
 @dataclass
 class _Change:
-    """Files of a tree that change together: by their path, what they are to hold; None where they go."""
+    """Files of a tree that change together: the new contents of each path, or None for removal."""
 
     files: dict[Path, Content | None] = field(default_factory=dict)
 
 
 @dataclass
 class _Held:
-    """A tree that this process writes into, and the change that is being gathered."""
+    """A tree that this process writes to, and the change being collected."""
 
     root: Path
     change: _Change | None = None
@@ -71,31 +71,31 @@ _held: ContextVar[_Held | None] = ContextVar("_held", default=None)
 
 
 def put(path: Path, content: str | bytes, encoding: str = "ascii") -> None:
-    """Write a file whole or not at all, its folder too where that is missing; within :func:`changing`, together with the others.
+    """Write a file atomically, and create its folder if missing; within :func:`changing`, together with the others.
 
     Raises:
-        WriteError: the disk is full, the tree is read-only, a permission is missing or the like. Nothing has changed.
+        WriteError: the disk is full, the tree is read-only, a permission is missing, or similar. Nothing has changed.
     """
     _add(path, content.encode(encoding) if isinstance(content, str) else content)
 
 
 def put_copy(path: Path, source: Path) -> None:
-    """The same, with what another file holds, or with a directory of files. It must stay until the change is made."""
+    """Like :func:`put`, with a copy of a file or of a directory of files. The source must exist until the change is made."""
     _add(path, source)
 
 
 def remove(path: Path) -> None:
-    """Remove a file, or nothing where there is none; within :func:`changing`, together with the others."""
+    """Remove a file, if it exists; within :func:`changing`, together with the others."""
     _add(path, None)
 
 
 @contextlib.contextmanager
 def holding(root: Path) -> Iterator[None]:
-    """Hold the lock of a tree. What a run that was killed left in it is completed or undone first. May be nested.
+    """Hold the lock of a tree. First completes or undoes what a killed run left in it. May be nested.
 
     Raises:
-        WriteError: (``locked``) another run holds the lock for longer than :data:`TIMEOUT` says; or the tree cannot be written.
-        UsageError: :data:`TIMEOUT` is no number of seconds.
+        WriteError: (``locked``) another run holds the lock for longer than :data:`TIMEOUT` allows; or the tree cannot be written.
+        UsageError: :data:`TIMEOUT` is not a number of seconds.
     """
     held = _held.get()
     if held is not None and held.root == root:
@@ -112,16 +112,16 @@ def holding(root: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def changing(root: Path) -> Iterator[None]:
-    """Hold the lock of a tree, and make everything that is put and removed meanwhile one change. Nested, it is part of the outer one.
+    """Hold the lock of a tree, and make all writes and removals in the block one change. A nested block is part of the outer change.
 
-    What was put is not there to be read before the block ends. Where the block raises, nothing has changed.
+    Written contents cannot be read before the block ends. If the block raises, nothing has changed.
 
     Raises:
-        WriteError: as :func:`holding` does; or the change could not be made.
+        WriteError: as in :func:`holding`; or the change could not be made.
     """
     with holding(root):
         held = _held.get()
-        assert held is not None  # noqa: S101 - it was set a line above
+        assert held is not None  # noqa: S101 - `holding` set it
         if held.change is not None:
             yield
             return
@@ -169,7 +169,7 @@ def _make(root: Path, change: _Change) -> None:
             _write(journal, COMMITTED, os.O_APPEND)
             _reach_disk(journal.parent)
     except BaseException:
-        with contextlib.suppress(WriteError):  # the next run does it, as after one that was killed
+        with contextlib.suppress(WriteError):  # otherwise the next run undoes it, as after a killed run
             _undo(root, plan)
         raise
     try:
@@ -180,22 +180,22 @@ def _make(root: Path, change: _Change) -> None:
 
 
 def _name(root: Path, path: Path) -> str:
-    """The name of a file in a tree, which :func:`inside` takes."""
+    """The name of a file in a tree, validated by :func:`inside`."""
     name = path.relative_to(root).as_posix()
     inside(root, name)
     return name
 
 
 def _apply(root: Path, plan: dict[str, Any]) -> None:
-    """Rename and remove what a journal lists. Doing it again does the rest."""
+    """Rename and remove the files listed in a journal. A repeated call does the remaining steps."""
     targets = [inside(root, name) for name in plan["put"]]
     gone = [inside(root, name) for name in plan["remove"]]
     for target in targets:
         with _in_words(target, "the next command that writes to this tree completes it"):
             try:
-                os.replace(_partial(target), target)  # noqa: PTH105 - the functions of os are what tests count
+                os.replace(_partial(target), target)  # noqa: PTH105 - tests count the functions of os
             except FileNotFoundError:
-                continue  # it was renamed before the run was killed
+                continue  # already renamed before the run was killed
     for path in gone:
         _unlink(path)
     for folder in {path.parent for path in (*targets, *gone)}:
@@ -205,17 +205,17 @@ def _apply(root: Path, plan: dict[str, Any]) -> None:
 
 
 def _undo(root: Path, plan: dict[str, Any]) -> None:
-    """Take back what a change put beside its files, and the folders that it made."""
+    """Remove the partial files and the folders that a change created."""
     for name in plan["put"]:
         _unlink(_partial(inside(root, name)))
     for name in reversed(plan["folders"]):
-        with contextlib.suppress(OSError):  # it never came into being, or holds something by now
+        with contextlib.suppress(OSError):  # it was never created, or is not empty by now
             os.rmdir(inside(root, name))  # noqa: PTH106
     _unlink(inside(root, JOURNAL))
 
 
 def _recover(root: Path) -> None:
-    """Complete or undo what a run that was killed left."""
+    """Complete or undo what a killed run left."""
     journal = inside(root, JOURNAL)
     try:
         said = read_whole(journal)
@@ -223,7 +223,7 @@ def _recover(root: Path) -> None:
         return
     line, end, rest = said.partition(b"\n")
     if not end:
-        _unlink(journal)  # nothing comes before the whole line
+        _unlink(journal)  # nothing is written before the line is complete
         return
     try:
         plan = json.loads(line)
@@ -248,12 +248,12 @@ def _recover(root: Path) -> None:
 
 
 def _partial(path: Path, number: int = 0) -> Path:
-    """Where a file is written before it is renamed. In a tree whose lock is held nobody else writes there."""
+    """The path where a file is written before it is renamed. While the lock of a tree is held, no other process writes there."""
     return path.with_name(f".{path.name}.{number}.partial" if number else f".{path.name}.partial")
 
 
 def _alone(path: Path, content: Content | None) -> None:
-    """Write or remove a file that is in no tree whose lock is held: others may write it at the same time."""
+    """Write or remove a file outside any locked tree: other processes may write it at the same time."""
     if content is None:
         _unlink(path)
         return
@@ -270,7 +270,7 @@ def _alone(path: Path, content: Content | None) -> None:
         with _in_words(path):
             os.replace(partial, path)  # noqa: PTH105
     except BaseException:
-        with contextlib.suppress(OSError, WriteError):  # what went wrong before is told
+        with contextlib.suppress(OSError, WriteError):  # the original error is reported
             _unlink(partial)
             for folder in reversed(made):
                 os.rmdir(folder)  # noqa: PTH106
@@ -279,7 +279,7 @@ def _alone(path: Path, content: Content | None) -> None:
 
 
 def _sweep(path: Path) -> None:
-    """Remove what processes that were killed while they wrote this file have left beside it."""
+    """Remove partial files of this file left by killed processes."""
     for left in path.parent.glob(glob.escape(f".{path.name}.") + "*.partial") if path.parent.is_dir() else ():
         number = left.name.removeprefix(f".{path.name}.").removesuffix(".partial")
         if number.isascii() and number.isdecimal() and not _runs(int(number)):
@@ -287,7 +287,7 @@ def _sweep(path: Path) -> None:
 
 
 def _runs(process: int) -> bool:
-    """Whether there is a process of this number, whoever's it is."""
+    """Whether a process with this number exists, whoever owns it."""
     try:
         os.kill(process, 0)
     except (ProcessLookupError, OverflowError):
@@ -298,7 +298,7 @@ def _runs(process: int) -> bool:
 
 
 def _stage(path: Path, content: Content, partial: Path) -> None:
-    """Put on the disk, beside a file, what it is to hold, with the permissions of the file that is there."""
+    """Write the new contents of a file to disk next to it, with the permissions of the existing file."""
     if isinstance(content, bytes):
         _write(partial, content, like=path)
         return
@@ -312,7 +312,7 @@ def _stage(path: Path, content: Content, partial: Path) -> None:
 
 
 def _stage_directory(path: Path, content: Path, partial: Path) -> None:
-    """The same for an archive that is a directory."""
+    """Do the same for an archive that is a directory."""
     if os.path.lexists(path):
         raise WriteError(
             "already exists",
@@ -320,7 +320,7 @@ def _stage_directory(path: Path, content: Path, partial: Path) -> None:
             hint="a directory cannot replace an existing path: remove that path first",
             code="exists",
         )
-    _unlink(partial)  # of a run that was killed before its journal was written
+    _unlink(partial)  # left by a run that was killed before its journal was written
     with _in_words(partial):
         path.parent.mkdir(parents=True, exist_ok=True)
         os.mkdir(partial)  # noqa: PTH102
@@ -330,7 +330,7 @@ def _stage_directory(path: Path, content: Path, partial: Path) -> None:
 
 
 def _write(path: Path, data: bytes, more: int = os.O_TRUNC, *, like: Path | None = None) -> None:
-    """Write bytes to a file, behind what it holds with ``O_APPEND``, and wait until they are on the disk."""
+    """Write bytes to a file, with ``O_APPEND`` after its contents, and wait until they are on disk."""
     with _in_words(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | more, 0o666)
@@ -347,7 +347,7 @@ def _write(path: Path, data: bytes, more: int = os.O_TRUNC, *, like: Path | None
 
 
 def _unlink(path: Path) -> None:
-    """Remove a file, or a directory of files, or nothing where there is none."""
+    """Remove a file or a directory of files, if it exists."""
     with _in_words(path), contextlib.suppress(FileNotFoundError, NotADirectoryError):
         if path.is_dir() and not path.is_symlink():
             for name in os.listdir(path):  # noqa: PTH208
@@ -358,7 +358,7 @@ def _unlink(path: Path) -> None:
 
 
 def _reach_disk(folder: Path) -> None:
-    """Wait until the names in a folder are on the disk."""
+    """Wait until the names in a folder are on disk."""
     with _in_words(folder):
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
@@ -368,7 +368,7 @@ def _reach_disk(folder: Path) -> None:
 
 
 def _missing(folder: Path) -> list[Path]:
-    """The folders that have to be made, the outermost first."""
+    """The folders that have to be created, the outermost first."""
     found = []
     while not folder.exists():
         found.append(folder)
@@ -378,7 +378,7 @@ def _missing(folder: Path) -> list[Path]:
 
 @contextlib.contextmanager
 def _in_words(path: Path, then: str = "nothing was changed; run the same command again afterwards") -> Iterator[None]:
-    """Errors of the system as ours: which file, what was wrong, what to do."""
+    """Translate system errors into ours: which file, what went wrong, what to do."""
     try:
         yield
     except OSError as error:
@@ -409,17 +409,17 @@ def _locked(root: Path) -> Iterator[None]:
         try:
             yield
         finally:
-            with contextlib.suppress(OSError):  # a lock file that stays is nobody's lock
+            with contextlib.suppress(OSError):  # a remaining lock file holds no lock
                 os.unlink(path)  # noqa: PTH108
             os.close(descriptor)
     finally:
-        with contextlib.suppress(OSError):  # a folder that holds something stays
+        with contextlib.suppress(OSError):  # a folder that is not empty stays
             for folder in reversed(made):
                 os.rmdir(folder)  # noqa: PTH106
 
 
 def _acquired(path: Path) -> int:
-    """The lock file, locked by us. Who was to have it before may have removed it: then another one is made."""
+    """The lock file, locked by this process. The previous holder may have removed it: then a new one is created."""
     limit = _limit()
     began, told = time.monotonic(), False
     while True:
@@ -429,12 +429,12 @@ def _acquired(path: Path) -> int:
                 descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
         except WriteError as error:
             if isinstance(error.__cause__, FileNotFoundError):
-                continue  # who held the lock has removed the folder that it had made
+                continue  # the holder of the lock has removed the folder that it had created
             raise
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if _is_at(descriptor, path):
-                with contextlib.suppress(OSError):  # on a full disk those who wait are not told for whom
+                with contextlib.suppress(OSError):  # on a full disk, waiting runs do not learn who holds the lock
                     os.ftruncate(descriptor, 0)
                     os.pwrite(descriptor, _who(), 0)
                 return descriptor
@@ -462,7 +462,7 @@ def _acquired(path: Path) -> int:
 
 
 def _is_at(descriptor: int, path: Path) -> bool:
-    """Whether a name still stands for the file that was opened by it."""
+    """Whether a path still refers to the file that was opened there."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except FileNotFoundError:
@@ -481,16 +481,16 @@ def _limit() -> float:
 
 
 def _who() -> bytes:
-    """Who writes, for those who wait."""
+    """The identity of this run, shown to waiting runs."""
     command = " ".join([os.path.basename(sys.argv[0]), *sys.argv[1:]])  # noqa: PTH119 - only text
     since = dt.datetime.now().astimezone().isoformat(" ", "seconds")
     return json.dumps({"pid": os.getpid(), "command": command[:500], "since": since}).encode("ascii")
 
 
 def _holder(descriptor: int) -> str:
-    """Who holds the lock, in words."""
+    """The holder of the lock, in words."""
     try:
         said = json.loads(os.pread(descriptor, 8192, 0))
         return f"process {int(said['pid'])} ({said['command']:.500}, since {said['since']:.40})"
-    except (KeyError, TypeError, ValueError):  # it has only just taken the lock, and has not said so yet
+    except (KeyError, TypeError, ValueError):  # it has just taken the lock and has not stored its identity yet
         return "another process"

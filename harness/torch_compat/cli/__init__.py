@@ -1,4 +1,4 @@
-"""The command ``torch-compat``: one file per command, imported when it is used."""
+"""The ``torch-compat`` command: one file per subcommand, imported on use."""
 
 from __future__ import annotations
 
@@ -22,35 +22,35 @@ __all__ = ["main", "top_level"]
 def __getattr__(name: str) -> Any:
     if name != "top_level":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from torch_compat.cli._commands import top_level  # noqa: PLC0415 - imports click, which not every command needs
+    from torch_compat.cli._commands import top_level  # noqa: PLC0415 - imports click, which some commands do not need
 
     return top_level
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command and exit. No error, foreseen or not, shows a stack trace, unless TORCH_COMPAT_DEBUG is set."""
+    """Run the command and exit. Errors, expected or not, show no stack trace unless TORCH_COMPAT_DEBUG is set."""
     try:
         with harmless_output():
             _run(sys.argv[1:] if arguments is None else arguments)
     finally:
-        gc.freeze()  # the process ends: nothing has to be collected any more
+        gc.freeze()  # the process is about to end: nothing needs to be collected
 
 
 def _run(arguments: list[str]) -> NoReturn:
     try:
-        gc.disable()  # what is imported stays
+        gc.disable()  # imported modules stay
         try:
             command = _command(arguments)
         finally:
             gc.freeze()
             gc.enable()
         status = command()
-        sys.stdout.flush()  # what cannot be written is said now
+        sys.stdout.flush()  # so that write errors are reported here
     except KeyboardInterrupt:
         _say("torch-compat: stopped")
         sys.exit(130)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever read our output has had enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader of our output has closed it
         sys.exit(141)
     except HarnessError as error:
         _explain(error)
@@ -58,7 +58,7 @@ def _run(arguments: list[str]) -> NoReturn:
     except Exception as error:
         if os.environ.get("TORCH_COMPAT_DEBUG"):
             raise
-        import traceback  # noqa: PLC0415 - only a fault needs it
+        import traceback  # noqa: PLC0415 - needed only for an internal error
 
         where = traceback.extract_tb(error.__traceback__)[-1]
         _say(f"torch-compat: internal error: {type(error).__name__}: {escaped_lines(str(error))}")
@@ -69,9 +69,9 @@ def _run(arguments: list[str]) -> NoReturn:
 
 
 def _command(arguments: list[str]) -> Callable[[], Any]:
-    """What the arguments ask for, ready to run. Importing click takes longer than inspecting a file."""
+    """Parse the arguments into a callable. Avoids importing click if possible, which takes longer than inspecting a file."""
     if arguments[:1] == ["inspect"]:
-        from torch_compat.cli._inspecting import inspected, plain  # noqa: PLC0415 - nobody else needs it
+        from torch_compat.cli._inspecting import inspected, plain  # noqa: PLC0415 - needed only here
 
         given = plain(arguments[1:])
         if given is not None:

@@ -1,4 +1,4 @@
-"""All commands, as click reads them: one file per command, imported when it is used."""
+"""All commands as click commands: one file per command, imported on use."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from torch_compat.version import __version__
 __all__ = ["by_click", "top_level"]
 
 
-click.Context.formatter_class = WholeWords  # of every command
+click.Context.formatter_class = WholeWords  # for every command
 
 
 class _Lazy(click.Group):
-    """Knows its commands by name and imports one only to run it or to show its help."""
+    """A group that knows its commands by name, and imports a command only to run it or to show its help."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         return list(COMMANDS)
@@ -29,7 +29,7 @@ class _Lazy(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
         if cmd_name not in COMMANDS:
             return None
-        gc.disable()  # what is imported stays
+        gc.disable()  # imported modules stay
         try:
             command = getattr(importlib.import_module(f"torch_compat.cli.{cmd_name}"), cmd_name)
         finally:
@@ -39,7 +39,7 @@ class _Lazy(click.Group):
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that is named; where there is none, the nearest ones are named."""
+        """Find the command; if there is none, the error suggests the nearest names."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             nearest = get_close_matches(args[0], COMMANDS, n=2)
             hint = f"Did you mean {' or '.join(nearest)}?" if nearest else "torch-compat --help lists all commands."
@@ -58,7 +58,7 @@ def top_level() -> None:
 
 
 def by_click(arguments: list[str]) -> Any:
-    """Read the arguments, and run the command."""
+    """Parse the arguments, and run the command."""
     try:
         return top_level.main(arguments, prog_name="torch-compat", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:

@@ -1,4 +1,4 @@
-"""The options that name a day, and a reading of the promises."""
+"""The options for a date and for a profile of the promises."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Command = Callable[..., Any]
 
 
 def as_of_option(command: Command) -> Command:
-    """Adds ``--as-of``."""
+    """Add ``--as-of`` to a command."""
     return click.option(
         "--as-of",
         metavar="DATE|RELEASE",
@@ -22,7 +22,7 @@ def as_of_option(command: Command) -> Command:
 
 
 def profile_option(command: Command) -> Command:
-    """Adds ``--profile``."""
+    """Add ``--profile`` to a command."""
     return click.option(
         "--profile",
         metavar="NAME",

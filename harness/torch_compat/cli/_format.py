@@ -1,4 +1,4 @@
-"""How every command takes its format, prints JSON and ends. Imports nothing that is slow."""
+"""Shared by all commands: the format option, JSON output and the exit status. Imports no slow modules."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Command = Callable[..., Any]
 
 
 def format_option(command: Command) -> Command:
-    """Adds ``--format text|json``."""
+    """Add ``--format text|json`` to a command."""
     return click.option(
         "--format",
         "format_",
@@ -33,7 +33,7 @@ def format_option(command: Command) -> Command:
 
 
 def trust_option(command: Command) -> Command:
-    """Adds ``--trust`` to a command."""
+    """Add ``--trust`` to a command."""
     return click.option(
         "--trust",
         is_flag=True,
@@ -47,7 +47,7 @@ def trust_option(command: Command) -> Command:
 def say(text: str, *, err: bool = False, nl: bool = True) -> None:
     """Print text and a line break: data on standard output, or messages on standard error.
 
-    Unlike ``click.echo`` it takes no escape sequence out of a text: what a name holds is shown, as an escape.
+    Unlike ``click.echo``, it does not remove escape sequences: they are printed as visible escapes.
     """
     (sys.stderr if err else sys.stdout).write(text + "\n" * nl)
 
@@ -58,8 +58,8 @@ def announce(line: str) -> None:
 
 
 def say_wrapped(text: str) -> None:
-    """Print paragraphs, one a line, on standard output. On a terminal they are wrapped between words; nothing is cut."""
-    from torch_compat.report.paragraphs import wrapped  # noqa: PLC0415 - as late as it is needed
+    """Print paragraphs, one per line, on standard output. On a terminal they are wrapped between words, and never truncated."""
+    from torch_compat.report.paragraphs import wrapped  # noqa: PLC0415 - imported on use
 
     width = terminal_width()
     for line in text.split("\n"):
@@ -67,13 +67,13 @@ def say_wrapped(text: str) -> None:
 
 
 def write_output(path: Path, text: str) -> None:
-    """Write the file that an option of a command names.
+    """Write a file named by a command-line option.
 
     Raises:
-        UsageError: its directory does not exist. A mistyped path creates none.
+        UsageError: its directory does not exist. A mistyped path does not create one.
         WriteError: the file cannot be written.
     """
-    from torch_compat.errors import UsageError  # noqa: PLC0415 - as late as it is needed
+    from torch_compat.errors import UsageError  # noqa: PLC0415 - imported on use
     from torch_compat.writes import put  # noqa: PLC0415
 
     if not path.parent.is_dir():

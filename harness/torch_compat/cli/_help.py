@@ -1,4 +1,4 @@
-"""How help looks: no name and no sentence is cut, whatever the width of the terminal."""
+"""The layout of help texts: names and sentences are never truncated, whatever the width of the terminal."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ MARGIN: Final = 10
 
 
 class WholeWords(click.HelpFormatter):
-    """Breaks lines at spaces only, so that no name and no command is cut."""
+    """A formatter that breaks lines only at spaces, so that no name and no command is broken."""
 
     def write_text(self, text: str) -> None:
-        """Paragraphs, which empty lines divide. One that begins with a backspace keeps its lines, as click has it."""
+        """Write paragraphs, which empty lines separate. As in click, a paragraph that begins with a backspace keeps its lines."""
         margin = " " * self.current_indent
         shown: list[str] = []
         for one in re.split(r"\n\s*\n", text.strip("\n")):
@@ -33,7 +33,7 @@ class WholeWords(click.HelpFormatter):
         self.write("\n\n".join(shown) + "\n")
 
     def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
-        """Options, or commands, beside their explanations."""
+        """Write options or commands next to their explanations."""
         rows = list(rows)
         longest = max((len(name) for name, _ in rows), default=0)
         column = min(longest, col_max if self.width >= NARROW else MARGIN) + col_spacing
@@ -46,7 +46,7 @@ class WholeWords(click.HelpFormatter):
                 self.write(f"{below}{line}\n")
 
     def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
-        """The usage line; arguments that do not fit beside the command stand below it, each whole."""
+        """Write the usage line; arguments that do not fit next to the command go below it, each unbroken."""
         usage = f"{prefix or 'Usage: '}{prog} "
         if len(usage) + max(map(len, args.split()), default=0) <= self.width:
             self.write("\n".join(wrapped(f"{usage}{args}".rstrip(), self.width, hanging=len(usage))) + "\n")
@@ -56,10 +56,10 @@ class WholeWords(click.HelpFormatter):
 
 
 class WithCommands(click.Group):
-    """A group that lists its commands with the whole of what each says it does."""
+    """A group that lists its commands with their complete first sentence."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The commands, each with its first sentence."""
+        """Write the commands, each with its first sentence."""
         commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
         with formatter.section("Commands"):
             formatter.write_dl([(name, one.get_short_help_str(limit=1000)) for name, one in commands if one is not None])

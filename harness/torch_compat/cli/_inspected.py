@@ -1,4 +1,4 @@
-"""An inspected file as text: one screen, or one line of a table. Whatever comes from the file is shown without control characters."""
+"""An inspected file as text: one screen, or one line of a table. All text from the file is shown without control characters."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ if TYPE_CHECKING:
 __all__ = ["headings", "line", "screen"]
 
 LABEL = 14
-WIDTH = 110  # of what stands behind the label
-MOST = 12  # of a list; the rest is counted
-ROOMY = 140  # columns from which a path stands beside what is said of it
+WIDTH = 110  # columns after the label
+MOST = 12  # maximum length of a list; the rest is only counted
+ROOMY = 140  # minimum number of columns to show the path and its description on one line
 
 
 def headings(width: int) -> str:
-    """What stands above the lines."""
+    """The headings above the lines."""
     return _columns("FORMAT", "READ BY TORCH", "STATE", "PATH", width)
 
 
 def line(found: Inspected, width: int) -> str:
-    """One line of a table; on a terminal with little room, the path and what is said of it below.
+    """One line of a table; on a narrow terminal, the path with its description below.
 
     Parameters:
-        width: columns of the terminal; 0 without one.
+        width: columns of the terminal; 0 if there is none.
     """
     name = found.facts.name if found.facts else shown(found.other or "-")[:44]
     sound = "dangerous" if found.dangers else "sound" if found.facts else "not PyTorch's"
@@ -60,10 +60,10 @@ def _columns(name: str, spans: str, state: str, path: str, width: int) -> str:
 
 
 def screen(found: Inspected, width: int, *, tree: bool, code: bool) -> str:
-    """One screen, and the contents and the source where they are asked for.
+    """One screen, with the contents and the source if requested.
 
     Parameters:
-        width: columns of the terminal, which is where entries are wrapped; 0 without one.
+        width: columns of the terminal, at which entries are wrapped; 0 if there is none.
     """
     lines = [_plain(found.path), *_labelled(_entries(found), width)]
     if found.facts is not None:
@@ -77,7 +77,7 @@ def screen(found: Inspected, width: int, *, tree: bool, code: bool) -> str:
 def _labelled(entries: Iterator[tuple[str, Sequence[str]]], width: int) -> Iterator[str]:
     margin = LABEL + 2
     for label, texts in entries:
-        lines = (_plain(text) for text in texts)  # whatever the entry did already
+        lines = (_plain(text) for text in texts)  # even if the entry was already escaped
         fitting = (part for line in lines for part in (wrapped(line, width - margin) if width else [line]))
         for number, line in enumerate(fitting):
             yield f"  {label if number == 0 else '':<{LABEL}}{line}"
@@ -126,19 +126,19 @@ def _entries(found: Inspected) -> Iterator[tuple[str, Sequence[str]]]:
     )
     yield "fails", [f"--fail-on {one}" for one in found.fails]
     yield "not checked", [f"{what}: {because}" for what, because in found.omitted.items()]
-    if found.error is not None and not (found.damage and found.needs is not None):  # else the damage has said it
+    if found.error is not None and not (found.damage and found.needs is not None):  # otherwise the damage already states it
         yield "error", [f"{found.error.code}: {_plain(found.message)}"]
 
 
 def _inner(one: Inspected) -> str:
-    """What is said of an archive inside of another file."""
+    """The text for an archive inside another file."""
     if one.error is not None:
         return f"{one.error.code}: {_plain(one.message)}"
     return f"{one.facts.name if one.facts else '-'}, read by torch {_spans(one.needs)}"
 
 
 def _kind(kind: str, about: dict[str, Any]) -> str:
-    """What it is for a person, in one line."""
+    """The kind of file in one line, for display."""
     said = kind.replace("-", " ")
     return (
         f"{said} ({', '.join(_detail(name, value) for name, value in about.items() if value)})" if any(about.values()) else said
@@ -188,7 +188,7 @@ def _producer(producer: Producer | None) -> str:
 
 
 def _stated(facts: Facts) -> Iterator[str]:
-    """What only some formats say about themselves."""
+    """Statements that only some formats make about themselves."""
     extra = facts.extra
     if facts.export_schema is not None:
         yield _schema(facts.export_schema)
@@ -209,7 +209,7 @@ def _stated(facts: Facts) -> Iterator[str]:
 
 
 def _schema(stated: str) -> str:
-    """A schema version of exported programs: the releases that write it, and those that read its major number."""
+    """A schema version of exported programs: the releases that write it, and those that read its major version."""
     major, rules = stated.partition(".")[0], packaged_rules()
     written = next((one.releases for one in packaged_log() if one.label == stated), ())
     writers = f"written by torch {', '.join(written)}" if written else "not written by any recorded release"
@@ -233,7 +233,7 @@ def _named(spans: Sequence[tuple[str, str]]) -> str:
 
 
 def _ways(needs: Needs) -> Iterator[str]:
-    """The calls that load it, each with its releases on one line; more than one statement below it. A call that runs code says so there."""
+    """The calls that load it, each with its releases on one line; several statements go below it. A call that runs code is marked."""
     for way in needs.how_to_load:
         runs = ", runs code chosen by the file" if way.runs_code else ""
         other = [one.package for one in way.needs if one.package and one not in needs.beside]
@@ -249,9 +249,9 @@ def _ways(needs: Needs) -> Iterator[str]:
 
 
 def _changes(found: Inspected) -> Iterator[str]:
-    """Where it computes the same, then one line for each change since the file was written; the others only counted.
+    """The releases with the same results, then one line per change since the file was written; other changes are only counted.
 
-    A program that ran when it was saved has not met what was refused then, so changes by which releases accept more come last.
+    A program that ran when it was saved did not use calls that were refused then, so changes that make releases accept more come last.
     """
     changes = found.changes_of_meaning
     if not changes or found.needs is None:
@@ -285,7 +285,7 @@ def _advisory(one: LoaderAdvisory) -> str:
 
 
 def _weights_only(needs: Needs) -> Iterator[str]:
-    """What ``weights_only=True`` says, releases that say the same together."""
+    """The answers of ``weights_only=True``, grouped by releases with the same answer."""
     if not needs.weights_only:
         yield "does not apply: torch.load does not load this format"
         return
@@ -304,7 +304,7 @@ def _weights_only(needs: Needs) -> Iterator[str]:
 
 
 def _listed(names: Sequence[str]) -> list[str]:
-    """A list in lines of fitting width, cut with the count of what is left out."""
+    """A list wrapped to the width, and shortened with the count of omitted names."""
     if not names:
         return ["none"]
     lines, now = [], f"{len(names)}: "

@@ -1,4 +1,4 @@
-"""What ``torch-compat inspect`` tells other tools of each file: one entry for each thing that is wrong with it or may become wrong."""
+"""The output of ``torch-compat inspect`` for other tools: one entry for each problem or possible problem of a file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ RULES: Final = {
 
 
 def marks_of(found: Inspected) -> tuple[Mark, ...]:
-    """What another tool is told of a file. What ``--fail-on`` names is an error, as is a file that cannot be read."""
+    """The marks of a file for other tools. A condition of ``--fail-on`` is an error, as is a file that cannot be read."""
     return tuple((rule, level, text, found.path) for rule, level, text in _marks(found))
 
 
@@ -56,7 +56,7 @@ def _marks(found: Inspected) -> Iterator[tuple[str, str, str]]:
 
 
 def run_of(marks: Iterable[Mark], exit_status: int) -> CommandReport:
-    """A run over files. It is dated by the newest release that is known, never by the clock, and its evidence are the files."""
+    """A run over files. Its date is that of the newest known release, never the clock's, and its evidence consists of the files."""
     found: list[FindingEntry] = []
     digest = hashlib.sha256()
     files = 0

@@ -1,4 +1,4 @@
-"""What ``torch-compat inspect`` does, once its arguments are read. Imports nothing that is slow, click included."""
+"""The work of ``torch-compat inspect`` after its arguments are parsed. Imports no slow modules, click included."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 __all__ = ["inspected", "plain"]
 
-ALONE = 50  # files up to which starting other processes costs more than they save
+ALONE = 50  # maximum number of files for which starting other processes costs more than it saves
 
 Rendered = tuple[int, str, tuple["Mark", ...]]
 """The exit status of a file, its text, and its entries for other tools (empty without ``--output``)."""
 
 
 def plain(arguments: Sequence[str]) -> tuple[tuple[str, ...], bool, bool, str] | None:
-    """Arguments as they are nearly always written, as :func:`inspected` takes them; None where click has to read them.
+    """Parse arguments in their most common form for :func:`inspected`; None if click has to parse them.
 
     Importing click takes as long as inspecting a hundred files.
     """
@@ -55,15 +55,15 @@ def plain(arguments: Sequence[str]) -> tuple[tuple[str, ...], bool, bool, str] |
 
 
 class InspectOptions(NamedTuple):
-    """What is asked of each file.
+    """The options for each file.
 
     Attributes:
-        form: ``json``, ``line``, or ``screen`` with what more is to be shown.
+        form: ``json``, ``line``, or ``screen`` with the additional parts to show.
         named: the paths that the user named; other files were found in folders.
-        fail_on: the conditions that lead to exit status 1, as they were given.
-        marked: whether another tool is told of it.
-        width: columns of the terminal; 0 without one.
-        quick: whether only what identifies and describes the archives is read.
+        fail_on: the conditions that lead to exit status 1, as given.
+        marked: whether to create entries for another tool.
+        width: columns of the terminal; 0 if there is none.
+        quick: whether to read only what identifies and describes the archives.
     """
 
     form: str
@@ -84,16 +84,16 @@ def inspected(
     *,
     quick: bool = False,
 ) -> int:
-    """Print what all of these files are; the exit status.
+    """Print the results for all files, and return the exit status.
 
     Parameters:
         quick: read no weights: no digest, no checksums of large records.
-        write: is given what other tools are told of the files, and the exit status.
+        write: receives the entries for other tools, and the exit status.
     """
     conditions = tuple(map(condition, dict.fromkeys(fail_on)))
     files = chain.from_iterable(map(files_of, paths))
     first = list(islice(files, ALONE + 1))
-    packaged_rules()  # once for all processes; and if it cannot be read, nothing has been printed yet
+    packaged_rules()  # loaded once for all processes; a failure is reported before anything is printed
     if format_ == "json":
         form = "json"
     elif len(first) == 1 or tree or code:
@@ -119,7 +119,7 @@ SIMPLE = ("danger", "damage", "changes")
 
 
 def condition(given: str) -> str:
-    """A condition of ``--fail-on``, with the release as the calendar names it.
+    """A condition of ``--fail-on``, with the release named as in the calendar.
 
     Raises:
         UsageError: there is no such condition, or no such release.
@@ -155,7 +155,7 @@ def _met(found: Inspected, conditions: Iterable[str]) -> Iterator[str]:
 
 
 def _status(found: Inspected) -> int:
-    """What a file leads to. Damage that the user asks about is a condition that fails, if the rest of the file can be read."""
+    """The exit status of a file. If the rest of the file is readable, damage that the user asks about is a failing condition."""
     if "damage" in found.fails and found.needs is not None:
         return 1
     if found.error is not None:
@@ -164,7 +164,7 @@ def _status(found: Inspected) -> int:
 
 
 def _print(rendered: Iterator[Rendered], form: str, conditions: Sequence[str] = ()) -> int:
-    """Print all rows. JSON is closed whatever happens, so that the rows which are there can be read."""
+    """Print all rows. JSON is closed in any case, so that the rows printed so far can be parsed."""
     statuses: Counter[int] = Counter()
     out = sys.stdout
     if form == "json":
@@ -194,7 +194,7 @@ def _print_rows(rendered: Iterator[Rendered], form: str, statuses: Counter[int])
             before = ",\n"
         elif form == "line":
             if number == 0:
-                from torch_compat.cli._inspected import headings  # noqa: PLC0415 - JSON does not need it
+                from torch_compat.cli._inspected import headings  # noqa: PLC0415 - not needed for JSON
 
                 out.write(f"{headings(terminal_width())}\n")
             out.write(_writable(text) + "\n")
@@ -203,7 +203,7 @@ def _print_rows(rendered: Iterator[Rendered], form: str, statuses: Counter[int])
 
 
 def _writable(text: str) -> str:
-    """Text as the terminal can show it; what it cannot, and names that are no text, as escapes."""
+    """Text that the terminal can show; other characters, and names that are not valid text, become escapes."""
     encoding = sys.stdout.encoding or "utf-8"
     return text.encode(encoding, "backslashreplace").decode(encoding)
 
@@ -212,12 +212,12 @@ def _writable(text: str) -> str:
 
 
 def _render(path: str, asked: InspectOptions) -> Rendered:
-    """The row of a file. Whatever reading it leads to, a fault of ours included, costs this row and no other."""
+    """The row of a file. An error while reading it, even an internal one, affects only this row."""
     try:
         found = look_at(path, named=path in asked.named, complete=not asked.quick)
         found.fails = list(_met(found, asked.fail_on))
         return _status(found), _text(found, asked), _marks(found, asked)
-    except HarnessError as error:  # none of an archive: of what is recorded of the releases
+    except HarnessError as error:  # not from an archive: from the recorded data about releases
         failed, status = _failed(path, error.message, error.code, error.hint), error.exit_status
     except Exception as error:
         if os.environ.get("TORCH_COMPAT_DEBUG"):
@@ -230,7 +230,7 @@ def _render(path: str, asked: InspectOptions) -> Rendered:
 def _marks(found: Inspected, asked: InspectOptions) -> tuple[Mark, ...]:
     if not asked.marked:
         return ()
-    from torch_compat.cli._inspected_machine import marks_of  # noqa: PLC0415 - only --output needs it
+    from torch_compat.cli._inspected_machine import marks_of  # noqa: PLC0415 - needed only for --output
 
     return marks_of(found)
 
@@ -248,7 +248,7 @@ def _text(found: Inspected, asked: InspectOptions) -> str:
     form = asked.form
     if form == "json":
         return found.json()
-    from torch_compat.cli._inspected import line, screen  # noqa: PLC0415 - JSON does not need it
+    from torch_compat.cli._inspected import line, screen  # noqa: PLC0415 - not needed for JSON
 
     if form == "line":
         return line(found, asked.width)
@@ -259,7 +259,7 @@ def _text(found: Inspected, asked: InspectOptions) -> str:
 
 
 def _rendered(first: list[str], rest: Iterable[str], asked: InspectOptions) -> Iterator[Rendered]:
-    """The text of each file, in order; many files by as many processes as there are processors."""
+    """The text of each file, in order; many files are processed by as many processes as there are processors."""
     workers = len(os.sched_getaffinity(0))
     files = chain(first, rest)
     if len(first) <= ALONE or workers == 1:

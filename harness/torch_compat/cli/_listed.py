@@ -1,4 +1,4 @@
-"""What ``torch-compat --help`` lists: every command with its line, and the exit status."""
+"""The list in ``torch-compat --help``: every command with its description, and the exit status."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Printing what a reader did, beside what is recorded."""
+"""Printing the results of a reader next to the recorded ones."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["print_all", "print_deprecations", "print_reading"]
 
 
 def print_reading(reading: ObservedRelease, *, show: bool, format_: str) -> int:
-    """Print what came of asking a release, and give the exit status."""
+    """Print the results of querying a release, and return the exit status."""
     if reading.asked:
         return print_all(reading.evidence, reading.reader, show=show, format_=format_, fence=isolation())
     if format_ == "json":
@@ -33,7 +33,7 @@ def print_reading(reading: ObservedRelease, *, show: bool, format_: str) -> int:
 
 
 def print_all(evidence: Evidence, fresh: ObservedReader, *, show: bool, format_: str, fence: Isolation | None = None) -> int:
-    """Print what a reader did beside what is recorded, and give the exit status; ``fence`` is that of a release that was asked."""
+    """Print a reader's results next to the recorded ones, and return the exit status; ``fence`` is the isolation of a queried release."""
     rows, probes, deprecations = compared_rows(evidence, fresh)
     if format_ == "json":
         _print_document(fresh, rows, probes, deprecations, fence)
@@ -47,7 +47,7 @@ def print_all(evidence: Evidence, fresh: ObservedReader, *, show: bool, format_:
 
 
 def print_deprecations(reading: ObservedRelease, *, show: bool, format_: str) -> int:
-    """Print what a release said of deprecated things alone, and give the exit status."""
+    """Print only what a release said about deprecations, and return the exit status."""
     rows = deprecation_rows(reading.evidence, reading.reader)
     if format_ == "json":
         _print_document(reading.reader, [], [], rows, isolation())
@@ -79,14 +79,14 @@ def _print_document(
 
 
 def _print_odd(what: str, row: dict[str, Any]) -> None:
-    """A line where a probe or a deprecation is not as recorded."""
+    """Print a line for a probe or a deprecation that differs from its record."""
     if row["reproduced"] is not True:
         state = "is not recorded" if row["reproduced"] is None else "differs from the record"
         stdout().print(f"{what} {row['probe']} {state}", markup=False)
 
 
 def _print_deprecation_rows(rows: list[dict[str, Any]], reader: str) -> None:
-    """One line for each that is not as recorded, and one for all of them; nothing where none was asked."""
+    """Print one line per difference from the records, and one for all; nothing if no deprecation was checked."""
     for row in rows:
         _print_odd("deprecation", row)
     if rows:
@@ -95,7 +95,7 @@ def _print_deprecation_rows(rows: list[dict[str, Any]], reader: str) -> None:
 
 
 def _show(fresh: ObservedReader) -> None:
-    """Everything that a reader said of each deprecation."""
+    """Print everything that a reader said about each deprecation."""
     console = stdout()
     for name, one in sorted(fresh.deprecations.items()):
         console.print(f"{name} in {fresh.name}", markup=False, style="bold")

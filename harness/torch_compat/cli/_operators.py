@@ -1,4 +1,4 @@
-"""Changes and histories of operators, as text and as rows of JSON."""
+"""Changes and histories of operators, as text and as JSON rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SECTIONS = ("schemas", "upgraders", "kernels", "declared", "tags", "incomplete")
 
 
 def change_row(change: SchemaChange) -> dict[str, Any]:
-    """A change for JSON: a verdict is true, false, or null where nothing is asked or known."""
+    """A change for JSON: a verdict is true, false, or null if it does not apply or is unknown."""
     reasons = [
         f"{side}: {verdict.reason}"
         for side, verdict in (("backward", change.backward), ("forward", change.forward))
@@ -59,7 +59,7 @@ def _said(verdict: CompatibilityResult) -> str:
 
 
 def _reference_lines(rows: Iterable[dict[str, Any]], width: int) -> Iterator[str]:
-    """The implementations of the reference reader, for people."""
+    """The implementations of the reference reader, as text."""
     for row in rows:
         yield f"reference reader: {row['operator']}, first argument {row['first_argument']}"
         for version in row["versions"]:
@@ -70,7 +70,7 @@ def _reference_lines(rows: Iterable[dict[str, Any]], width: int) -> Iterator[str
 
 
 def history_lines(document: dict[str, Any]) -> Iterator[str]:
-    """What is recorded of an operator, for people."""
+    """The recorded data about an operator, as text."""
     rows = document["schemas"]
     width = max(len(row["spans"]) for part in SECTIONS for row in document[part])
     yield document["operator"]

@@ -1,4 +1,4 @@
-"""How commands speak: data on standard output, progress and messages on standard error, one format option, one exit rule."""
+"""Output of commands: data on standard output, progress and messages on standard error, one format option, one exit rule."""
 
 from __future__ import annotations
 
@@ -36,38 +36,38 @@ __all__ = [
 
 
 class _HarmlessConsole(Console):
-    """A console whose styles are ours alone: the text is escaped before it is styled, and no text is taken for markup."""
+    """A console with only our own styles: text is escaped before it is styled, and never treated as markup."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """The segments of what is printed; rich's own, which move the cursor, as they are."""
+        """Render output into segments; rich's own segments, which move the cursor, are unchanged."""
         for segment in super().render(renderable, options):
             text, style, control = segment
             yield segment if control else Segment(escaped_output(text), style)
 
 
 def stdout(width: int = 120) -> Console:
-    """For data. Honours NO_COLOR; as wide as the terminal, and UTF-8 under any locale where there is none.
+    """The console for data. Respects NO_COLOR; as wide as the terminal, and UTF-8 in any locale if there is no terminal.
 
     Parameters:
-        width: columns where there is no terminal.
+        width: columns if there is no terminal.
     """
     if hasattr(sys.stdout, "reconfigure"):
         if sys.stdout.isatty():
-            sys.stdout.reconfigure(errors="replace")  # a terminal that cannot show a mark shows something
+            sys.stdout.reconfigure(errors="replace")  # a terminal that lacks a character shows a replacement
         else:
             sys.stdout.reconfigure(encoding="utf-8")
     return _console(sys.stdout, width=None if sys.stdout.isatty() else width, soft_wrap=False)
 
 
 def stderr() -> Console:
-    """For progress and messages."""
+    """The console for progress and messages."""
     return _console(sys.stderr, width=None, soft_wrap=True)
 
 
 def _console(stream: TextIO, *, width: int | None, soft_wrap: bool) -> Console:
     return _HarmlessConsole(
         file=styled(stream),
-        color_system=None if os.environ.get("NO_COLOR") else "auto",  # with colours, bold and dim go as well
+        color_system=None if os.environ.get("NO_COLOR") else "auto",  # without colors, bold and dim are off as well
         highlight=False,
         markup=False,
         emoji=False,
@@ -77,7 +77,7 @@ def _console(stream: TextIO, *, width: int | None, soft_wrap: bool) -> Console:
 
 
 class Progress:
-    """A bar while standard error is a terminal; a line per reader where it is not."""
+    """A bar if standard error is a terminal; otherwise a line per reader."""
 
     def __init__(self, console: Console) -> None:
 
@@ -94,17 +94,17 @@ class Progress:
         self.bars.stop()
 
     def say(self, line: str) -> None:
-        """One line that stays."""
+        """Print a line that stays."""
         self.console.print(line, markup=False)
 
     def task(self, description: str) -> Callable[[int, int], None]:
-        """A bar; call the result with what is done and how much there is."""
+        """Add a bar; call the result with the completed and the total number."""
         task = self.bars.add_task(description, total=None)
         return lambda done, total: self.bars.update(task, completed=done, total=total)
 
 
 @contextlib.contextmanager
 def counting(description: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar for one task of some seconds; call what it gives with what is done and how much there is."""
+    """Show a bar for one task of some seconds; call the yielded function with the completed and the total number."""
     with Progress(stderr()) as progress:
         yield progress.task(description)

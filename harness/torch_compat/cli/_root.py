@@ -1,4 +1,4 @@
-"""The option that names the root."""
+"""The option for the root."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Command = Callable[..., Any]
 
 
 def root_option(command: Command) -> Command:
-    """Adds ``--root`` to a command."""
+    """Add ``--root`` to a command."""
     return click.option(
         "--root",
         type=click.Path(path_type=Path),

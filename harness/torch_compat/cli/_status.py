@@ -1,4 +1,4 @@
-"""How a command ends."""
+"""The exit status of a command."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ SEVEREST_FIRST = (3, 2, 1, 4, 0)
 
 
 def exit_status(statuses: Iterable[int]) -> int:
-    """The one that counts where several apply: 3, 2, 1, 4, 0."""
+    """The status that takes precedence if several apply: 3, 2, 1, 4, 0."""
     found = set(statuses)
     return next((status for status in SEVEREST_FIRST if status in found), 0)

@@ -1,9 +1,9 @@
-"""Standard output and standard error as streams that no text can use against a terminal. Imports nothing that is slow.
+"""Standard output and standard error as streams that protect the terminal from printed text. Imports no slow modules.
 
-While a command runs, ``sys.stdout`` and ``sys.stderr`` are such streams, so whatever a command prints, by whatever means, is
-harmless: a new command need not do anything for it. What prints with styles escapes the text first and then writes through
-:func:`styled` (see harness/torch_compat/cli/_output.py). Commands that know what they print, and where a line break must not stand, escape it
-themselves with :mod:`torch_compat.escapes`.
+While a command runs, ``sys.stdout`` and ``sys.stderr`` are such streams, so everything that a command prints is
+harmless: a new command does not have to do anything. Code that prints with styles escapes the text first and then writes through
+:func:`styled` (see harness/torch_compat/cli/_output.py). Commands that know the contents of their output, and where a line break is not
+allowed, escape it themselves with :mod:`torch_compat.escapes`.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ STYLES: Final = re.compile(r"(\x1b\[[0-9;]*[mABCDGHJK]|\x1b\[\?25[hl]|\r)")
 
 
 class Harmless:
-    """A text stream in front of another one. Only line breaks and tabs are obeyed; other control characters come out as escapes.
+    """A text stream that wraps another one. Only line breaks and tabs pass; other control characters become escapes.
 
-    It has no ``buffer``: bytes would pass by it.
+    It has no ``buffer``, since bytes would bypass it.
     """
 
     def __init__(self, stream: Any, *, styles: bool = False) -> None:
@@ -37,29 +37,29 @@ class Harmless:
         self._styles = styles
 
     def write(self, text: str) -> int:
-        """Write a text; how long it was."""
+        """Write a text and return its length."""
         shown = self._with_styles(text) if self._styles else escaped_output(text)
         try:
             self._stream.write(shown)
         except OSError as error:
             self._unread(error)
-        except UnicodeEncodeError:  # of a terminal that lacks a mark: nothing is lost
+        except UnicodeEncodeError:  # the terminal lacks a character: nothing is lost
             encoding = self._stream.encoding or "ascii"
             self._stream.write(shown.encode(encoding, "backslashreplace").decode(encoding))
         return len(text)
 
     def flush(self) -> None:
-        """Write what is kept back."""
+        """Write buffered text."""
         try:
             self._stream.flush()
         except OSError as error:
             self._unread(error)
 
     def _unread(self, error: OSError) -> None:
-        """Write no more. A reader that has had enough changes nothing in what the command finds, so it goes on; a full disk ends it.
+        """Stop writing. If the reader has closed the pipe, the command goes on, since its results do not change; a full disk ends it.
 
         Raises:
-            OSError: the stream is no file of the system.
+            OSError: the stream is not a file of the system.
             WriteError: the output is lost.
         """
         try:
@@ -70,7 +70,7 @@ class Harmless:
         os.dup2(nowhere, number)
         os.close(nowhere)
         if not isinstance(error, BrokenPipeError):
-            from torch_compat.errors import WriteError  # noqa: PLC0415 - as late as it is needed
+            from torch_compat.errors import WriteError  # noqa: PLC0415 - imported on use
 
             raise WriteError(f"the output cannot be written: {error.strerror or error}", code="output") from error
 
@@ -90,20 +90,20 @@ class Harmless:
 
 
 def terminal_width() -> int:
-    """The columns of the terminal that standard output is; 0 if it is none."""
+    """The columns of the terminal on standard output; 0 if it is not a terminal."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
 
 
 def styled(stream: Any) -> Any:
-    """The stream for text that is escaped already and then styled: styles pass, nothing else that a terminal obeys."""
+    """A stream for text that was escaped and then styled: only styles pass, no other control sequences."""
     return Harmless(stream._stream, styles=True) if isinstance(stream, Harmless) else Harmless(stream, styles=True)  # noqa: SLF001
 
 
 @contextlib.contextmanager
 def harmless_output() -> Iterator[None]:
-    """Standard output and standard error as harmless streams.
+    """Make standard output and standard error harmless streams.
 
-    An error that leaves the block keeps them so: the interpreter still prints it.
+    If an error leaves the block, they stay harmless, because the interpreter still prints the error.
     """
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = (stream if stream is None or isinstance(stream, Harmless) else Harmless(stream) for stream in before)

@@ -1,4 +1,4 @@
-"""``--output FORMAT=FILE``: one run writes all the forms that somebody reads."""
+"""``--output FORMAT=FILE``: one run can write several formats."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ WHOLE = ("json", "markdown")
 
 
 def outputs_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds ``--output``."""
+    """Add ``--output`` to a command."""
     return _option(command, (*WHOLE, *FORMS))
 
 
 def machine_outputs_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds ``--output`` to a command that makes no form itself."""
+    """Add ``--output`` to a command that has no formats of its own."""
     return _option(command, tuple(FORMS))
 
 
@@ -49,10 +49,10 @@ def outputs_of(given: tuple[str, ...], whole: tuple[str, ...] = WHOLE) -> dict[P
     """The format of each file.
 
     Parameters:
-        whole: the forms that the command makes itself.
+        whole: the formats that the command writes itself.
 
     Raises:
-        UsageError: it is no FORMAT=FILE, there is no such format, or a file is named twice.
+        UsageError: it is not FORMAT=FILE, there is no such format, or a file is named twice.
     """
     found: dict[Path, str] = {}
     for one in given:
@@ -69,10 +69,10 @@ def outputs_of(given: tuple[str, ...], whole: tuple[str, ...] = WHOLE) -> dict[P
 
 
 def write_outputs(outputs: Mapping[Path, str], run: CommandReport, whole: Mapping[str, Callable[[], str]]) -> None:
-    """Write every file that was asked for.
+    """Write every requested file.
 
     Parameters:
-        whole: how the command makes the forms that are its own, by name.
+        whole: functions that create the command's own formats, by name.
 
     Raises:
         UsageError: a directory does not exist.

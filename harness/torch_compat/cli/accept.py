@@ -1,4 +1,4 @@
-"""``torch-compat accept``: compare what exceptions cover with the locks that state it, and write the locks."""
+"""``torch-compat accept``: compare the coverage of exceptions with their locks, and write the locks."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def accept(root: Path | None, format_: str, *, write: bool, show: bool) -> int:
 
 
 def _show(counted: Counted, console: Console) -> None:
-    """Every waiver with its reason, and what it covers: who wrote, who read, what differs; and errors that no wording explains."""
+    """Show every waiver with its reason and its coverage: writer, reader, difference; and errors that no wording explains."""
     known = counted.accepted.known
     for waiver in counted.evidence.policy.waivers:
         paragraph(console, f"{waiver.id}: {waiver.title}", "bold")
@@ -109,7 +109,7 @@ def _show(counted: Counted, console: Console) -> None:
 
 
 def _became(change: LockChange) -> dict[str, object]:
-    """What an operator became, where the entry is of one."""
+    """The new state of an operator, if the entry is about an operator."""
     shown = [
         {
             "operator": one.operator, "side": one.side, "since": one.since, "change": list(one.change),

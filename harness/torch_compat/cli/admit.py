@@ -1,4 +1,4 @@
-"""``torch-compat admit``: a new release joins the corpus, by one command that can be stopped and started again."""
+"""``torch-compat admit``: add a new release to the corpus with one command that can be stopped and restarted."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["admit"]
 
-SHOWN = 12  # changed files that are named; of more, their folders
+SHOWN = 12  # maximum number of changed files to name; if there are more, their folders are named
 STATES = {"there": "up to date", "done": "done", "incomplete": "INCOMPLETE", "left": "not started", "to-do": "to do"}
 
 
@@ -126,7 +126,7 @@ def _told(admission: Admission, steps: Sequence[str]) -> dict[str, Ended]:
 
 
 def _done(admission: Admission, steps: Sequence[str], console: Console) -> dict[str, Ended]:
-    """Do the steps, and tell which one is being done."""
+    """Run the steps, and report the current one."""
 
     def starting(step: str, number: int, there: bool) -> None:
         does = "already done" if there else admission.does(step)
@@ -139,7 +139,7 @@ def _done(admission: Admission, steps: Sequence[str], console: Console) -> dict[
 
 
 def _settled(admission: Admission, step: str) -> bool:
-    """Whether a step that was not asked for need not be named as left."""
+    """Whether a step that was not requested can be left out of the list of remaining steps."""
     return step != "documents" and admission.is_there(step)
 
 
@@ -147,7 +147,7 @@ def _settled(admission: Admission, step: str) -> bool:
 
 
 def _environments(admission: Admission, steps: Sequence[str]) -> dict[str, Any]:
-    """Which environments these steps build, in which order, and what that takes."""
+    """The environments that these steps build, in order, and their cost."""
     wanted = {"environment", "readers"} & set(steps)
     names = [
         f"torch-{version}"
@@ -163,7 +163,7 @@ def _environments(admission: Admission, steps: Sequence[str]) -> dict[str, Any]:
 
 
 def _bounds(admission: Admission, environments: dict[str, Any]) -> list[str]:
-    """What building environments takes, in words, before it begins."""
+    """The cost of building the environments, in words, before it begins."""
     names = environments["build"]
     if not names:
         return ["all required environments are already built"]
@@ -235,7 +235,7 @@ def _print(
 
 
 def _folded(paths: list[str]) -> list[str]:
-    """Files by name, or by folder where that has many."""
+    """Files by name, or by folder if it contains many."""
     folders: dict[str, list[str]] = {}
     for path in paths:
         folders.setdefault(path.rpartition("/")[0], []).append(path)

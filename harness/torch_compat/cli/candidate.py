@@ -1,4 +1,4 @@
-"""``torch-compat candidate``: a build of torch beside the newest release: what is new, mended, known and not asked."""
+"""``torch-compat candidate``: compare a build of torch with the newest release: new, fixed, known and unchecked items."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["candidate"]
 
 
 def _shard_of(_context: click.Context, _parameter: click.Parameter, value: str | None) -> tuple[int, int] | None:
-    """``2/4`` as numbers."""
+    """Parse ``2/4`` as numbers."""
     if value is None:
         return None
     found = re.fullmatch("([0-9]{1,4})/([0-9]{1,4})", value)

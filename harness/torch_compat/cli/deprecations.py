@@ -1,4 +1,4 @@
-"""``torch-compat deprecations``: the state of every deprecation, what was early, what is late, and what may happen next."""
+"""``torch-compat deprecations``: the state of every deprecation: what was early, what is overdue, and what may happen next."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def deprecations(
 
 
 def _tree(given: Path | None) -> Root | None:
-    """The tree; None outside of one, if this package has policies of its own."""
+    """The tree; None outside a tree, if this package has its own policies."""
     try:
         return find_root(given)
     except NothingSelected:
@@ -117,7 +117,7 @@ def _tree(given: Path | None) -> Root | None:
 
 
 def _chosen(rows: tuple[TimelineRow, ...], names: tuple[str, ...]) -> tuple[TimelineRow, ...]:
-    """The rows of these deprecations.
+    """The rows of the named deprecations.
 
     Raises:
         UsageError: there is no such deprecation.
@@ -132,7 +132,7 @@ def _chosen(rows: tuple[TimelineRow, ...], names: tuple[str, ...]) -> tuple[Time
 
 
 def _is_about(finding: str, name: str) -> bool:
-    """Whether the id of a finding names a deprecation."""
+    """Whether the ID of a finding names a deprecation."""
     return finding.rpartition(":")[2].partition("@")[0].partition("/")[0] == name
 
 
@@ -146,7 +146,7 @@ def _days(text: str | None) -> int | None:
 
 
 def _sweep(place: Root, policy: Policy, text: str, format_: str) -> int:
-    """Every day of a span; days of which the same can be said are printed together."""
+    """Print every day of a span; consecutive days with the same result are printed together."""
     from torch_compat.judging.gathering import gather, uncollected  # noqa: PLC0415 - reads the whole corpus, which only a sweep needs
     from torch_compat.judging.sweep import spans  # noqa: PLC0415
 

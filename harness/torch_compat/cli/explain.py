@@ -1,4 +1,4 @@
-"""``torch-compat explain``: what a rule, a waiver, a deprecation or anything else with an id is about, and where it is written."""
+"""``torch-compat explain``: explain a rule, a waiver, a deprecation or anything else with an ID, and where it is defined."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def explain(name: str, root: Path | None, format_: str) -> int:
 
 
 def _lines(key: str, value: Any) -> Iterator[str]:
-    """A value as people read it, a line each."""
+    """A value in readable lines."""
     if value is None or value in ([], {}):
         return
     if isinstance(value, list) and any(isinstance(item, dict) or len(str(item)) > 30 for item in value):

@@ -1,4 +1,4 @@
-"""``torch-compat extension``: which releases an extension fits, by the operators that it registers, defines and calls."""
+"""``torch-compat extension``: the releases that an extension fits, based on the operators that it registers, defines and calls."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def record(
             say(f"skipped: {dangling} has a kernel, but torch {answer['torch']} has no such operator", err=True)
         manifest = from_dispatcher(answer, version, recorded, extension=called, listed=listed, backend=backend)
     else:
-        assert listed is not None  # noqa: S101 - said above
+        assert listed is not None  # noqa: S101 - checked above
         manifest = from_list(*listed, version, recorded, extension=called, backend=backend)
     _give(manifest, output, format_)
     return 0
@@ -261,7 +261,7 @@ def dispatch(operators: tuple[str, ...], release: str | None, changes: tuple[str
         return _print_changes(recorded.dispatches, old, new, operators, breaks, format_)
     if not operators:
         raise NothingSelected("no operator was given", hint="torch-compat extension dispatch aten::linear --release 2.13.0")
-    assert release is not None  # noqa: S101 - said above
+    assert release is not None  # noqa: S101 - checked above
     version = known_release(release, recorded.known)
     for operator in operators:
         _known_somewhere(operator, (version,), recorded)
@@ -279,12 +279,12 @@ def dispatch(operators: tuple[str, ...], release: str | None, changes: tuple[str
 
 
 def _known_somewhere(operator: str, releases: tuple[str, ...], recorded: RecordedReleases) -> None:
-    """Refuse an operator that none of these releases has, and that no release may have without its being recorded."""
+    """Refuse an operator that none of these releases has, unless a release with incomplete records may have it."""
     from torch_compat.operators.extensions import known_operator  # noqa: PLC0415
 
     unheard_of = not any(text.partition("(")[0] == operator for text, _ in recorded.schemas.with_bits(operator))
     if unheard_of or all(recorded.dispatches.of(operator, release).kind == "absent" for release in releases):
-        known_operator(operator, releases[-1], recorded)  # says what was meant
+        known_operator(operator, releases[-1], recorded)  # raises the error with suggestions
 
 
 def _row(one: Dispatch, dispatches: Dispatches) -> dict[str, Any]:

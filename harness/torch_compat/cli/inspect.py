@@ -1,4 +1,4 @@
-"""``torch-compat inspect``: what archives are, what they hold, and which releases read them."""
+"""``torch-compat inspect``: identify archives, their contents, and the releases that read them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``torch-compat judge``: the recorded observations, held against the policy."""
+"""``torch-compat judge``: check the recorded observations against the policy."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ __all__ = ["full_option", "judge", "print_formatted", "write_report"]
 
 
 def full_option(command: click.decorators.FC) -> click.decorators.FC:
-    """Adds ``--full``."""
+    """Add ``--full`` to a command."""
     return click.option(
         "--full",
         is_flag=True,
@@ -113,7 +113,7 @@ def judge(
     with uncollected():
         evidence = gather(place, policy, as_of=day)
         if trees:
-            from torch_compat.replay.build_trees import with_trees  # noqa: PLC0415 - judging recorded evidence needs none of it
+            from torch_compat.replay.build_trees import with_trees  # noqa: PLC0415 - not needed to judge recorded evidence
 
             evidence, said = with_trees(evidence, trees, as_of=day)
         with counting("judging") as step:
@@ -137,7 +137,7 @@ def _write_page(folder: Path, files: dict[str, str]) -> None:
     """Write the files of a page, the main one last, and remove the details of older runs.
 
     Raises:
-        UsageError: the directory that is to hold the folder does not exist.
+        UsageError: the directory for the folder does not exist.
         WriteError: a file cannot be written.
     """
     if not folder.absolute().parent.is_dir():
@@ -159,7 +159,7 @@ def _baseline(path: Path) -> dict[str, tuple[tuple[str, int, str], ...]]:
 
 
 def write_report(outputs: dict[Path, str], evidence: Evidence, report: Report, found: BaselineDiff | None = None) -> None:
-    """Write a report in every form that was asked for.
+    """Write a report in every requested format.
 
     Raises:
         UsageError: a directory does not exist.
@@ -173,7 +173,7 @@ def write_report(outputs: dict[Path, str], evidence: Evidence, report: Report, f
 
 
 def print_formatted(report: Report, format_: str, *, full: bool = False, found: BaselineDiff | None = None) -> None:
-    """Print a report in the format asked for, and what is new in it."""
+    """Print a report in the requested format, and what is new in it."""
     if format_ == "json":
         sys.stdout.write(report_json(report, found))
         return

@@ -1,4 +1,4 @@
-"""``torch-compat new``: beginnings of things that people add. Each one works, and is refused until it says what only they know."""
+"""``torch-compat new``: templates for contributions. Each one works, and is rejected until its author fills in the placeholders."""
 
 from __future__ import annotations
 
@@ -143,14 +143,14 @@ def waiver(name: str, ids: tuple[str, ...], root: Path | None, format_: str) -> 
 
 
 def _place(root: Path | None) -> Root:
-    """The tree, without what a run that was killed left half written."""
+    """The tree, after completing or undoing what a killed run left half written."""
     place = find_root(root)
     place.complete()
     return place
 
 
 def _tell(place: Root, created: Created, format_: str) -> int:
-    """Say what was made, which lines want something, and what comes then."""
+    """Report the created files, the lines to complete, and the next steps."""
     made = [(path.relative_to(place.path).as_posix(), unfinished_lines(path)) for path in created.paths]
     if format_ == "json":
         files = [{"path": path, "replace": lines} for path, lines in made]

@@ -1,4 +1,4 @@
-"""``torch-compat notes``: a draft of the compatibility notes of a release."""
+"""``torch-compat notes``: draft the compatibility notes of a release."""
 
 from __future__ import annotations
 

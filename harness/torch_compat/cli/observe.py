@@ -1,4 +1,4 @@
-"""``torch-compat observe``: a real release reads fixtures; what happened is compared with what was recorded."""
+"""``torch-compat observe``: load fixtures with real releases, and compare the results with the records."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ __all__ = ["observe"]
 
 
 def _share(_context: click.Context, _parameter: click.Parameter, value: str | None) -> float | None:
-    """A share as people write it, ``10%``, as a number in (0, 1]."""
+    """Parse a share such as ``10%`` as a number in (0, 1]."""
     if value is None:
         return None
     try:
@@ -243,7 +243,7 @@ def observe(
 
 
 def _everywhere(place: Root, recipe: str, *, yes: bool, commands: bool, trust: bool) -> int:
-    """Every release runs a recipe, and every release reads what was written; or the commands that do it."""
+    """Run a recipe in every release, and read its fixtures with every release; or print the commands that do it."""
     console = stderr()
     place.complete()
     work = Everywhere(
@@ -286,7 +286,7 @@ def _check_reference(asked: list[str], *, wrong: bool) -> None:
 
 
 def _reference(place: Root, evidence: Evidence, asked: Asked, progress: Progress) -> ObservedReader:
-    """What the reference reader does."""
+    """The observations of the reference reader."""
     fresh = let_reference_read(
         place,
         evidence.policy,
@@ -309,9 +309,9 @@ def _reference(place: Root, evidence: Evidence, asked: Asked, progress: Progress
 def _start_ahead(
     release: CalendarRelease, ahead: dict[str, tuple[TorchRelease, TorchRelease]], stack: ExitStack, trust: Trust
 ) -> None:
-    """Start the workers of the release that comes next. Where it is not built, its own turn says so.
+    """Start the workers of the next release. If it is not built, the error is reported when it is its turn.
 
-    Importing torch is nearly all that a handful of cells takes, and much of it is waiting for the disk.
+    Importing torch takes nearly all of the time for a few cells, and much of it is waiting for the disk.
     """
     with suppress(EnvironmentUnavailable):
         ahead[release.name] = observers(built(release), trust)

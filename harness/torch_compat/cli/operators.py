@@ -1,4 +1,4 @@
-"""``torch-compat operators``: what releases and readers know of operators, and what changed from one release to another."""
+"""``torch-compat operators``: operators of releases and readers, and their changes between releases."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def diff(old: str, new: str, *, breaks: bool, format_: str) -> int:
 
     OLD and NEW are releases.
     """
-    from torch_compat.cli._operators import change_lines, change_row  # noqa: PLC0415 - as late as it is needed
+    from torch_compat.cli._operators import change_lines, change_row  # noqa: PLC0415 - imported on use
     from torch_compat.operators.changes import changes  # noqa: PLC0415
     from torch_compat.operators.history import History  # noqa: PLC0415
     from torch_compat.operators.recorded_history import release_of  # noqa: PLC0415
@@ -100,7 +100,7 @@ def history_(operator: str, *, reference: bool, format_: str) -> int:
 
     Also shows its upgraders, semantic changes, kernels and tags. Without an overload name, all overloads are shown.
     """
-    from torch_compat.cli._operators import history_lines  # noqa: PLC0415 - as late as it is needed
+    from torch_compat.cli._operators import history_lines  # noqa: PLC0415 - imported on use
     from torch_compat.operators.recorded_history import history_of  # noqa: PLC0415
 
     document = history_of(operator)
@@ -156,7 +156,7 @@ def check(
     nightly build can be checked. A file lists only the operators that `import torch` registers. Operators that
     another import registers are skipped if the file contains no operator from that import. Breaks that are listed in policies/torch/operator_waivers are waived.
     """
-    from torch_compat.judging.operator_check import check_operators, read_set  # noqa: PLC0415 - as late as it is needed
+    from torch_compat.judging.operator_check import check_operators, read_set  # noqa: PLC0415 - imported on use
     from torch_compat.report.operator_check import check_document, check_lines  # noqa: PLC0415
 
     waivers: tuple[Any, ...] = ()
@@ -186,7 +186,7 @@ def dump(build: str, output: Path | None) -> int:
     RELEASE must have an environment on this machine (torch-compat readers build); python:PATH is a Python executable with torch installed.
     The output is the same as that of PyTorch's test/forward_backward_compatibility/dump_all_function_schemas.py after `import torch` and no other import.
     """
-    from torch_compat.readers.builds import python_of  # noqa: PLC0415 - as late as it is needed
+    from torch_compat.readers.builds import python_of  # noqa: PLC0415 - imported on use
     from torch_compat.readers.environments import Environments  # noqa: PLC0415
     from torch_compat.readers.isolation import warn_unless_isolated  # noqa: PLC0415
     from torch_compat.replay.dump import dump_operators  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""``torch-compat plan``: the schedule of an intended change that keeps every promise."""
+"""``torch-compat plan``: schedule an intended change so that it keeps every promise."""
 
 from __future__ import annotations
 
@@ -105,11 +105,11 @@ def _row(step: ScheduledStep) -> dict[str, Any]:
 
 
 def _write(root: Path | None, name: str, draft: str | None, alternative: str | None, steps: list[ScheduledStep]) -> str:
-    """Write the draft, and make sure that the policy loads with it.
+    """Write the draft, and check that the policy loads with it.
 
     Raises:
-        UsageError: there is nothing to write, the name cannot be used, or the file is there.
-        PolicyError: the policy does not load with it; nothing is left behind.
+        UsageError: there is nothing to write, the name is invalid, or the file exists.
+        PolicyError: the policy does not load with the draft; nothing is written.
     """
     if draft is None:
         raise UsageError(
@@ -135,6 +135,6 @@ def _write(root: Path | None, name: str, draft: str | None, alternative: str | N
             copy = Path(scratch) / "torch"
             shutil.copytree(place.inside("policies/torch"), copy)
             put(copy / "deprecations" / path.name, draft, encoding="utf-8")
-            load_policy(copy)  # before the tree changes: a policy that does not load stops every other command
+            load_policy(copy)  # before changing the tree: a policy that does not load stops every other command
         put(path, draft, encoding="utf-8")
     return path.relative_to(place.path).as_posix()

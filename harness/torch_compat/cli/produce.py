@@ -1,4 +1,4 @@
-"""``torch-compat produce``: a real release runs recipes and writes fixtures."""
+"""``torch-compat produce``: run recipes with a real release to write fixtures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``torch-compat prove``: does an upgrader give old programs what the operator gave before its change?"""
+"""``torch-compat prove``: check that an upgrader preserves the results of an operator from before its change."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def prove(
                 "--mutate uses only the reference reader: remove --reader, --counterexamples and --record", code="mutate"
             )
         return _mutate(chosen, seed, format_)
-    from torch_compat.proving.oracles import Real  # noqa: PLC0415 - brings every operator
+    from torch_compat.proving.oracles import Real  # noqa: PLC0415 - imports every operator
     from torch_compat.proving.proof import prove as prove_one  # noqa: PLC0415
     from torch_compat.proving.recording import record as recorded  # noqa: PLC0415
 
@@ -153,7 +153,7 @@ def prove(
 
 
 def _place(root: Path | None) -> Root | None:
-    """The tree whose upgraders are proven; None outside of any, where those of the package are."""
+    """The tree whose upgraders are proven; None outside a tree, to use the packaged upgraders."""
     try:
         place = find_root(root)
     except NothingSelected:
@@ -162,7 +162,7 @@ def _place(root: Path | None) -> Root | None:
 
 
 def _chosen(name: str | None, everything: bool, place: Root | None) -> list[StatedUpgrader]:
-    from torch_compat.proving.stated import read  # noqa: PLC0415 - not for --help
+    from torch_compat.proving.stated import read  # noqa: PLC0415 - not needed for --help
 
     if (name is None) == (not everything):
         raise UsageError(
@@ -187,14 +187,14 @@ def _chosen(name: str | None, everything: bool, place: Root | None) -> list[Stat
 
 
 def _kept(place: Root | None) -> dict[str, tuple[ProofCall, ...]]:
-    """The calls that recorded proofs of a tree try first, by upgrader."""
-    from torch_compat.corpus.proofs import read_proofs  # noqa: PLC0415 - not for --help
+    """The calls that the recorded proofs of a tree try first, by upgrader."""
+    from torch_compat.corpus.proofs import read_proofs  # noqa: PLC0415 - not needed for --help
 
     return {} if place is None else {name: one.kept for name, one in read_proofs(place.inside(PROOFS)).found.items()}
 
 
 def _readers(names: tuple[str, ...], place: Root | None) -> tuple[list[tuple[Environment, bool]], Build | None]:
-    """The environments of readers, each with whether it is a build; and the build, of which there is at most one."""
+    """The environments of readers, each with whether it is a build; and the build, if any (at most one)."""
     if not names:
         return [], None
     from torch_compat.readers.build_release import BuildRelease, built, resolved  # noqa: PLC0415 - policies take longer to import than a proof
@@ -207,8 +207,8 @@ def _readers(names: tuple[str, ...], place: Root | None) -> tuple[list[tuple[Env
 
 
 def _recordable(chosen: list[StatedUpgrader], build: Build | None, place: Root | None) -> None:
-    """Refuse to record in a tree what the policy of that tree does not state."""
-    from torch_compat.proving.stated import read  # noqa: PLC0415 - not for --help
+    """Refuse to record proofs for upgraders that are not in the policy of the tree."""
+    from torch_compat.proving.stated import read  # noqa: PLC0415 - not needed for --help
 
     if build is not None:
         return
@@ -225,8 +225,8 @@ def _recordable(chosen: list[StatedUpgrader], build: Build | None, place: Root |
 
 
 def _keep(proof: RecordedProof, build: Build | None, place: Root | None) -> list[str]:
-    """Write a proof where it belongs: what a build answered never enters the corpus."""
-    from torch_compat.corpus.proofs import write_proof  # noqa: PLC0415 - not for --help
+    """Write a proof to its place: answers of a build never enter the corpus."""
+    from torch_compat.corpus.proofs import write_proof  # noqa: PLC0415 - not needed for --help
     from torch_compat.writes import changing  # noqa: PLC0415
 
     if build is not None:
@@ -235,13 +235,13 @@ def _keep(proof: RecordedProof, build: Build | None, place: Root | None) -> list
         tree = open_tree(builds_folder(), build, dt.datetime.now(dt.UTC).date())
         with changing(tree.path):
             return [str(write_proof(inside(tree.path, PROOFS), proof))]
-    assert place is not None  # noqa: S101 - asked before
+    assert place is not None  # noqa: S101 - checked before
     with changing(place.path):
         return [str(write_proof(place.inside(PROOFS), proof))]
 
 
 def _sides(one: StatedUpgrader, asked: list[tuple[Real, bool]]) -> tuple[list[Real], list[Real]]:
-    """The releases from before and after the change; of those from before, the newest counts. A build is after the change."""
+    """The releases before and after the change, newest first; the newest one before it counts. A build is after the change."""
     if not one.old:
         return [], []
     last = Release(one.old)
@@ -259,7 +259,7 @@ def _status(proofs: list[Proof]) -> int:
 
 
 def _mutate(chosen: list[StatedUpgrader], seed: str, format_: str) -> int:
-    from torch_compat.proving.mutants import score  # noqa: PLC0415 - brings every operator
+    from torch_compat.proving.mutants import score  # noqa: PLC0415 - imports every operator
 
     scores = {one.id: score(one, seed=seed) for one in chosen if one.old}
     status = NOT_CHECKED if not scores else int(not all(one.enough for one in scores.values()))

@@ -1,4 +1,4 @@
-"""``torch-compat readers``: the real torch releases that can be had on this machine, built or not."""
+"""``torch-compat readers``: the real torch releases available on this machine, built or not."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def available(context: click.Context, root: Path | None, format_: str) -> None:
 
 
 def _known(resolve: Callable[[str], CalendarRelease], name: str) -> CalendarRelease:
-    """The release of this name; an unknown one is the user's mistake."""
+    """The release with this name; an unknown name is a usage error."""
     try:
         return resolve(name)
     except UsageError as error:
@@ -170,7 +170,7 @@ def _known(resolve: Callable[[str], CalendarRelease], name: str) -> CalendarRele
 
 
 def _row(release: CalendarRelease, environment: Environment | None) -> dict[str, Any]:
-    """One release as the JSON output shows it."""
+    """One release in the JSON output."""
     python: dict[str, str] | None = None
     unavailable: str | None = None
     try:
@@ -215,7 +215,7 @@ def _print_table(rows: list[dict[str, Any]]) -> None:
 
 @contextlib.contextmanager
 def _progress(name: str) -> Iterator[Callable[[str], None]]:
-    """Tell steps on standard error: on one moving line where somebody watches, on lines of their own elsewhere."""
+    """Report steps on standard error: on one updated line on a terminal, otherwise on separate lines."""
     console = stderr()
     if not console.is_terminal or os.environ.get("CI"):
         yield lambda step: say(f"{name}: {step}", err=True)

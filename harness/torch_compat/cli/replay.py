@@ -1,4 +1,4 @@
-"""``torch-compat replay``: observe with the chosen readers, judge, report. The main job."""
+"""``torch-compat replay``: the main job: observe with the chosen readers, judge, report."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = ["replay"]
 
-# Whether the reference reader reads where no reader is named and the policy has the rule that judges it. It takes some ten
-# seconds, and no torch.
+# Whether the reference reader runs if no reader is named and the policy has the rule that judges it. It takes about ten
+# seconds, and does not need torch.
 REFERENCE_BY_DEFAULT = True
 RULE = "reference-agrees"
 ANY = "any"
@@ -98,7 +98,7 @@ def replay(
         raise UsageError("--require accepts only releases and builds", hint="for the reference reader: --reader reference")
     place = find_root(root)
     with changing(place.path):
-        remove(place.latest / "report.json")  # whatever comes now, yesterday's result is not it
+        remove(place.latest / "report.json")  # an older report must not be taken for the result of this run
     policy = under_profile(place.policy(), profile)
     policy, chosen = (policy, []) if recorded else _chosen(policy, names, required)
     reference = _reference_chosen(policy, names) and not recorded
@@ -122,7 +122,7 @@ def replay(
 
 
 def _absent(policy: Policy, required: tuple[str, ...], fresh: dict[str, ObservedReader]) -> dict[str, str]:
-    """The releases and builds that had to be observed now and were not, and why."""
+    """Releases and builds that were required but not observed in this run, and why."""
     seen = {observed.release for observed in fresh.values()}
     absent: dict[str, str] = {}
     for name in required:
@@ -137,13 +137,13 @@ def _absent(policy: Policy, required: tuple[str, ...], fresh: dict[str, Observed
 
 
 def _chosen(policy: Policy, names: tuple[str, ...], required: tuple[str, ...]) -> tuple[Policy, list[CalendarRelease]]:
-    """The releases and builds named or required, and the policy with the builds; without any named, all readers of the policy."""
+    """The named or required releases and builds, and the policy with the builds; if none are named, all readers of the policy."""
     asked = [*(names or policy.corpus.readers), *(name for name in required if name != ANY)]
     return resolved(policy, [name for name in asked if not is_reference(name)], announce)
 
 
 def _reference_chosen(policy: Policy, names: tuple[str, ...]) -> bool:
-    """Whether the reference reader is to read."""
+    """Whether the reference reader runs."""
     for name in names:
         if is_reference(name) and name != NAME:
             raise UsageError(
@@ -154,7 +154,7 @@ def _reference_chosen(policy: Policy, names: tuple[str, ...]) -> bool:
 
 
 def _reference(place: Root, policy: Policy, corpus: Corpus, again: bool) -> ObservedReader:
-    """What the reference reader does with every program of the corpus that is as it was recorded."""
+    """The observations of the reference reader for every program of the corpus that is unchanged since it was recorded."""
     fixtures = [fixture for fixture in corpus.fixtures.values() if corpus.damage_of(fixture) is None]
     with Progress(stderr()) as progress:
         return let_reference_read(place, policy, corpus, fixtures, progress, again=again, whole=True)
@@ -163,7 +163,7 @@ def _reference(place: Root, policy: Policy, corpus: Corpus, again: bool) -> Obse
 def _observe(
     place: Root, policy: Policy, corpus: Corpus, chosen: list[CalendarRelease], named: bool, again: bool, trust: Trust
 ) -> tuple[dict[str, ObservedReader], dict[str, str]]:
-    """Fresh observations by reader; and the readers that were named and cannot be had here."""
+    """Fresh observations by reader; and the named readers that are not available here."""
     if not chosen or not corpus.fixtures:
         return {}, {}
 

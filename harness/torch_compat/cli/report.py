@@ -1,4 +1,4 @@
-"""``torch-compat report``: what begins with a release, from what is recorded."""
+"""``torch-compat report``: what begins with a release, based on recorded data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``torch-compat run``: load a program and call it, with the reference reader or with a real release."""
+"""``torch-compat run``: load a program and call it, with the reference reader or a real release."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["run"]
 TIME_LIMIT = 60
 STATUS = {"loaded": 0, "refused": 1, "raised": 1, "crashed": 1, "timed-out": 1, "unsupported": 4, "unavailable": 4}
 FAULT = 3
-PROGRAMS = ("torchscript", "mobile", "export")  # families of which a release runs something
+PROGRAMS = ("torchscript", "mobile", "export")  # families with something that a release can run
 
 
 @click.command()
@@ -79,7 +79,7 @@ def run(
         )
     given = read_arguments(arguments) if arguments is not None else []
     if is_reference(reader):
-        horizon(reader)  # says what is wrong with its name
+        horizon(reader)  # raises the error about an invalid name
         done = _by_reference(path, reader, method, given, timeout)
     elif reader.removeprefix("torch-")[:1].isdigit() or reader.startswith(("torch-", "python:", "wheel:", "nightly:")):
         if explain:
@@ -120,7 +120,7 @@ def _by_reference(path: Path, reader: str, method: str, args: list[Any], timeout
     if fence is not None:
         head["isolation"] = fence.as_json()
     end = reply.get("unstable") or reply.get("crashed", {})
-    if "predicted" in end:  # no death of the reference reader, but that of the release which it stands for
+    if "predicted" in end:  # not a crash of the reference reader, but one that it predicts for the release
         return {**head, "outcome": "crashed", "error": {"code": end["signal"], "message": end["predicted"], "where": None}}
     if "unsupported" in reply:
         return {**head, "outcome": "unsupported", "error": reply["unsupported"], "upgraders": reply.get("upgraders", [])}
@@ -148,7 +148,7 @@ def _by_release(path: Path, reader: str, method: str, args: list[Any], timeout: 
     path = path.resolve()
     try:
         fixtures = find_root(None).fixtures
-    except NothingSelected:  # outside any tree
+    except NothingSelected:  # outside a tree
         fixtures = None
     vouched = trusted(fixtures, everything=trust)
     worker = TorchRelease(environment, reads=[path], trust=vouched)
@@ -156,7 +156,7 @@ def _by_release(path: Path, reader: str, method: str, args: list[Any], timeout: 
     if not worker.isolation.whole:
         head["notes"].append(f"the release is not isolated: {worker.isolation}")
     try:
-        refuse_unless_trusted(path, worker.isolation, vouched)  # before seconds are spent on importing torch
+        refuse_unless_trusted(path, worker.isolation, vouched)  # before spending seconds on importing torch
     except Untrusted as error:
         return {**head, "outcome": "refused", "error": _said(error), "status": error.exit_status}
     with worker:
@@ -175,7 +175,7 @@ def _by_release(path: Path, reader: str, method: str, args: list[Any], timeout: 
 
 
 def _family(path: Path) -> str:
-    """Which loader of a release is asked: of a program its own, else that of TorchScript, which then says what is wrong."""
+    """The loader of a release to use: that of the program, or that of TorchScript, which then reports the error."""
     from torch_compat.formats import identify  # noqa: PLC0415 - as above
 
     try:
@@ -194,7 +194,7 @@ def _outcome(error: dict[str, Any] | None, value: Any) -> dict[str, Any]:
 
 
 def _ended(reply: dict[str, Any]) -> dict[str, Any]:
-    """What is to be said of a reader that did not answer."""
+    """The result for a reader that did not answer."""
     if "timed-out" in reply:
         end = reply["timed-out"]
         message = f"timed out after {end['timeout_s']:g} s (stage: {end['stage']})"

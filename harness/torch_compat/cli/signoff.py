@@ -1,4 +1,4 @@
-"""``torch-compat signoff``: sign for a release on recorded evidence, and verify what was signed."""
+"""``torch-compat signoff``: sign off on a release based on recorded evidence, and verify sign-offs."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ def signoff(
     if signers is not None and not verify:
         raise UsageError("--signers requires --verify")
     if not verify:
-        place.complete()  # else a signature that was killed while it was written would be taken for one
-    if verify or attach is not None:  # what is signed has a name, whatever has become of the policy
+        place.complete()  # otherwise a sign-off whose writer was killed could be taken for a complete one
+    if verify or attach is not None:  # a signed release has a known name, whatever has become of the policy
         signed = str(named(release))
         return _verify(place, signed, signers) if attach is None else _attach(place, signed, attach)
     version = place.policy().calendar.resolve(release).version

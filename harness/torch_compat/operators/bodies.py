@@ -1,6 +1,6 @@
-"""Bodies of upgraders, as far as their source alone tells: which operators a body calls.
+"""Bodies of upgraders: which operators a body calls, as far as its source alone tells.
 
-A body is one function of TorchScript. It calls operators as ``torch.name(...)``, as ``torch.ops.space.name(...)`` or as methods of tensors.
+A body is one TorchScript function. It calls operators as ``torch.name(...)``, as ``torch.ops.space.name(...)`` or as methods of tensors.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ def _parsed(body: str) -> ast.Module:
 
 
 def is_call_itself(body: str, operator: str) -> bool:
-    """Whether the body of an upgrader is the old call and nothing else: the operator with the parameters as they are.
+    """Whether the body of an upgrader is just the old call: the operator with the parameters unchanged.
 
     Parameters:
         operator: qualified name, with or without overload.
 
     Raises:
-        UsageError: the body is no TorchScript.
+        UsageError: the body is not TorchScript.
     """
     tree = _parsed(body)
     function = tree.body[0] if tree.body else None
@@ -42,10 +42,10 @@ def is_call_itself(body: str, operator: str) -> bool:
 
 
 def called(body: str) -> tuple[str, ...]:
-    """The operators that the body of an upgrader calls: qualified names without overload, each once, in order.
+    """The operators called by the body of an upgrader: qualified names without overload, each once, in order.
 
     Raises:
-        UsageError: the body is no TorchScript.
+        UsageError: the body is not TorchScript.
     """
     tree = _parsed(body)
     found: dict[str, None] = {}

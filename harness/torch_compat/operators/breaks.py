@@ -1,13 +1,13 @@
-"""Which schemas of one release do not work with another: what a saved program meets.
+"""Schemas of one release that do not work with another release, from the point of view of a saved program.
 
-An operator breaks *backward* where what was written for the older release does not work with the newer one, *forward* the other way
-round. Every operator counts, whatever its name space and however many underscores it begins with: TorchScript compiles a call of
-anything that is registered (``torch.ops.NAMESPACE.NAME``) and saves it by that name, and a traced program holds internal operators as
-soon as a public function calls them (``aten::_convolution``). That nobody ever saved one of them is an explanation, not a fact of the
-schemas, so it stands where exceptions stand, in the policy.
+An operator breaks *backward* if a program written for the older release does not work with the newer one, and *forward* in the opposite
+case. Every operator counts, whatever its namespace and its number of leading underscores: TorchScript compiles a call of
+any registered operator (``torch.ops.NAMESPACE.NAME``) and saves it by that name, and a traced program contains internal operators as
+soon as a public function calls them (``aten::_convolution``). That nobody ever saved such an operator is an explanation, not a fact about
+the schemas, so it belongs to the exceptions in the policy.
 
-Which archives are concerned depends on what they state. Code of TorchScript states the operator without its overload, so another
-overload that takes the same calls will do there (``Break.taken_by``). Bytecode of the lite interpreter and exported programs state the
+Which archives are affected depends on what they record. TorchScript code records the operator without its overload, so another
+overload that accepts the same calls is sufficient (``Break.taken_by``). Bytecode of the lite interpreter and exported programs record the
 overload.
 """
 
@@ -60,19 +60,19 @@ class UpgraderEntry(NamedTuple):
     bump: int
     """The file format version in which the operator changed."""
     upgrader: str
-    """Its name."""
+    """The name of the upgrader."""
     old: str
     """The old schema, as in the table."""
     first: int = 0
-    """The first file format version that it covers; the last is the one before ``bump``."""
+    """The first file format version that it covers; the last one precedes ``bump``."""
 
     def serves(self, version: int) -> bool:
-        """Whether a program of this file format version gets it."""
+        """Whether it applies to a program of this file format version."""
         return self.first <= version < self.bump
 
 
 class Upgraders(NamedTuple):
-    """What the newer release does for programs of the older one."""
+    """The upgraders that the newer release applies to programs of the older one."""
 
     entries: Sequence[UpgraderEntry]
     """The table of the newer release."""
@@ -81,7 +81,7 @@ class Upgraders(NamedTuple):
 
 
 class Break(NamedTuple):
-    """One schema of the older set, and why it does not work with the newer one (or the other way round, for ``forward``)."""
+    """A schema of the older set, and why it does not work with the newer set (or the other way around, for ``forward``)."""
 
     operator: str
     """``aten::add.Tensor``."""
@@ -104,7 +104,7 @@ class Break(NamedTuple):
     argument: str | None = None
     """The argument at fault, if there is one."""
     carried: bool = False
-    """Whether the release before the newer one does not have it either, as far as is known, because its set is incomplete."""
+    """Whether the release before the newer one also lacks it as far as is known, because its set is incomplete."""
 
     @property
     def known(self) -> bool:
@@ -113,12 +113,12 @@ class Break(NamedTuple):
 
     @property
     def gained_name(self) -> bool:
-        """Whether its overload has a name now that it did not have, and takes the same calls under it."""
+        """Whether its unnamed overload now has a name, and accepts the same calls under that name."""
         return self.what == REMOVED and self.taken_by is not None and "." not in self.operator
 
     @property
     def change(self) -> tuple[Difference, ...]:
-        """Everything that differs, where ``what`` is only what PyTorch's check stumbles over first; empty where it is not known."""
+        """All differences, while ``what`` is only the first one that PyTorch's check reports; empty if unknown."""
         if self.what == DROPPED:
             return ("upgrader-dropped",)
         if self.what == REMOVED:
@@ -127,12 +127,12 @@ class Break(NamedTuple):
 
     @property
     def became(self) -> str | None:
-        """The schema that its calls meet in the newer set: its own, or that of the overload which takes them; None where there is none."""
+        """The newer schema that its calls reach: that of the same overload, or of the overload that takes them; None if there is none."""
         return self.taken_by if self.what == REMOVED else self.new
 
 
 def operator_of(schema: str) -> str:
-    """``aten::add.Tensor`` of a schema's text."""
+    """The operator of a schema's text: ``aten::add.Tensor``."""
     return schema.partition("(")[0]
 
 
@@ -141,7 +141,7 @@ def _base(schema: str) -> str:
 
 
 def same_schema(one: str, other: str) -> bool:
-    """Whether two texts are one schema to PyTorch: as its own equality, which takes ``ScalarType`` and ``SymInt`` for an ``int``."""
+    """Whether two texts are the same schema to PyTorch, whose equality treats ``ScalarType`` and ``SymInt`` as ``int``."""
     if one == other:
         return True
     first, second = _parsed(one), _parsed(other)
@@ -156,7 +156,7 @@ def same_schema(one: str, other: str) -> bool:
 
 
 def change_of(old: str, new: str) -> tuple[Difference, ...]:
-    """Everything that differs between two texts of one operator; empty where they are one schema to PyTorch."""
+    """All differences between two texts of one operator; empty if they are the same schema to PyTorch."""
     first, second = _parsed(old), _parsed(new)
     if isinstance(first, str) or isinstance(second, str):
         return () if old == new else ("unreadable",)
@@ -180,7 +180,7 @@ def _same(one: Argument, other: Argument) -> bool:
 
 
 def _parsed(text: str) -> Schema | str:
-    """The schema, or why there is none."""
+    """The schema, or why the text is not one."""
     try:
         return parse(text, recorded=True)
     except UsageError as error:
@@ -195,11 +195,11 @@ def breaks(
     side: Literal["backward", "forward"] = "backward",
     upgraders: Upgraders | None = None,
 ) -> list[Break]:
-    """What breaks between two sets of schemas, sorted by operator.
+    """The breaks between two sets of schemas, sorted by operator.
 
     Parameters:
-        incomplete: why the newer set is not complete: what is missing there is then not known to be gone.
-        upgraders: those of the newer release, none unless given. They help backward alone.
+        incomplete: why the newer set is incomplete: a schema missing from it is then not known to be removed.
+        upgraders: those of the newer release; none by default. They apply only to backward breaks.
     """
     olds, news = set(old), set(new)
     groups: dict[str, list[str]] = {}
@@ -221,20 +221,20 @@ def _break(
     side: Literal["backward", "forward"],
     upgraders: Upgraders | None,
 ) -> Break | None:
-    """What becomes of one schema of the older set; ``group`` is what the newer one has under its name."""
+    """The break of one schema of the older set, or None; ``group`` contains the newer schemas of the same name."""
     operator = operator_of(text)
     heirs = sorted(other for other in group if operator_of(other) == operator)
     old = _parsed(text)
     if isinstance(old, str):
         return Break(operator, side, text, heirs[0] if heirs else None, UNREADABLE, f"the older schema cannot be read: {old}")
     if not heirs and side == "forward":
-        return None  # what the newer release does not have, it does not write
+        return None  # the newer release does not write an operator that it does not have
     if not heirs:
         cause, reason = (REMOVED, "the operator no longer exists") if incomplete is None else (UNKNOWN, incomplete)
         found = [Break(operator, side, text, None, cause, reason)]
     else:
         found = []
-    for heir in heirs:  # more than one only where overloads had no names yet
+    for heir in heirs:  # several only in releases whose overloads had no names yet
         new = _parsed(heir)
         if isinstance(new, str):
             found.append(Break(operator, side, text, heir, UNREADABLE, f"the newer schema cannot be read: {new}"))
@@ -243,7 +243,7 @@ def _break(
         if verdict.compatible:
             return None
         found.append(Break(operator, side, text, heir, verdict.cause or "", verdict.reason or "", argument=verdict.argument))
-    # Who else takes the call is asked only of what breaks: most schemas that went are there in another form that works.
+    # Other overloads are checked only for breaks: most schemas that are gone have a compatible replacement.
     upgrader, short = _upgraded(text, upgraders) if upgraders is not None and side == "backward" else (None, "")
     rest = sorted(other for other in group if operator_of(other) != operator) if side == "backward" else ()
     taken_by = next((other for other in rest if _takes(other, old)), None)
@@ -251,7 +251,7 @@ def _break(
 
 
 def _upgraded(text: str, upgraders: Upgraders) -> tuple[str | None, str]:
-    """The upgrader that serves every program with an old schema; where there are upgraders that do not serve all, why not."""
+    """The upgrader that serves every program with an old schema; if upgraders exist but do not serve all programs, the reason."""
     operator = operator_of(text)
     fitting = [one for one in upgraders.entries if one.operator == operator and same_schema(one.old, text)]
     if not fitting:
@@ -268,16 +268,17 @@ def _upgraded(text: str, upgraders: Upgraders) -> tuple[str | None, str]:
 
 
 def _takes(text: str, old: Schema) -> bool:
-    """Whether another overload takes every call of an old schema."""
+    """Whether another overload accepts every call of an old schema."""
     new = _parsed(text)
     return not isinstance(new, str) and backward(new._replace(overload=old.overload), old).compatible
 
 
 def upgrader_entries(versions: FactHistory, release: str) -> list[UpgraderEntry]:
-    """The table of upgraders of a release; of one that does not show its table, the first that is recorded later: what it lists are
-    changes of the past, and an upgrader serves whoever still reads the old programs.
+    """The table of upgraders of a release; if its table is not recorded, the next recorded one.
+
+    A later table also fits: it lists past changes, and upgraders stay for as long as the old programs are read.
     """
-    from json import loads  # noqa: PLC0415 - only where it is asked for
+    from json import loads  # noqa: PLC0415 - needed only here
 
     at = versions.releases.index(release) if release in versions.releases else len(versions.releases) - 1
     shown = next((one for one in versions.releases[at:] if versions.complete(one)), None)
@@ -294,14 +295,14 @@ def upgrader_entries(versions: FactHistory, release: str) -> list[UpgraderEntry]
 
 
 def dropped_upgraders(versions: FactHistory, older: str, newer: str) -> list[UpgraderEntry]:
-    """The upgraders that a release has no more, though an older one had them; none where one of the two does not show its table."""
+    """The upgraders that an older release has and a newer one does not; empty if the table of either is not recorded."""
     if not {older, newer} <= {*versions.releases} or not (versions.complete(older) and versions.complete(newer)):
         return []
     return sorted({*upgrader_entries(versions, older)} - {*upgrader_entries(versions, newer)})
 
 
 def lost_counts(history: History) -> dict[str, int]:
-    """How many schemas of the release before each recorded release does not have, as they stand."""
+    """The number of schemas that each recorded release lost or changed since the previous recorded release."""
     ends = Counter(bits & ~(bits >> 1) for _, _, bits in history.facts())
     return {
         release: sum(count for ended, count in ends.items() if ended >> (at - 1) & 1)
@@ -313,12 +314,12 @@ def lost_counts(history: History) -> dict[str, int]:
 def consecutive(
     history: History, versions: FactHistory, *, since: int = 0, side: Literal["backward", "forward"] = "backward"
 ) -> Iterator[tuple[str, str, int, list[Break]]]:
-    """Every two releases that were recorded one after the other: older, newer, how many schemas went or changed, what breaks.
+    """Every two consecutive recorded releases: older, newer, the number of schemas removed or changed, and the breaks.
 
-    What an incomplete set lacks is compared with the next set again, so that no break is lost behind the gap: it is found there.
+    A schema missing from an incomplete set is compared again with the next set, so that no break is lost in the gap.
 
     Parameters:
-        since: the place of the first newer release that is of interest.
+        since: the index of the first newer release to yield.
     """
     releases = history.releases
     groups: dict[str, list[tuple[str, int]]] = {}
@@ -346,7 +347,7 @@ def consecutive(
         for base, text in lost + carried:
             group = [other for other, bits in groups[base] if bits & bit]
             if text in group:
-                continue  # missing from the incomplete set alone
+                continue  # missing only from the incomplete set
             one = _break(text, group, incomplete, side, upgraders)
             if one is not None:
                 found.append(one._replace(carried=(base, text) in carried))

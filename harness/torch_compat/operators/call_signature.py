@@ -1,11 +1,11 @@
-"""What a call needs to know of a schema: its arguments by name, which of them are keyword-only, and which may be left out.
+"""The parts of a schema that matter to a call: its arguments by name, which are keyword-only, and which may be omitted.
 
-Not the whole grammar: types, defaults and returns stay text. Everything that any release prints is split without loss of what a
-call can be checked against; what is not a schema is refused.
+This is not the whole grammar: types, defaults and returns stay text. The schemas of every release can be split without losing anything that
+matters for checking a call; text that is not a schema is refused.
 
-This is the second reader of schemas, beside the whole grammar (:mod:`torch_compat.operators.schema`); a test holds the two equal on every schema of
-every release. It is there because ``inspect`` reads the schemas of each operator that an archive calls once: here that takes a quarter of the
-time, and ten milliseconds less to import.
+This is a second reader of schemas besides the one for the whole grammar (:mod:`torch_compat.operators.schema`); a test compares them on
+every schema of every release. It exists because ``inspect`` reads the schemas of each operator that an archive calls once: this reader
+takes a quarter of the time, and ten milliseconds less to import.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ALIASES: Final = re.compile(
 
 
 def bare(name: str) -> str:
-    """The name of an operator without the ``_`` of its form in place: ``aten::add_`` is ``aten::add``, ``aten::__and__`` stays."""
+    """The name of an operator without the ``_`` of its in-place form: ``aten::add_`` becomes ``aten::add``, ``aten::__and__`` stays."""
     return name[:-1] if name.endswith("_") and not name.endswith("__") else name
 
 
@@ -49,12 +49,12 @@ class SignatureParameter(NamedTuple):
 
     @property
     def optional(self) -> bool:
-        """Whether None is one of its values."""
+        """Whether the argument accepts None."""
         return self.type.endswith("?")
 
 
 class CallSignature(NamedTuple):
-    """A schema as calls see it."""
+    """The parts of a schema that matter to a call."""
 
     name: str
     """``aten::add``."""
@@ -68,9 +68,9 @@ class CallSignature(NamedTuple):
     """The text after the arrow."""
 
     def refuses(self, positional: int, keywords: frozenset[str] | set[str] | tuple[str, ...] = ()) -> str | None:
-        """Why a call with so many positional arguments and these keywords does not fit; None if it does.
+        """Why a call with this number of positional arguments and these keywords does not fit; None if it does.
 
-        Types are not looked at.
+        Does not check types.
         """
         free = [argument for argument in self.arguments if not argument.kwarg_only]
         if positional > len(free) and not self.vararg:
@@ -89,7 +89,7 @@ class CallSignature(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def signature_of(schema: str) -> CallSignature:
-    """What a schema says of calls, as a release prints it; raises UsageError for what is none."""
+    """Parse a schema as printed by a release; raises UsageError if it is not a schema."""
     head, _, rest = schema.partition("(")
     parts: list[str] = []
     depth = start = 0
@@ -113,13 +113,13 @@ def signature_of(schema: str) -> CallSignature:
     if parts or rest[:end].strip():
         parts.append(rest[start:end])
     if head.startswith("__torch__."):
-        name, overload = head, ""  # a method of a class: its dots are no overload
+        name, overload = head, ""  # a method of a class: its dots do not separate an overload
     else:
         name, _, overload = head.partition(".")
     arguments: list[SignatureParameter] = []
     kwarg_only = vararg = False
     for part in parts:
-        written, equals, default = part.partition("=")  # types have none
+        written, equals, default = part.partition("=")  # types contain no equals sign
         written = written.strip()
         kind, _, word = written.rpartition(" ")
         if not kind or not word.isidentifier():

@@ -1,12 +1,12 @@
-"""What changed in the operators between two releases, from the recorded history.
+"""The changes of the operators between two releases, from the recorded history.
 
-PyTorch's own check of a release against an earlier one (``test/forward_backward_compatibility``) asks of each earlier schema whether any
+PyTorch's own check of a release against an earlier one (``test/forward_backward_compatibility``) tests for each earlier schema whether any
 schema of the same name is backward compatible with it. Since overloads are compared as well, that is a schema of the same overload; but
-releases up to 1.4 have several schemas without an overload name, and methods of classes have one name in all classes. So each change has
-two answers: of the schema that took the place of the old one, and, as ``by``, of any that carries it.
+releases up to 1.4 have several schemas without an overload name, and methods of classes share one name across all classes. So each change
+has two answers: the schema that replaced the old one, and, as ``by``, any schema that is backward compatible with it.
 
-An operator that is missing from a set that is not complete is not said to be removed, nor one to be added to what was not complete:
-``unknown``, and why.
+An operator that is missing from an incomplete set is not reported as removed, nor is an operator reported as added to an incomplete set:
+such a change is ``unknown``, with the reason.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _REMOVED = CompatibilityResult(compatible=False, reason="it was removed", cause=
 
 
 class SchemaChange(NamedTuple):
-    """A schema that is not the same in two releases."""
+    """A schema that differs between two releases."""
 
     operator: str
     """``aten::add.Tensor``; for a method, the name of the class comes first."""
@@ -49,12 +49,12 @@ class SchemaChange(NamedTuple):
 
     @property
     def backward_compatible(self) -> bool | None:
-        """What PyTorch's own check says, to which any schema of that name will do; None where there is nothing to ask, or it is unknown."""
+        """The result of PyTorch's own check, which accepts any schema of that name; None if there is no old schema, or it is unknown."""
         return None if self.old is None or self.kind == "unknown" else self.by is not None
 
 
 def changes(history: History, old: str, new: str) -> list[SchemaChange]:
-    """Every schema that is not the same in two releases, by operator; raises UsageError for a release that was not asked."""
+    """All schemas that differ between two releases, by operator; raises UsageError for a release that is not recorded."""
     gone: dict[str, list[str]] = {}
     came: dict[str, list[str]] = {}
     for texts, by_operator in zip(history.differing(old, new), (gone, came), strict=True):
@@ -70,9 +70,9 @@ def changes(history: History, old: str, new: str) -> list[SchemaChange]:
 
 
 def taken_over(history: History, change: SchemaChange, new: str) -> str | None:
-    """The schema of the later release that would be backward compatible with the old one if the names of overloads were the same.
+    """The schema of the later release that would be backward compatible with the old one if overload names were ignored.
 
-    Programs as source do not name overloads, so such a change is none to them; bytecode and callers of an overload name them.
+    Programs in source form do not record overloads, so such a change does not affect them; bytecode and callers of an overload name them.
     """
     if change.old is None:
         return None
@@ -86,7 +86,7 @@ def taken_over(history: History, change: SchemaChange, new: str) -> str | None:
 
 
 def _operator(text: str) -> str:
-    """What a schema is of: the name and the overload; of a method the class too, which is the type of its first argument."""
+    """The operator of a schema: name and overload; for a method, also the class, which is the type of its first argument."""
     name, _, rest = text.partition("(")
     if rest.startswith(CLASS_PREFIX) and "::" not in name and not name.startswith(CLASS_PREFIX):
         return f"{rest.replace(',', ' ').replace(')', ' ').partition(' ')[0]}.{name}"
@@ -106,7 +106,7 @@ def _gone(history: History, operator: str, text: str, release: str) -> SchemaCha
 
 
 def _placed(history: History, operator: str, olds: list[str], news: list[str], release: str) -> list[SchemaChange]:
-    """The changes of one operator that had schemas which it has no longer; of ``news`` remain those that take no one's place."""
+    """The changes of one operator that lost schemas; leaves in ``news`` the schemas that do not replace an old one."""
     if not news and not history.standing(olds[0].partition("(")[0], release):
         return [_gone(history, operator, text, release) for text in olds]
     try:
@@ -116,7 +116,7 @@ def _placed(history: History, operator: str, olds: list[str], news: list[str], r
     places: dict[str, str] = {}
     carried: dict[str, str] = {}
     sole = len(olds) == len(news) == 1
-    for text in olds:  # first come those that are carried: no other schema may take what carries one
+    for text in olds:  # compatible replacements first: no other schema may claim them
         compatible = [new for new in news if is_backward(mine[new], mine[text])]
         if compatible:
             places[text] = carried[text] = _likest(mine[text], compatible, mine)[1]
@@ -138,13 +138,13 @@ def _placed(history: History, operator: str, olds: list[str], news: list[str], r
             continue
         new = parse(places[text], recorded=True)
         back, ahead = backward(new, old), forward(new, old)
-        if back is not ahead or canonical(new) != canonical(old):  # else the release only prints it otherwise
+        if back is not ahead or canonical(new) != canonical(old):  # otherwise only the printed form differs
             found.append(SchemaChange(operator, "changed", text, places[text], back, ahead, by))
     return found
 
 
 def _likest(old: Schema, news: list[str], parsed: dict[str, Schema]) -> tuple[int, str]:
-    """Of several schemas the one that is most like an old one, and how much it has of it; not above 0: nothing."""
+    """The schema that is most similar to an old one, and its similarity score; a score of 0 or less means no similarity."""
     ranked = []
     for text in news:
         new = parsed[text]
@@ -155,11 +155,11 @@ def _likest(old: Schema, news: list[str], parsed: dict[str, Schema]) -> tuple[in
 
 
 def _carrier(history: History, old: Schema, text: str, release: str) -> str | None:
-    """Any schema of a release under the same name and overload that is backward compatible with an old one."""
+    """Any schema of a release with the same name and overload that is backward compatible with an old one."""
     for other in history.standing(text.partition("(")[0], release):
         try:
             new = parse(other, recorded=True)
-        except SchemaError:  # what is no schema carries none; it is reported where it is itself a change
+        except SchemaError:  # an invalid schema is skipped here; if it is itself a change, it is reported there
             continue
         if is_backward(new, old):
             return other

@@ -1,4 +1,4 @@
-"""Operators that compute something else from a release on, by the packaged ``changes.toml``, without the model of policies."""
+"""Operators whose results change from a release on, read from the packaged ``changes.toml`` without the policy model."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class RecordedChange(NamedTuple):
 
     Attributes:
         id: its name.
-        since: the first release that computes in the new way.
-        kind: ``value``, ``type``, ``shape``, ``refused`` (raises since) or ``accepted`` (raised before).
-        before, after: what it did, and what it does.
-        file_format: the file format version that announces the change; None where none does.
-        out_of_range: whether only arguments outside of their range show it.
+        since: the first release with the new behavior.
+        kind: ``value``, ``type``, ``shape``, ``refused`` (raises since then) or ``accepted`` (raised before).
+        before, after: the old and the new behavior.
+        file_format: the file format version that announces the change; None if there is none.
+        out_of_range: whether the change shows only for arguments outside their range.
     """
 
     id: str
@@ -33,7 +33,7 @@ class RecordedChange(NamedTuple):
 
 @cache
 def changes_by_operator() -> dict[str, tuple[RecordedChange, ...]]:
-    """The changes of each operator, by its name without overload and without the ``_`` of its form in place."""
+    """The changes of each operator, by its name without overload and without the ``_`` of its in-place form."""
     found: dict[str, list[RecordedChange]] = {}
     for entry in entries(packaged("policies", "torch"), ("changes",)).get("change", ()):
         change = RecordedChange(

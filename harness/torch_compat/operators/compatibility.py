@@ -1,29 +1,29 @@
-"""Whether a schema can take the place of another: PyTorch's own rules, argument by argument, with the reason.
+"""Whether one schema can replace another: PyTorch's own rules, argument by argument, with the reason.
 
 :func:`backward` and :func:`forward` answer as 2.13.0 does (``new.is_backward_compatible_with(old)``,
-``new.check_forward_compatible_with(old)``), and tests hold them to it. *Backward*: what was written for the old schema works with the
-new one. *Forward*: what is written for the new schema works with the old one.
+``new.check_forward_compatible_with(old)``), and tests verify this. *Backward*: a program written for the old schema works with the
+new one. *Forward*: a program written for the new schema works with the old one.
 
-Both compare by position, up to the first out argument (one that is given by name only and written to), and then out argument by out
-argument. Of a pair, name, list size and alias annotation must be equal, a positional argument must not become one by name only (the
-reverse passes), and a default must stay what it was.
+Both compare by position, up to the first out argument (keyword-only and written to), and then out argument by out
+argument. In each pair, name, list size and alias annotation must be equal, a positional argument must not become keyword-only (the
+reverse passes), and a default must not change.
 
 ============================================  ============================================================
 backward                                      forward
 ============================================  ============================================================
-an argument may take more than it did         an argument may take less than it did
+an argument may accept more than before       an argument may accept less than before
 a return may become more specific             returns are only counted
 a default may be added                        a default may not be added
-a new argument stands before the out          the same, and its default is no list
+a new argument stands before the out          the same, and its default is not a list
 arguments and has a default
-no argument may go                            an argument that goes is not noticed
+no argument may be removed                    a removed argument is not noticed
 ============================================  ============================================================
 
-What neither sees, a verdict lists as ``blind``: ``SymInt``, ``ScalarType``, ``Layout`` and ``MemoryFormat`` are an ``int`` to it, and
-what the right column leaves out.
+Differences that neither check sees are listed as ``blind``: ``SymInt``, ``ScalarType``, ``Layout`` and ``MemoryFormat`` count as ``int``,
+and everything that the right column leaves out.
 
-Where the real check does not answer but fails (IndexError: the new schema has fewer out arguments, but enough others in their place; or
-an out argument differs where another argument has gone), the verdict is that the schemas are not compatible.
+Where the real check fails instead of answering (IndexError: the new schema has fewer out arguments, but enough others in their place; or
+an out argument differs where another argument was removed), the result is that the schemas are not compatible.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ __all__ = [
 
 
 class CompatibilityResult(NamedTuple):
-    """What a check says of a pair of schemas."""
+    """The result of a check of a pair of schemas."""
 
     compatible: bool
     """Whether they are compatible."""
@@ -71,13 +71,13 @@ class CompatibilityResult(NamedTuple):
 _YES: Final = CompatibilityResult(compatible=True)
 
 
-class _No(Exception):  # noqa: N818 - how a comparison ends, never seen outside
+class _No(Exception):  # noqa: N818 - ends a comparison, never visible outside
     def __init__(self, cause: str, reason: str, argument: str | None = None) -> None:
         self.verdict = (cause, reason, argument)
 
 
 def backward(new: Schema, old: Schema) -> CompatibilityResult:
-    """Whether what was written for ``old`` works with ``new``, as 2.13.0 sees it."""
+    """Check whether a program written for ``old`` works with ``new``, as 2.13.0 does."""
     if new is old:
         return _YES
     blind = _blind(new, old, is_forward=False)
@@ -90,7 +90,7 @@ def backward(new: Schema, old: Schema) -> CompatibilityResult:
 
 
 def is_backward(new: Schema, old: Schema) -> bool:
-    """The same without reasons."""
+    """Like :func:`backward`, but without reasons."""
     if new.name != old.name or new.overload != old.overload or len(new.arguments) < len(old.arguments):
         return False
     try:
@@ -101,7 +101,7 @@ def is_backward(new: Schema, old: Schema) -> bool:
 
 
 def forward(new: Schema, old: Schema) -> CompatibilityResult:
-    """Whether what is written for ``new`` works with ``old``, as 2.13.0 sees it."""
+    """Check whether a program written for ``new`` works with ``old``, as 2.13.0 does."""
     if new is old:
         return _YES
     blind = _blind(new, old, is_forward=True)
@@ -114,7 +114,7 @@ def forward(new: Schema, old: Schema) -> CompatibilityResult:
 
 
 def _whole(new: Schema, old: Schema) -> None:
-    """What both checks ask first."""
+    """The first part of both checks."""
     if new.name != old.name or new.overload != old.overload:
         raise _No("operator", f"the operator is different: {new.operator} instead of {old.operator}")
     if new.is_vararg != old.is_vararg:
@@ -135,7 +135,7 @@ def _backward(new: Schema, old: Schema) -> None:
         raise _No("arguments-removed", what)
     if new.returns != old.returns:
         for at, (new_return, old_return) in enumerate(zip(new.returns, old.returns, strict=True)):
-            # The other way about: a return may become more specific, as an argument may become more general.
+            # The opposite direction: a return may become more specific, as an argument may become more general.
             _returned(new_return, old_return, f"return {at + 1}")
     old_out, new_out = _first_out(old_arguments), _first_out(new_arguments)
     for new_one, old_one in zip(new_arguments, old_arguments[:old_out], strict=False):
@@ -188,7 +188,7 @@ def _forward_pair(new: Argument, old: Argument) -> None:
 
 
 def _pair(new: Argument, old: Argument) -> None:
-    """What both checks ask of two arguments in the same place; types and new defaults apart."""
+    """The check of two arguments in the same place in both directions, except for types and new defaults."""
     if new.name != old.name:
         raise _No("renamed", f"{new.name!r} replaces {old.name!r} at the same position", old.name)
     _shape(new, old, repr(old.name), old.name)
@@ -238,7 +238,7 @@ def _first_out(arguments: Sequence[Argument]) -> int:
 
 
 def _blind(new: Schema, old: Schema, *, is_forward: bool) -> tuple[str, ...]:
-    """What differs between two schemas of one operator that PyTorch's check passes by."""
+    """Differences between two schemas of one operator that PyTorch's check ignores."""
     notes: list[str] = []
     before: dict[str, Argument] = {}
     olds = old.arguments
@@ -278,7 +278,7 @@ def _unseen(one: Argument, other: Argument, what: str) -> list[str]:
 
 
 def _behind_out(new: Schema, old: Schema) -> list[str]:
-    """New arguments behind the last that is compared."""
+    """New arguments after the last one that is compared."""
     added = new.arguments[_first_out(new.arguments) + len(old.arguments) - _first_out(old.arguments) :]
     names = ", ".join(repr(one.name) for one in added if one.default is None)
     return [f"{names} added after the out arguments, which this check ignores"] if names else []
@@ -299,9 +299,9 @@ VARIABLE: Final = _Variable()
 
 
 class ProgramCall(NamedTuple):
-    """A call as a program writes it.
+    """A call as written in a program.
 
-    None, bool, int, float, complex and str are constants; everything else stands as :data:`VARIABLE`.
+    None, bool, int, float, complex and str are constants; everything else is represented by :data:`VARIABLE`.
     """
 
     positional: tuple[object, ...] = ()
@@ -309,7 +309,7 @@ class ProgramCall(NamedTuple):
 
 
 class Serialized(NamedTuple):
-    """What the saved code of a call states."""
+    """The arguments in the saved code of a call."""
 
     positional: tuple[str, ...]
     """The arguments passed by position. Additional arguments of a vararg operator have no name and appear as ``...``."""
@@ -320,10 +320,10 @@ class Serialized(NamedTuple):
 
 
 def serialized(new: Schema, call: ProgramCall) -> Serialized:
-    """Which arguments of a call the code states that a release with this schema saves.
+    """The arguments of a call that are stated in the code saved by a release with this schema.
 
-    It leaves out, from the end (out arguments aside), what is the default: because the program leaves it out, or because it gives a
-    constant that is equal. A list that is written down is no constant, so it is stated even where the default is the same list; so is
+    The code omits trailing arguments (apart from out arguments) that have their default: because the program omits them, or because it
+    passes an equal constant. A written list is not a constant, so it is stated even if the default is the same list; so is
     a number that stands for a list.
     """
     given = _bound(new, call)
@@ -345,9 +345,9 @@ def serialized(new: Schema, call: ProgramCall) -> Serialized:
 
 
 def forward_call(new: Schema, old: Schema, call: ProgramCall) -> CompatibilityResult:
-    """Whether this very call, saved by a release that has ``new``, works and means the same in one that has ``old``.
+    """Whether this particular call, saved by a release with ``new``, works and has the same meaning in a release with ``old``.
 
-    Code names no overloads, and arguments by position without their names. So an argument that was renamed or added is no matter as
+    Code does not name overloads, nor arguments passed by position. So a renamed or added argument does not matter as
     long as the call does not name it, and overloads are not compared.
     """
     blind = _blind(new, old, is_forward=True)
@@ -398,7 +398,7 @@ def _call(new: Schema, old: Schema, call: ProgramCall) -> None:
 
 
 def _bound(schema: Schema, call: ProgramCall) -> dict[str, object]:
-    """The values of a call by the names of arguments; raises ValueError for one that the schema does not take."""
+    """The values of a call by argument name; raises ValueError for an argument that the schema does not accept."""
     names = [one.name for one in schema.arguments]
     free = sum(not one.kwarg_only for one in schema.arguments)
     if len(call.positional) > free and not schema.is_vararg:
@@ -444,7 +444,7 @@ _CONSTANT: Final = {
 
 
 def _fits(mine: Argument | None, other: Argument, value: object) -> None:
-    """Refuse a value that the older argument does not take: a constant by what it is, others by what the newer argument takes."""
+    """Refuse a value that the older argument does not accept: a constant by its own type, others by the type of the newer argument."""
     wanted = other.type.fake
     constant = _CONSTANT.get(type(value))
     if constant is not None and subtype(constant, wanted):

@@ -1,12 +1,12 @@
-"""What differs between two schemas of one operator, in a closed vocabulary: which change it is that breaks programs.
+"""The differences between two schemas of one operator, in a closed vocabulary, to identify the change that breaks programs.
 
-:mod:`torch_compat.operators.compatibility` answers as PyTorch does: whether the schemas are compatible, and the first reason why not.
-Behind a first reason lie others: where the first argument has another name, nothing is said of a second one that came without a default.
-An exception for an operator is for one change and no other, so :func:`differences` names everything that differs. Between two schemas
-it is empty exactly where they are one schema to PyTorch (:func:`torch_compat.operators.breaks.same_schema`).
+:mod:`torch_compat.operators.compatibility` answers as PyTorch does: whether the schemas are compatible, and the first reason if not.
+A first reason can hide others: if the first argument has another name, a second argument added without a default is not mentioned.
+An exception for an operator covers one change and no other, so :func:`differences` lists all differences. It is empty exactly if
+the two schemas are the same schema to PyTorch (:func:`torch_compat.operators.breaks.same_schema`).
 
-Arguments are paired by their names. Of those that are left, two that stand in the same place between paired ones are one argument that
-was renamed, where they are given in the same way and one's type takes in the other's; else one was removed, and one was added.
+Arguments are paired by name. Of the remaining arguments, two in the same place between paired ones count as one renamed
+argument if they are passed in the same way and the type of one accepts that of the other; otherwise one was removed, and one was added.
 """
 
 from __future__ import annotations
@@ -78,12 +78,12 @@ assert DIFFERENCES.keys() == set(get_args(Difference))  # noqa: S101 - two lists
 
 
 def in_words(change: Collection[Difference]) -> str:
-    """What a change is, in words, with its names."""
+    """Describe a change, with the names of its differences."""
     return f"{'; '.join(DIFFERENCES[one] for one in change)} ({', '.join(change)})"
 
 
 def differences(old: Schema, new: Schema) -> tuple[Difference, ...]:
-    """Everything that differs between two schemas under one name and overload, in the order of :data:`DIFFERENCES`."""
+    """All differences between two schemas with the same name and overload, in the order of :data:`DIFFERENCES`."""
     found = {*_of_wholes(old, new), *_of_arguments(old.arguments, new.arguments)}
     return tuple(one for one in DIFFERENCES if one in found)
 
@@ -93,7 +93,7 @@ def _of_wholes(old: Schema, new: Schema) -> Iterator[Difference]:
         yield "varargs-changed"
     if len(old.returns) != len(new.returns):
         yield "return-count-changed"
-        return  # nothing says which is which
+        return  # the returns cannot be paired
     for one, other in zip(old.returns, new.returns, strict=True):
         if one.name != other.name:
             yield "return-renamed"
@@ -103,7 +103,7 @@ def _of_wholes(old: Schema, new: Schema) -> Iterator[Difference]:
 
 def _of_arguments(olds: Sequence[Argument], news: Sequence[Argument]) -> Iterator[Difference]:
     names = [one.name for one in news]
-    left: list[tuple[list[Argument], list[Argument]]] = []  # what no one is paired with, place by place
+    left: list[tuple[list[Argument], list[Argument]]] = []  # unpaired arguments, place by place
     for tag, old_from, old_to, new_from, new_to in SequenceMatcher(
         None, [one.name for one in olds], names, autojunk=False
     ).get_opcodes():
@@ -139,7 +139,7 @@ def _added(one: Argument) -> Difference:
 
 
 def _alike(one: Argument, other: Argument) -> bool:
-    """Whether two arguments of different names may be one."""
+    """Whether two arguments with different names may be the same argument, renamed."""
     return (one.kwarg_only, one.is_out) == (other.kwarg_only, other.is_out) and (
         _takes(one.type, other.type) or _takes(other.type, one.type)
     )
@@ -150,7 +150,7 @@ def _takes(one: SchemaType, other: SchemaType) -> bool:
 
 
 def _of_pair(one: Argument, other: Argument) -> Iterator[Difference]:
-    """What differs between two arguments or returns that are one, but for the name."""
+    """The differences between two paired arguments or returns, apart from the name."""
     if one is other:
         return
     if one.kwarg_only != other.kwarg_only:

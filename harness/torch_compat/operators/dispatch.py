@@ -1,16 +1,16 @@
-r"""How an operator reaches a backend that has no kernel of its own for it: it decomposes, or the call fails.
+r"""How a call of an operator ends on a backend without its own kernel: the operator decomposes, or the call fails.
 
-Two recorded sets say so, each for itself. ``kernels.txt`` is what the dispatcher of a release listed when it was asked (from
-1.7.1 on, and in part of 1.6.0); ``native_functions.txt`` is what the file says that the package has carried since 1.12. The
-dispatcher is what a program meets, so it is believed where the two differ, and the difference is said.
+There are two recorded sources. ``kernels.txt`` is what the dispatcher of a release reported when queried (from
+1.7.1 on, and in part for 1.6.0); ``native_functions.txt`` is the content of the file that the package has shipped since 1.12. The
+dispatcher determines what a program meets, so it takes precedence if the two differ, and the difference is reported.
 
-A backend without a kernel is served by a kernel under one of the keys of ``COMPOSITE``. Two kinds of these are written by
-PyTorch's code generator and only hand on to another operator, which then has to have a kernel (``Dispatch.into``):
+A backend without a kernel is served by a kernel under one of the keys of ``COMPOSITE``. Two kinds of these kernels are written by
+PyTorch's code generator and only forward to another operator, which then needs a kernel (``Dispatch.into``):
 
 * a function or in-place operator with ``structured_delegate`` allocates its result and calls the operator that it names;
-* an operator that ``autogen`` of another one names calls that one, and copies.
+* an operator listed under ``autogen`` of another operator calls that operator, and copies.
 
-What the other composite kernels call is not recorded.
+It is not recorded what the other composite kernels call.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _FILE: Final = "(file)"
 
 
 class Dispatch(NamedTuple):
-    """What a release does with a call of an operator on a backend that has no kernel of its own for it."""
+    """What a release does with a call of an operator on a backend without its own kernel."""
 
     operator: str
     """``aten::add.Tensor``."""
@@ -86,7 +86,7 @@ class Dispatch(NamedTuple):
     """For ``unknown``: what is missing."""
 
     def shown(self) -> str:
-        """The answer in words."""
+        """The result in words."""
         if self.kind == DECOMPOSES:
             into = f", into {self.into}" if self.into else ""
             return f"decomposes ({'; '.join(self.how)}{into})"
@@ -98,7 +98,7 @@ class Dispatch(NamedTuple):
 
 
 class DispatchChange(NamedTuple):
-    """An operator whose dispatch is not what it was."""
+    """An operator whose dispatch changed."""
 
     operator: str
     old: Dispatch
@@ -112,7 +112,7 @@ class Dispatches:
     """The dispatch of every operator in every recorded release.
 
     Parameters:
-        kernels, native_functions, schemas: the recorded files; the packaged ones unless given.
+        kernels, native_functions, schemas: the recorded files; the packaged ones by default.
     """
 
     def __init__(self, kernels: Path | None = None, native_functions: Path | None = None, schemas: Path | None = None) -> None:
@@ -124,25 +124,25 @@ class Dispatches:
 
     @classmethod
     def load(cls) -> Dispatches:
-        """Those of the packaged files, read once."""
+        """The dispatches from the packaged files, read once."""
         return _packaged()
 
     @property
     def releases(self) -> tuple[str, ...]:
-        """Every release that was asked, oldest first."""
+        """All queried releases, oldest first."""
         return self.kernels.releases
 
     def tags(self, operator: str, release: str) -> frozenset[str] | None:
-        """The tags that the file gives an operator, such as ``core``; None where the release carries no file."""
+        """The tags of an operator in the file, such as ``core``; None if the release does not ship the file."""
         if not self._carries_file(release):
             return None
         return frozenset(word[len(_TAG) :] for word in self.functions.values(operator, release) if word.startswith(_TAG))
 
     def of(self, operator: str, release: str) -> Dispatch:
-        """The dispatch of one operator (with its overload, where it has one) in one release.
+        """The dispatch of one operator (with its overload, if it has one) in one release.
 
         Raises:
-            UsageError: nothing is recorded of the release.
+            UsageError: nothing is recorded for the release.
         """
         asked = self.kernels.values(operator, release)
         crashed = next((word for word in asked if word.startswith(_CRASHED)), None)
@@ -150,7 +150,7 @@ class Dispatches:
         if asked and crashed is None:
             keys = asked - {_NOTHING}
             if not keys and listed is None and self.kernels.why_incomplete(release) is not None:
-                return self._not_listed(operator, release, None)  # all its kernels may stand in another build
+                return self._not_listed(operator, release, None)  # its kernels may exist only in another build
             kind = DECOMPOSES if keys & COMPOSITE.keys() else NEEDS_KERNEL
             obtained: tuple[str, ...] = ("dispatcher",)
             disagreement = None
@@ -169,9 +169,9 @@ class Dispatches:
         return self._not_listed(operator, release, crashed)
 
     def changes(self, old: str, new: str) -> list[DispatchChange]:
-        """Operators that both releases have and that decompose in one and need a kernel in the other, or decompose otherwise.
+        """Operators in both releases that decompose in one and need a kernel in the other, or decompose differently.
 
-        Where the dispatch in one of them is not known, nothing is said of the operator: ask :meth:`why_unknown` of both.
+        Operators whose dispatch in either release is unknown are left out: see :meth:`why_unknown` for both.
         """
         both = self.kernels.bit(old) | self.kernels.bit(new)
         filed = self._carries_file(old) and self._carries_file(new)
@@ -195,10 +195,10 @@ class Dispatches:
         return before.kind == DECOMPOSES and after.kind == NEEDS_KERNEL
 
     def why_unknown(self, release: str) -> str | None:
-        """Why the dispatch of some operators of a release is not known; None where that of each is.
+        """Why the dispatch of some operators of a release is unknown; None if it is known for all.
 
-        A build without CUDA lacks kernels of CUDA; those that serve every backend stand in each build, but for operators that have
-        no kernel at all in this one: only these are not known, and :meth:`of` says so.
+        A build without CUDA lacks CUDA kernels; kernels that serve every backend are in every build. Only operators without any kernel in
+        this build remain unknown, and :meth:`of` reports this.
         """
         if release not in self._unknown:
             why = self.kernels.why_incomplete(release)
@@ -216,7 +216,7 @@ class Dispatches:
         return bool(self.functions.values(_FILE, release))
 
     def _listed(self, operator: str, release: str) -> tuple[frozenset[str] | None, str | None]:
-        """The keys that the file names, and the operator that a generated kernel hands on to; None where the file lacks it."""
+        """The keys in the file, and the operator that a generated kernel forwards to; None if the file does not list the operator."""
         words = self.functions.values(operator, release)
         keys = frozenset(word for word in words if ":" not in word)
         delegate = next((word[len(_DELEGATE) :] for word in words if word.startswith(_DELEGATE)), None)
@@ -227,7 +227,7 @@ class Dispatches:
         return (None, None) if source is None else (frozenset(), source)
 
     def _autogen(self, operator: str) -> list[tuple[str, int]]:
-        """Who lists an operator under autogen, with the releases as bits."""
+        """The operators that list this one under ``autogen``, with the releases as bits."""
         if self._generated is None:
             self._generated = {}
             for owner, word, bits in self.functions.facts():
@@ -236,7 +236,7 @@ class Dispatches:
         return self._generated.get(operator, [])
 
     def _not_listed(self, operator: str, release: str, crashed: str | None) -> Dispatch:
-        """What is to be said where neither set holds the operator."""
+        """The dispatch of an operator that neither source lists."""
         has = any(text.partition("(")[0] == operator for text in self.schemas.schemas(operator, release))
         why = self.why_unknown(release)
         if crashed is not None:
@@ -268,7 +268,7 @@ class Dispatches:
         return Dispatch(operator, release, kind, how, into, tuple(sorted(keys)), obtained, disagreement, why)
 
     def steps(self, operator: str, release: str) -> Iterator[Dispatch]:
-        """The operator, and those that generated kernels hand on to, one after the other."""
+        """The operator, followed by the operators that generated kernels forward to, in order."""
         seen: set[str] = set()
         following: str | None = operator
         while following is not None and following not in seen:

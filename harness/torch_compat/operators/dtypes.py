@@ -1,12 +1,12 @@
-"""Which operators a release refuses to compute with tensors of a dtype, as the releases said it: ``fixtures/operators/dtypes.txt``.
+"""Operators that a release refuses to compute with tensors of a dtype, as observed: ``fixtures/operators/dtypes.txt``.
 
-The questions are those of :mod:`torch_compat.operators.halves`, each asked with tensors of ones of every dtype but the floats and again with
-tensors without elements, and some besides, which were asked with floats as well; calls without tensors were asked with the dtype named. An answer stands
-once for all dtypes to which a release gives it, and ``{}`` in it for their name. Only what computes with float32 was asked, so whatever was
-raised is about the dtype; but for the numbers of a question, which may be none of the dtype.
+The queries are those of :mod:`torch_compat.operators.halves`, each run with tensors of ones of every non-float dtype and again with
+empty tensors, and some additional ones, which also ran with floats; calls without tensors ran with the dtype named. An answer is
+stored once for all dtypes for which a release gives it, with ``{}`` in place of the dtype name. Only calls that work with float32 were
+run, so every error is about the dtype, unless it is about the numbers in the query, which the dtype may not be able to represent.
 
-A call of a program is taken for questions as :func:`torch_compat.operators.halves.nearest` says. Only the arguments that are data in a question
-count: what is a mask or an index there may have any dtype.
+A call of a program is matched with queries as described in :func:`torch_compat.operators.halves.nearest`. Only the arguments that are
+data in a query count: arguments that are masks or indices there may have any dtype.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ NUMBERS: Final = "without overflow"
 
 
 class Taken(NamedTuple):
-    """What one release says of one operator.
+    """The answers of one release for one operator.
 
     Attributes:
         refused: the dtypes that it refuses in some call.
@@ -51,14 +51,14 @@ class Taken(NamedTuple):
     def said(
         self, dtype: str, ranks: tuple[int, ...], count: int, words: frozenset[str], texts: frozenset[str] = frozenset()
     ) -> str | None:
-        """What the release raises in such a call; None where it computes, or where that is not known.
+        """What the release raises in such a call; None if it computes, or if this is unknown.
 
         Parameters:
-            dtype: of all its data, with ``-empty`` where some of them have no elements.
+            dtype: of all its data, with ``-empty`` if some of them have no elements.
             ranks: the numbers of dimensions of its data.
-            count: how many arguments it gives by position.
-            words: the names of its arguments that are texts and given by name.
-            texts: its arguments that are texts. Questions with the same texts count alone where there are any.
+            count: the number of its positional arguments.
+            words: the names of its keyword arguments that are strings.
+            texts: its string arguments. If there are queries with the same strings, only those count.
         """
         asked = [(one, said[dtype]) for one, said in self.questions if dtype in said and one.words == words]
         alike = [(one, told) for one, told in asked if one.texts == texts]
@@ -76,9 +76,9 @@ def _history() -> FactHistory:
 
 @cache
 def taken(name: str, horizon: Release) -> Taken | None:
-    """What the release of a horizon says of an operator; None where it refuses no dtype that was asked.
+    """The answers of the horizon's release for an operator; None if it refuses none of the tested dtypes.
 
-    An operator in place that was not asked is taken for the one that is not.
+    An in-place operator that was not tested is treated like its out-of-place form.
     """
     found = _at(name, horizon) or (_at(name[:-1], horizon) if name.endswith("_") else ())
     refused = frozenset(
@@ -93,9 +93,9 @@ def taken(name: str, horizon: Release) -> Taken | None:
 
 
 def _at(name: str, horizon: Release) -> tuple[tuple[Question, dict[str, str]], ...]:
-    """The questions of an operator, with what the release that a horizon stands for says to each dtype."""
+    """The queries of an operator, with the answers of the horizon's release for each dtype."""
     history = _history()
-    place = history.known.newest(horizon) or 0  # the oldest stands for what was before
+    place = history.known.newest(horizon) or 0  # the oldest release stands for all earlier ones
     start = f"{name.removeprefix('aten::')}("
     found: dict[str, dict[str, str]] = {}
     for line in history.lines[bisect_left(history.lines, start) :]:

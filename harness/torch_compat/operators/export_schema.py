@@ -1,12 +1,12 @@
-"""The schema of exported programs, release by release, and what each loader does with what it does not know.
+"""The schema of exported programs in each release, and how each loader treats what it does not know.
 
 Both histories are recorded by ``torch-compat admit`` and ``observe --record --survey`` (harness/torch_compat/inside/exported.py):
 
 * ``fixtures/operators/export_schema.txt``: version, records, unions and enums of the schema, with their fields;
-* ``fixtures/operators/export_witnesses.txt``: what ``torch.export.load`` did with archives that were altered (see
+* ``fixtures/operators/export_witnesses.txt``: the behavior of ``torch.export.load`` with altered archives (see
   :mod:`torch_compat.replay.witnesses`).
 
-The change log is what consecutive releases of the first say differently. Nothing of it is written by hand.
+The change log consists of the differences between consecutive releases in the first file. None of it is written by hand.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ DEFAULT: Final = " = "
 
 
 class Alteration(enum.StrEnum):
-    """What is altered in an archive; the value is the first half of the name of the altered archive."""
+    """The alteration of an archive; the value is the first half of the name of the altered archive."""
 
     NOTHING = "unaltered"
     FIELD_OF_PROGRAM = "field-of-program"
@@ -78,12 +78,12 @@ class Alteration(enum.StrEnum):
 
     @property
     def said(self) -> str:
-        """What it is, for people."""
+        """The alteration in words."""
         return _SAID[self]
 
     @property
     def major(self) -> int:
-        """The first major number of the schema that has what is altered."""
+        """The first major version of the schema that has the altered part."""
         return _MAJORS.get(self, 1)
 
 
@@ -124,7 +124,7 @@ BASE: Final = Alteration.NOTHING
 
 
 class Reaction(enum.StrEnum):
-    """What a release does with an altered archive, derived from what was observed."""
+    """What a release does with an altered archive, derived from observations."""
 
     REFUSED = "refused"
     """The loader refuses it."""
@@ -143,11 +143,11 @@ class Reaction(enum.StrEnum):
 
 @dataclass(frozen=True)
 class FieldChange:
-    """One thing that a schema says otherwise than another.
+    """One difference between two schemas.
 
     Attributes:
-        text: ``+``, ``-`` or ``~`` for what came, went or changed, then the field with its type, or the record.
-        breaks: whether an archive of the other schema can hold something that no longer fits, or lacks what it must have.
+        text: ``+``, ``-`` or ``~`` for added, removed or changed, then the field with its type, or the record.
+        breaks: whether an archive of the other schema can contain something that no longer fits, or lack something required.
     """
 
     text: str
@@ -156,13 +156,13 @@ class FieldChange:
 
 @dataclass(frozen=True)
 class SchemaVersion:
-    """One version of the schema, as the releases that were asked state it.
+    """One version of the schema, as stated by the recorded releases.
 
     Attributes:
         major: the number that loaders compare.
-        minor: the number that they do not; None in 2.1 and 2.2, which state one number.
+        minor: the number that loaders ignore; None in 2.1 and 2.2, which state one number.
         releases: the releases that write it, oldest first.
-        changes: what they say otherwise than the release before; empty of the first.
+        changes: the differences from the previous release; empty for the first version.
     """
 
     major: int
@@ -177,13 +177,13 @@ class SchemaVersion:
 
 
 class _Surveyed:
-    """A history that a survey records of each release that has ``torch.export.load``.
+    """A recorded history of every release that has ``torch.export.load``.
 
     Parameters:
-        path: the file; the packaged one unless given.
+        path: the file; the packaged one by default.
 
     Raises:
-        CorpusError: it cannot be read.
+        CorpusError: the file cannot be read.
     """
 
     FILE: ClassVar[str]
@@ -193,7 +193,7 @@ class _Surveyed:
 
     @property
     def releases(self) -> tuple[str, ...]:
-        """The releases that were asked and have it, oldest first."""
+        """The releases with recorded data, oldest first."""
         return tuple(release for release in self.facts.releases if self.facts.complete(release))
 
 
@@ -203,16 +203,16 @@ class SchemaHistory(_Surveyed):
     FILE = SCHEMA_FILE
 
     def version(self, release: str) -> tuple[int, int | None]:
-        """Major and minor number that a release writes.
+        """The major and minor version that a release writes.
 
         Raises:
-            KeyError: it has no schema.
+            KeyError: the release has no schema.
         """
         stated = self.facts.value(VERSION, release)
         return (stated[0], stated[1]) if isinstance(stated, list) else (stated, None)
 
     def log(self) -> tuple[SchemaVersion, ...]:
-        """Every version, oldest first, with what it changed. Releases next to each other that state one version share an entry."""
+        """Every version, oldest first, with its changes. Consecutive releases with the same version share an entry."""
         entries: list[SchemaVersion] = []
         for (major, minor), group in groupby(self.releases, self.version):
             releases = tuple(group)
@@ -225,7 +225,7 @@ class SchemaHistory(_Surveyed):
         return {key: json.loads(value) for key, value, bits in self.facts.facts() if bits & bit and key != VERSION}
 
     def changes(self, old: str, new: str) -> tuple[FieldChange, ...]:
-        """What the schema of one release says otherwise than that of another; a record that is new or gone as a whole is one change."""
+        """The differences between the schemas of two releases; a record added or removed as a whole is one change."""
         before, after = self._entries(old), self._entries(new)
         olds, news = ({_owner(key) for key in entries} for entries in (before, after))
         held = self._held(before)
@@ -249,7 +249,7 @@ class SchemaHistory(_Surveyed):
 
     @staticmethod
     def _held(entries: Mapping[str, Any]) -> frozenset[str]:
-        """The records, unions and enums that an exported program can hold, by the types of their fields."""
+        """The records, unions and enums that an exported program can contain, according to the types of their fields."""
         fields: dict[str, set[str]] = {}
         for key, kind in entries.items():
             fields.setdefault(_owner(key).partition(STEP)[2], set()).update(re.findall(r"\w+", str(kind).partition(DEFAULT)[0]))
@@ -264,7 +264,7 @@ class SchemaHistory(_Surveyed):
 
 @cache
 def packaged_log() -> tuple[SchemaVersion, ...]:
-    """The change log that came with this package, read once."""
+    """The packaged change log, read once."""
     return SchemaHistory().log()
 
 
@@ -275,17 +275,17 @@ def _owner(key: str) -> str:
 
 @dataclass(frozen=True)
 class Answer:
-    """What one release did with one altered archive.
+    """The behavior of one release with one altered archive.
 
     Attributes:
         release: the release.
         alteration: what was altered.
-        writer: the release whose archive it was.
+        writer: the release that wrote the archive.
         archive: SHA-256, in hex, of the altered archive.
         loads: ``loads``, or ``refused: `` and the error.
         says: warnings and messages on loading.
-        computes: a text for each call; ``as its base`` where all are those of the base; None where it does not load.
-        keeps: whether the alteration is there when the program is saved again; None where that cannot be told.
+        computes: a text for each call; ``as its base`` if all equal those of the base; None if it does not load.
+        keeps: whether the alteration survives when the program is saved again; None if unknown.
         base_says: warnings and messages on loading the base.
     """
 
@@ -306,7 +306,7 @@ class Answer:
 
     @property
     def reaction(self) -> Reaction:
-        """What that comes to."""
+        """The reaction that follows from the answer."""
         if self.loads != "loads":
             return Reaction.REFUSED
         if set(self.says) - set(self.base_says):
@@ -319,12 +319,12 @@ class Answer:
 
 
 class Witnesses(_Surveyed):
-    """The answers of every release."""
+    """The answers of all releases."""
 
     FILE = WITNESSES_FILE
 
     def answers(self) -> tuple[Answer, ...]:
-        """Every answer about an archive of a writer that was asked itself, by release, then in the order of the file."""
+        """Every answer about an archive whose writer is a recorded release, by release, then in the order of the file."""
         told: dict[str, dict[str, dict[str, Any]]] = {release: {} for release in self.releases}
         for key, value, bits in self.facts.facts():
             name, _, field = key.partition(STEP)

@@ -1,20 +1,20 @@
-"""Which releases an extension fits: its manifest against what is recorded of each.
+"""Compare the manifest of an extension with the recorded releases, to find those that it fits.
 
-The rules are those by which it would fail there: a compiled kernel is refused when it is registered if its types are not the
-operator's; a kernel in Python is handed what is not at its default; a call goes by PyTorch's own backward compatibility; an operator
-that a backend leaves to decomposition needs a kernel of its own once it no longer decomposes. What a library built for one release
-does in another depends on its binary interface as well: PyTorch promises nothing there, so "fits" means that it fits once it is
+The rules follow the ways in which it would fail: registering a compiled kernel fails if its types differ from the operator's;
+a Python kernel receives the arguments that are not at their defaults; a call follows PyTorch's own backward compatibility; an operator
+that a backend leaves to decomposition needs a kernel of its own once it no longer decomposes. Whether a library built for one release
+works in another also depends on its binary interface: PyTorch promises nothing there, so "fits" means that it fits when
 built for that release.
 
-Lists of operators, which people write, are read here, too::
+This module also reads lists of operators written by hand::
 
     # a comment
-    backend PrivateUse1 fallback          its own dispatch key; `fallback` where it takes every operator
+    backend PrivateUse1 fallback          its own dispatch key; `fallback` if it handles every operator
     needs torch.library.Library           a name of torch's Python modules
     registers aten::add.Tensor            a kernel for an operator of PyTorch, at the backend's key
     registers aten::mul.Tensor CPU CUDA   the same at other keys
-    calls aten::linear                    calls an operator; a line that holds nothing but its name says the same
-    calls aten::add(int a, int b) -> int  where a release has several of one name
+    calls aten::linear                    calls an operator; a line with only its name means the same
+    calls aten::add(int a, int b) -> int  for releases with several schemas of one name
     defines mine::f(Tensor self) -> Tensor
 """
 
@@ -72,7 +72,7 @@ _ASKED: Final = "Loaded in this torch, whose dispatcher was dumped before and af
 
 
 class ExtensionFinding(NamedTuple):
-    """What is to be said of one operator in one release."""
+    """A finding about one operator in one release."""
 
     operator: str
     """The operator, or the name of a Python module for ``needs``."""
@@ -98,7 +98,7 @@ class Fit(NamedTuple):
 
 
 class RecordedReleases:
-    """What is recorded of the releases: operators, their dispatch, and the names of Python modules."""
+    """The recorded data about releases: operators, their dispatch, and the names of Python modules."""
 
     def __init__(self, dispatches: Dispatches | None = None, names: GlobalNames | None = None) -> None:
         self.dispatches = dispatches or Dispatches.load()
@@ -107,23 +107,23 @@ class RecordedReleases:
 
     @property
     def names(self) -> GlobalNames:
-        """The names of Python modules; read only where a manifest needs some."""
+        """The names of Python modules; read only if a manifest needs some."""
         if self._names is None:
             self._names = GlobalNames.load()
         return self._names
 
     @property
     def known(self) -> Known:
-        """Every release that was asked."""
+        """The recorded releases."""
         return self.schemas.known
 
     @property
     def releases(self) -> tuple[str, ...]:
-        """The same by their versions, oldest first."""
+        """The versions of the recorded releases, oldest first."""
         return self.schemas.releases
 
     def of(self, operator: str, release: str) -> tuple[str, ...]:
-        """The schemas of an operator, with its overload, in a release: one, but for old releases, which name few overloads."""
+        """The schemas of an operator, with its overload, in a release: one, except in old releases, which name few overloads."""
         return tuple(text for text in self.schemas.schemas(operator, release) if text.partition("(")[0] == operator)
 
 
@@ -131,11 +131,11 @@ class RecordedReleases:
 
 
 def check(manifest: ExtensionManifest, release: str, recorded: RecordedReleases) -> Fit:
-    """Whether an extension fits a release.
+    """Check whether an extension fits a release.
 
     Raises:
-        NothingSelected: the manifest lists no operator.
-        UsageError: nothing is recorded of the release.
+        NothingSelected: the manifest lists no operators.
+        UsageError: nothing is recorded for the release.
     """
     if not manifest.operators:
         raise NothingSelected("the manifest does not list any operators, so nothing would be checked", where=manifest.extension)
@@ -184,13 +184,13 @@ def _entry(
         compare = _registers if entry.use == "registers" else _calls
         was = parse(entry.schema, recorded=True)
         said = [[finding(*one) for one in compare(entry, parse(now, recorded=True), was)] for now in known]
-        yield from min(said, key=lambda findings: sum(one.verdict == FAULT for one in findings))  # any one that does will do
+        yield from min(said, key=lambda findings: sum(one.verdict == FAULT for one in findings))  # one schema that fits is enough
     if entry.relies_on_decomposition and not manifest.fallback:
         yield from (finding(*one) for one in _decomposes(manifest, entry, release, recorded))
 
 
 def _registers(entry: ExtensionOperator, now: Schema, was: Schema) -> Iterator[tuple[str, str, str]]:
-    """What becomes of the kernels of an operator that has another schema now."""
+    """Check the kernels of an operator whose schema has changed."""
     for kernel in dict.fromkeys((kernel.language, kernel.signature) for kernel in entry.kernels):
         language, signature = kernel
         if language == "python":
@@ -223,7 +223,7 @@ def _calls(_entry: ExtensionOperator, now: Schema, was: Schema) -> Iterator[tupl
 def _decomposes(
     manifest: ExtensionManifest, entry: ExtensionOperator, release: str, recorded: RecordedReleases
 ) -> Iterator[tuple[str, str, str]]:
-    """Follow an operator that the backend has no kernel for to one that it has, as far as it is recorded where calls go."""
+    """Follow an operator without a kernel for the backend to one with a kernel, as far as the calls are recorded."""
     for step in recorded.dispatches.steps(entry.operator, release):
         if step.operator != entry.operator and manifest.has_kernel(step.operator):
             return
@@ -241,7 +241,7 @@ def _decomposes(
 
 
 def _types(arguments: Sequence[Argument]) -> list[str]:
-    """Types as kernels in C++ see them. Until 1.12 ``ScalarType`` and its like were printed as what they are to others: ``int``."""
+    """The types as C++ kernels see them. Releases up to 1.12 print ``ScalarType`` and similar types as ``int``."""
     return [re.sub(r"\b(ScalarType|Layout|MemoryFormat)\b", "int", str(one.type)) for one in arguments]
 
 
@@ -253,7 +253,7 @@ def _parameters(schema: Schema) -> list[Parameter]:
 
 
 class ListError(UsageError):
-    """A list of operators has mistakes. Carries every one at once."""
+    """A list of operators has mistakes. Carries all of them at once."""
 
     default_code = "operator-list"
 
@@ -266,7 +266,7 @@ class ListError(UsageError):
 
 
 class _Listed(NamedTuple):
-    """What a list says."""
+    """The contents of a list."""
 
     backend: str | None
     fallback: bool
@@ -275,10 +275,10 @@ class _Listed(NamedTuple):
 
 
 def known_release(release: str, known: Known) -> str:
-    """A recorded release by its name, ``2.13.0`` or ``torch-2.13.0``.
+    """The recorded release with a name such as ``2.13.0`` or ``torch-2.13.0``.
 
     Raises:
-        UsageError: nothing is recorded of it; the nearest ones are named.
+        UsageError: nothing is recorded for it; the error names the nearest releases.
     """
     found = known.find(release)
     if found is not None:
@@ -292,10 +292,10 @@ def known_release(release: str, known: Known) -> str:
 
 
 def known_operator(operator: str, release: str, recorded: RecordedReleases) -> str:
-    """The schema of an operator in a release. Where it has several of one name, give the schema instead of the name.
+    """The schema of an operator in a release. If the release has several schemas of one name, pass the schema instead of the name.
 
     Raises:
-        UsageError: the release has no such operator; which ones have it, or the nearest names, are said.
+        UsageError: the release has no such operator; the error names the releases that have it, or the nearest names.
     """
     name = operator.partition("(")[0].strip()
     known = recorded.of(name, release)
@@ -319,7 +319,7 @@ def known_operator(operator: str, release: str, recorded: RecordedReleases) -> s
 
 
 def _nearest(operator: str, release: str, recorded: RecordedReleases) -> str:
-    """What may have been meant by the name of an operator that a release lacks."""
+    """A hint for the name of an operator that a release lacks."""
     bits = 0
     for text, found in recorded.schemas.with_bits(operator):
         if text.partition("(")[0] == operator:
@@ -339,11 +339,11 @@ def _nearest(operator: str, release: str, recorded: RecordedReleases) -> str:
 def from_list(
     text: str, where: str, release: str, recorded: RecordedReleases, *, extension: str, backend: str | None = None
 ) -> ExtensionManifest:
-    """The manifest of a list that somebody wrote.
+    """Create the manifest for a list written by hand.
 
     Raises:
-        ListError: mistakes, all of them, each with its line.
-        NothingSelected: it lists no operator.
+        ListError: all mistakes, each with its line.
+        NothingSelected: it lists no operators.
     """
     listed = _read_list(text, where, release, recorded, backend)
     if not listed.entries:
@@ -360,10 +360,10 @@ def from_dispatcher(
     listed: tuple[str, str] | None = None,
     backend: str | None = None,
 ) -> ExtensionManifest:
-    """The manifest of what a release's dispatcher said of an extension that was loaded (see harness/torch_compat/inside/extension.py).
+    """Create a manifest from a release's dispatcher, after an extension was loaded (see harness/torch_compat/inside/extension.py).
 
     Parameters:
-        listed: the text of a list, and its file: what the dispatcher cannot tell, such as calls.
+        listed: the text of a list, and its file: what the dispatcher does not know, such as calls.
 
     Raises:
         ListError: mistakes in that list.

@@ -1,13 +1,14 @@
-"""Which operators a release refuses to compute with floats of 16 bits, as the releases said it: ``fixtures/operators/halves.txt``.
+"""Operators that a release refuses to compute with 16-bit floats, as observed: ``fixtures/operators/halves.txt``.
 
-Each question of that file is a call as it stands in a program, ``layer_norm(m, [3])``, asked with tensors of float16 and of bfloat16, and
-again with tensors without elements; of each release it says ``computes``, or what the release raised. Only what computes with
-float32 was asked, so whatever was raised is about the dtype.
+Each query in that file is a call as written in a program, ``layer_norm(m, [3])``, run with tensors of float16 and of bfloat16, and
+again with empty tensors; for each release, it records ``computes`` or the error. Only calls that work with float32 were run, so every
+error is about the dtype.
 
-A call of a program is taken for the question of the same operator whose tensors have the same numbers of dimensions and that has as many
-arguments; failing that, for those with the same numbers of dimensions, then for those with as many tensors, since max of two tensors is
-another kernel than max of one, and then for all of the operator; of matmul, for the product that it makes of tensors with such numbers.
-Where these disagree, nothing is claimed. An operator in place that was not asked is taken for the one that is not.
+A call of a program is matched with the query of the same operator whose tensors have the same numbers of dimensions and that has the
+same number of arguments; failing that, with those that have the same numbers of dimensions, then with those that have as many tensors
+(max of two tensors is another kernel than max of one), and then with all queries of the operator; for matmul, with the product that it
+computes for tensors with such numbers. If the matching queries disagree, no result is claimed. An in-place operator without queries is
+treated like its out-of-place form.
 """
 
 from __future__ import annotations
@@ -62,14 +63,14 @@ BY_VECTOR: Final = Release("1.12.0")
 
 
 class Question(NamedTuple):
-    """A call that was asked.
+    """A call that was tested.
 
     Attributes:
-        ranks: the numbers of dimensions of the tensors of floats that it gives.
-        given: how many arguments it gives by position.
-        places: the positions of the arguments that are floats, or lists of them.
-        words: the names of arguments that are texts and given by name, as ``rounding_mode``.
-        texts: the arguments that are texts, by name or by position.
+        ranks: the numbers of dimensions of its float tensors.
+        given: the number of positional arguments.
+        places: the positions of the arguments that are floats, or lists of floats.
+        words: the names of its keyword arguments that are strings, such as ``rounding_mode``.
+        texts: its string arguments, by name or by position.
     """
 
     ranks: tuple[int, ...]
@@ -80,11 +81,11 @@ class Question(NamedTuple):
 
 
 class _Asked(NamedTuple):
-    """One question, of one dtype, with or without elements.
+    """One query for one dtype, with or without elements.
 
     Attributes:
-        question: what was asked.
-        said: what was said, with the releases as bits.
+        question: the query.
+        said: the answers, with the releases as bits.
     """
 
     question: Question
@@ -98,7 +99,7 @@ def _history() -> FactHistory:
 
 @cache
 def _asked(name: str) -> dict[str, list[_Asked]]:
-    """What was asked of an operator, by dtype, ``float16-empty`` of tensors without elements."""
+    """The queries of an operator by dtype; ``float16-empty`` for empty tensors."""
     history = _history()
     start = f"{name.removeprefix('aten::')}("
     by_key: dict[str, list[tuple[str, int]]] = {}
@@ -115,7 +116,7 @@ def _asked(name: str) -> dict[str, list[_Asked]]:
 
 
 def question(spelled: str) -> Question:
-    """What a call as it is spelled in the file asks."""
+    """Parse a call as spelled in the file."""
     call = parse_expression(spelled)
     assert isinstance(call, ast.Call)  # noqa: S101 - our own file
     named = [
@@ -141,7 +142,7 @@ def _of(name: str, dtype: str) -> list[_Asked]:
 
 @cache
 def refuses(name: str, horizon: Release) -> bool:
-    """Whether the release of this horizon refuses any call of an operator for its dtype."""
+    """Whether the horizon's release refuses any call of an operator because of its dtype."""
     place = _place(horizon)
     return any(
         bits >> place & 1 and told != COMPUTES
@@ -152,26 +153,26 @@ def refuses(name: str, horizon: Release) -> bool:
 
 
 def _place(horizon: Release) -> int:
-    """Where the release that a horizon stands for is among those that were asked; the oldest stands for what was before."""
+    """The index of the horizon's release among the recorded ones; the oldest stands for all earlier releases."""
     return _history().known.newest(horizon) or 0
 
 
 @cache
 def said(name: str, dtype: str, ranks: tuple[int, ...], count: int, horizon: Release) -> str | None:
-    """What the release says to such a call; None where that is not known."""
+    """The answer of the release to such a call; None if unknown."""
     place = _place(horizon)
     asked = [(one.question, told) for one in _of(name, dtype) for told, bits in one.said if bits >> place & 1]
     return nearest(asked, as_asked(name, ranks, horizon), count)
 
 
 def nearest(asked: list[tuple[Question, str]], ranks: tuple[int, ...], count: int, *, tensors: bool = False) -> str | None:
-    """What was said to the questions that are nearest to a call; None where some compute and some raise, or there are none.
+    """The answer to the queries nearest to a call; None if some of them compute and some raise, or if there are none.
 
     Parameters:
-        tensors: whether none is near that has another number of tensors.
-        asked: the questions of an operator, each with what was said.
+        tensors: whether queries with another number of tensors never match.
+        asked: the queries of an operator, each with its answer.
         ranks: the numbers of dimensions of the tensors of the call.
-        count: how many arguments it has.
+        count: the number of its arguments.
     """
     for near in (
         [told for one, told in asked if one.ranks == ranks and one.given == count],
@@ -189,13 +190,15 @@ def nearest(asked: list[tuple[Question, str]], ranks: tuple[int, ...], count: in
 
 
 def as_asked(name: str, ranks: tuple[int, ...], horizon: Release) -> tuple[int, ...]:
-    """The numbers of dimensions by which the questions of an operator are looked up: of matmul, those of the product that it makes."""
+    """The numbers of dimensions used to look up the queries of an operator: for matmul, those of the product that it computes."""
     return _as_one_product(ranks, horizon) if name in MATMUL else ranks
 
 
 def _as_one_product(ranks: tuple[int, ...], horizon: Release) -> tuple[int, ...]:
-    """What matmul makes of tensors with so many dimensions: a batch times a matrix is one product of two matrices, with all rows of the
-    batch; times a vector it is so up to 1.11, and a matrix times a vector since.
+    """The product that matmul computes for tensors with these numbers of dimensions.
+
+    A batch times a matrix is one product of two matrices, with all rows of the batch; so is a batch times a vector up to 1.11, and
+    since then it is a matrix times a vector.
     """
     if len(ranks) != 2:
         return ranks
@@ -208,9 +211,9 @@ def _as_one_product(ranks: tuple[int, ...], horizon: Release) -> tuple[int, ...]
 
 
 def computed_by(name: str, dtype: str) -> tuple[Known, int] | None:
-    """The releases that compute every call that was asked of an operator with tensors of a dtype that have elements, as bits.
+    """The releases that compute every tested call of an operator with nonempty tensors of a dtype, as bits.
 
-    Those that lack the operator, or the dtype, are none of them. None where no release that was asked refuses it for the dtype.
+    Releases without the operator or the dtype are not included. None if no recorded release refuses it for the dtype.
     """
     computes = raises = 0
     for asked in _of(name, dtype):
@@ -224,7 +227,7 @@ def computed_by(name: str, dtype: str) -> tuple[Known, int] | None:
 
 @cache
 def changed(name: str, dtype: str) -> frozenset[str]:
-    """The releases that compute a call of an operator with tensors of a dtype which the release asked before refuses, or the other way round."""
+    """The releases that compute a call with a dtype (empty tensors included) which the previous recorded release refuses, or vice versa."""
     known = _history().known
     found = 0
     for asked in (*_of(name, dtype), *_of(name, dtype + EMPTY)):

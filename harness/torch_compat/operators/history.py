@@ -1,23 +1,23 @@
-r"""Recorded histories: what each release has, as text files that hold one fact per line and the releases that it is true of.
+r"""Recorded histories: text files with one fact per line and the releases for which it holds.
 
 A file begins with a header::
 
     # history 1 texts                               the version of this format, and the layout of the lines
-    # releases 1.0.0 1.0.1 ... 2.15.0               every release that was asked, oldest first
+    # releases 1.0.0 1.0.1 ... 2.15.0               every recorded release, oldest first
     # obtained<TAB>1.2.0..<TAB>how the set was obtained, one sentence
     # incomplete<TAB>1.0.0..1.1.0<TAB>what may be missing there, and why
 
-The rest are facts, sorted, in one of three layouts. Nothing else stands between them::
+The rest are facts, sorted, in one of three layouts. There are no other lines::
 
     texts   aten::abs(Tensor self) -> Tensor<TAB>1.0.0..            a text, and its spans
     sets    aten::abs<TAB>1.6.0.. CPU CUDA<TAB>2.1.2.. MPS          a key; then spans and the values with these spans, again and again
     facts   mobile > 9<TAB>"refused: ..."<TAB>1.8.1..1.9.1          a key, its value as JSON, and its spans
 
-*Spans* are ranges over the releases of the header: ``1.5.0`` one, ``1.5.0..1.8.1`` from one to the other, ``1.5.0..`` to the newest;
-several are joined by commas. They are as few as possible. An open end is what keeps a line as it is when a new release joins and
-has the same. Values of sets have ``%`` and white space written as ``%25``, ``%20``...
+*Spans* are ranges over the releases of the header: ``1.5.0`` is one release, ``1.5.0..1.8.1`` a range, ``1.5.0..`` a range up to the
+newest; several are joined by commas. They are as few as possible. An open end keeps a line unchanged when a new release is added that
+has the same fact. Values of sets have ``%`` and white space written as ``%25``, ``%20``...
 
-A release that is outside a span has **not** what the line says only where the set is complete: ask ``complete(release)``.
+That a release outside a span does **not** have the fact is certain only if the set is complete: use ``complete(release)``.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _QUOTED: Final = {"%": "%25", " ": "%20", "\t": "%09", "\n": "%0A", "\r": "%0D"}
 
 
 def quoted(value: str) -> str:
-    """A value as it stands in a set."""
+    """A value as written in a set."""
     return value.translate(_TABLE) if not value.isalnum() else value
 
 
@@ -58,7 +58,7 @@ _TABLE: Final = str.maketrans(_QUOTED)
 
 
 def unquoted(value: str) -> str:
-    """The value that stands in a set in this form."""
+    """The value for its written form in a set."""
     if "%" in value:
         for plain, written in reversed(_QUOTED.items()):
             value = value.replace(written, plain)
@@ -66,12 +66,12 @@ def unquoted(value: str) -> str:
 
 
 class HistoryFile:
-    """One file of a history, whatever its layout: its header, and its lines as they stand.
+    """One file of a history in any layout: its header, and its lines unparsed.
 
     Attributes:
         path: the file.
         layout: ``texts``, ``sets`` or ``facts``.
-        known: every release that was asked, and sets of them as bits.
+        known: every recorded release, and sets of releases as bits.
         lines: the facts, sorted.
         obtained: ``(releases as bits, how)``.
         incomplete: ``(releases as bits, why)``.
@@ -120,18 +120,18 @@ class HistoryFile:
 
     @property
     def releases(self) -> tuple[str, ...]:
-        """Every release that was asked, oldest first."""
+        """Every recorded release, oldest first."""
         return self.known.releases
 
     def bits(self, spans: str) -> int:
-        """Spans as bits: bit 0 is the oldest release."""
+        """Convert spans to bits: bit 0 is the oldest release."""
         try:
             return self.known.bits(spans)
         except UsageError as error:
             raise CorpusError(error.message, where=str(self.path), hint=HINT) from error
 
     def bit(self, release: str) -> int:
-        """The bit of a release; raises UsageError for one that was not asked."""
+        """The bit of a release; raises UsageError for a release that is not recorded."""
         try:
             return self.known.bit(release)
         except KeyError:
@@ -139,15 +139,15 @@ class HistoryFile:
             raise UsageError(f"there are no records for the release {release!r}", where=str(self.path), hint=hint) from None
 
     def of(self, bits: int) -> tuple[str, ...]:
-        """The releases that bits stand for, oldest first."""
+        """Convert bits to releases, oldest first."""
         return self.known.of(bits)
 
     def complete(self, release: str) -> bool:
-        """Whether nothing is missing from what is recorded of a release. Only then does absence mean anything."""
+        """Whether the recorded data of a release is complete. Only then does absence mean anything."""
         return self.why_incomplete(release) is None
 
     def why_incomplete(self, release: str) -> str | None:
-        """What may be missing from what is recorded of a release, and why; None where nothing is."""
+        """What may be missing from the recorded data of a release, and why; None if it is complete."""
         bit = self.bit(release)
         return next((why for bits, why in self.incomplete if bits & bit), None)
 
@@ -157,7 +157,7 @@ class HistoryFile:
         return next(how for bits, how in self.obtained if bits & bit)
 
     def _run(self, key: str, end: str) -> Iterator[str]:
-        """The lines of a key, which ends where one of the characters of ``end`` stands; they sort before all that go into names."""
+        """The lines of a key, which a character of ``end`` terminates; those characters sort before all characters of names."""
         lines = self.lines
         at = bisect_left(lines, key)
         size = len(key)
@@ -166,7 +166,7 @@ class HistoryFile:
             at += 1
 
     def _facts(self) -> Iterator[tuple[str, str, int]]:
-        """Every fact: key, value (as it stands; empty for texts), releases as bits."""
+        """Every fact: key, value (as written; empty for texts), releases as bits."""
         for line in self.lines:
             columns = line.split("\t")
             if self.shown == "texts":
@@ -182,7 +182,7 @@ class HistoryFile:
                         yield columns[0], unquoted(value), self.bits(spans)
 
     def facts(self) -> Iterator[tuple[str, str, int]]:
-        """Every fact: key, value (of facts as JSON text, of texts empty), releases as bits; CorpusError if a line is malformed."""
+        """Every fact: key, value (JSON text for facts, empty for texts), releases as bits; CorpusError if a line is malformed."""
         try:
             yield from self._facts()
         except ValueError as error:
@@ -206,17 +206,17 @@ class History(HistoryFile):
 
     @classmethod
     def load(cls, path: Path | None = None) -> History:
-        """The history in a file; the packaged one of all operators unless given."""
+        """Load the history from a file; the packaged one of all operators by default."""
         return cls(path) if path is not None else _packaged_schemas()
 
     def texts(self) -> list[tuple[str, int]]:
-        """Every schema with the releases that have it, as bits: bit 0 is the oldest; sorted, and kept for the next who asks."""
+        """Every schema with its releases as bits: bit 0 is the oldest; sorted and cached."""
         if self._texts is None:
             self._texts = [(text, bits) for text, _, bits in self.facts()]
         return self._texts
 
     def differing(self, one: str, other: str) -> tuple[list[str], list[str]]:
-        """The schemas that only the first of two releases has, and those that only the second has; sorted."""
+        """The schemas only in the first of two releases, and those only in the second; sorted."""
         if not self._spans_of:
             for text, bits in self.texts():
                 self._spans_of.setdefault(bits, []).append(text)
@@ -228,7 +228,7 @@ class History(HistoryFile):
         return sorted(found[0]), sorted(found[1])
 
     def standing(self, operator: str, release: str) -> list[str]:
-        """The schemas that a release has under exactly this name and overload; for many questions, where :meth:`schemas` is for a few."""
+        """The schemas of a release with exactly this name and overload; fast for many queries, while :meth:`schemas` suits a few."""
         if not self._operators:
             for text, bits in self.texts():
                 self._operators.setdefault(text.partition("(")[0], []).append((text, bits))
@@ -241,12 +241,12 @@ class History(HistoryFile):
             yield text, self.bits(spans)
 
     def schemas(self, name: str, release: str) -> tuple[str, ...]:
-        """The schemas that a release has under a name: ``aten::add`` all its overloads, ``aten::add.Tensor`` that one."""
+        """The schemas of a release under a name: all overloads for ``aten::add``, one for ``aten::add.Tensor``."""
         bit = self.bit(release)
         return tuple(text for text, bits in self._of(name) if bits & bit)
 
     def history(self, name: str) -> tuple[tuple[str, str], ...]:
-        """``(schema, spans)`` of everything that ever stood under a name, sorted by the releases."""
+        """``(schema, spans)`` of all schemas ever recorded under a name, sorted by release."""
         found = [(bits & -bits, text, self.known.text(bits)) for text, bits in self._of(name)]
         return tuple((text, spans) for _, text, spans in sorted(found))
 
@@ -256,7 +256,7 @@ class History(HistoryFile):
         return [(text, bits) for _, text, bits in found]
 
     def having(self, name: str) -> tuple[str, ...]:
-        """The releases that have some schema under a name, oldest first. See ``complete`` for those that are not among them."""
+        """The releases with any schema under a name, oldest first. Use ``complete`` for the other releases."""
         return self.of(self.having_bits(name))
 
     def having_bits(self, name: str) -> int:
@@ -286,7 +286,7 @@ class SetHistory(HistoryFile):
         self._known: dict[str, dict[str, int]] = {}
 
     def words(self, key: str) -> dict[str, int]:
-        """Every word that ever stood under a key, with its releases as bits; kept, so that asking again costs nothing."""
+        """All words ever recorded under a key, with their releases as bits; cached."""
         known = self._known.get(key)
         if known is None:
             known = {}
@@ -312,20 +312,20 @@ class SetHistory(HistoryFile):
 
 
 class GlobalNames(SetHistory):
-    """What a pickle can name in torch, release by release."""
+    """Names in torch that a pickle can refer to, release by release."""
 
     __slots__ = ()
 
     @classmethod
     def load(cls, path: Path | None = None) -> GlobalNames:
-        """The history in a file; the packaged one unless given."""
+        """Load the history from a file; the packaged one by default."""
         return cls(path) if path is not None else _packaged_names()
 
     def having_bits(self, module: str, name: str) -> tuple[int, int]:
-        """``(releases that have it, releases of which it is not known)``, as bits. Any other release was searched and has it not.
+        """``(releases that have it, releases of which it is not known)``, as bits. Every other release was searched and does not have it.
 
-        Not known are names of modules that are not below torch, that lie in a package which was not searched, or that could not
-        be imported; names inside a class, and special names (``__getattr__``...), which are never listed.
+        Unknown are names of modules outside torch, in a package that was not searched, or that could not
+        be imported; names inside a class; and special names (``__getattr__``...), which are never recorded.
         """
         if (module != "torch" and not module.startswith("torch.")) or "." in name or name.startswith("__"):
             return 0, self.known.everyone
@@ -346,14 +346,14 @@ class GlobalNames(SetHistory):
         return self.of(self.having_bits(module, name)[0])
 
     def has(self, module: str, name: str, release: str) -> bool | None:
-        """Whether a pickle finds the name in that release; None where that is not known."""
+        """Whether a pickle finds the name in that release; None if unknown."""
         found, unknown = self.having_bits(module, name)
         bit = self.bit(release)
         return True if found & bit else None if unknown & bit else False
 
 
 class BesideNames(SetHistory):
-    """What a pickle can name beside torch, version by version: of Python's standard library, or of a package.
+    """Names outside torch that a pickle can refer to, version by version: in Python's standard library, or in a package.
 
     The releases of such a history are versions of Python, or of the package.
     """
@@ -361,7 +361,7 @@ class BesideNames(SetHistory):
     __slots__ = ()
 
     def module_bits(self, module: str) -> int:
-        """The versions in which the module can be imported, or of which that is not known, as bits."""
+        """The versions in which the module can be imported, including those for which this is unknown, as bits."""
         left_out = self.words(LEFT_OUT)
         if any(part in left_out for part in module.split(".")):
             return self.known.everyone
@@ -371,10 +371,10 @@ class BesideNames(SetHistory):
         return found
 
     def having_bits(self, module: str, name: str) -> int:
-        """The versions in which the module has the name, or of which that is not known, as bits.
+        """The versions in which the module has the name, including those for which this is unknown, as bits.
 
-        Not known are names inside classes, and special names, in modules that there are; and all names of modules that were not
-        searched.
+        Unknown are names inside classes and special names, in existing modules; and all names of modules that were
+        not searched.
         """
         name = name.partition(".")[0]
         words = self.words(module)
@@ -396,7 +396,7 @@ class FactHistory(HistoryFile):
     __slots__ = ()
 
     def values(self, key: str) -> dict[str, int]:
-        """Every value (JSON text) that ever stood under a key, with its releases as bits."""
+        """Every value (JSON text) ever recorded under a key, with its releases as bits."""
         found: dict[str, int] = {}
         for line in self._run(key, "\t"):
             _, value, spans = line.split("\t")
@@ -404,7 +404,7 @@ class FactHistory(HistoryFile):
         return found
 
     def value(self, key: str, release: str) -> Any:
-        """The value under a key in a release; raises KeyError where it has none."""
+        """The value under a key in a release; raises KeyError if there is none."""
         bit = self.bit(release)
         for value, bits in self.values(key).items():
             if bits & bit:

@@ -1,11 +1,11 @@
-"""The manifest of an extension: which operators it registers, defines or calls, as they were in the release it was built against.
+"""The manifest of an extension: the operators that it registers, defines or calls, as they were in the release it was built against.
 
 A JSON object, published as ``harness/torch_compat/schemas/extension-manifest.schema.json``::
 
-    schema_version   1; rises when what stands here changes its meaning. A newer one is refused
+    schema_version   1; increases when the meaning of the format changes. A newer one is refused
     extension        its name
-    built_against    the release, such as 2.4.1, as recorded sets name it
-    torch            that torch by its exact version, or null where none was asked
+    built_against    the release, such as 2.4.1, as named in recorded sets
+    torch            the exact version of the queried torch, or null if none was queried
     obtained         how the manifest was made, one sentence
     backend          the dispatch key of a backend of its own, such as PrivateUse1, or null
     fallback         whether that backend has a kernel for every operator without one (a boxed fallback)
@@ -13,15 +13,15 @@ A JSON object, published as ``harness/torch_compat/schemas/extension-manifest.sc
     operators        [{operator, use, schema, kernels, relies_on_decomposition}]
 
 ``use`` is ``registers`` (a kernel for an operator that PyTorch defines), ``defines`` (an operator of its own) or ``calls``. A kernel is
-``{key, language, signature}``: its dispatch key; ``c++``, ``python`` or null where that is not known; and what the dispatcher inferred
-from compiled code, or null. ``relies_on_decomposition`` says that the operator is called on the backend, which has no kernel for it.
+``{key, language, signature}``: its dispatch key; ``c++``, ``python`` or null if unknown; and the signature that the dispatcher inferred
+from compiled code, or null. ``relies_on_decomposition`` states that the operator is called on the backend, which has no kernel for it.
 """
 
 from __future__ import annotations
 
 import json
 from functools import cached_property
-from json.decoder import scanstring  # type: ignore[attr-defined]  # typeshed does not list it
+from json.decoder import scanstring  # type: ignore[attr-defined]  # missing in typeshed
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from torch_compat.errors import Problem, UsageError
@@ -43,7 +43,7 @@ _HINT: Final = "torch-compat extension record writes it"
 
 
 class ManifestError(UsageError):
-    """A manifest is invalid. Carries every mistake at once."""
+    """A manifest is invalid. Carries all mistakes at once."""
 
     default_code = "manifest"
 
@@ -64,7 +64,7 @@ class Kernel(NamedTuple):
     language: str | None = None
     """``c++``, ``python``, or None if unknown."""
     signature: str | None = None
-    """What the dispatcher inferred from compiled code: ``(Tensor _0, int _1) -> Tensor _0``."""
+    """The signature that the dispatcher inferred from compiled code: ``(Tensor _0, int _1) -> Tensor _0``."""
 
 
 class ExtensionOperator(NamedTuple):
@@ -78,20 +78,20 @@ class ExtensionOperator(NamedTuple):
 
     @property
     def keys(self) -> frozenset[str]:
-        """The dispatch keys that it has kernels for."""
+        """The dispatch keys for which it has kernels."""
         return frozenset(kernel.key for kernel in self.kernels)
 
 
 class ExtensionManifest:
-    """What an extension registers, defines and calls.
+    """The operators that an extension registers, defines and calls.
 
     Attributes:
         extension: its name.
-        built_against: the release, as recorded sets name it.
-        torch: the exact version of the torch that was asked; None where none was.
+        built_against: the release, as named in recorded sets.
+        torch: the exact version of the queried torch; None if none was queried.
         obtained: how the manifest was made.
         backend: the dispatch key of its own backend, if it is one.
-        fallback: whether that backend takes every operator.
+        fallback: whether that backend has a kernel for every operator.
         needs: names of torch's Python modules.
         operators: sorted by name, then use.
     """
@@ -118,7 +118,7 @@ class ExtensionManifest:
         self.operators = tuple(sorted(operators, key=lambda entry: (entry.operator, USES.index(entry.use))))
 
     def document(self) -> dict[str, Any]:
-        """As it stands in a file."""
+        """The manifest as a JSON object."""
         entries = [
             {**entry._asdict(), "kernels": [kernel._asdict() for kernel in sorted(entry.kernels)]} for entry in self.operators
         ]
@@ -126,7 +126,7 @@ class ExtensionManifest:
         return {"schema_version": SCHEMA_VERSION, **head, "needs": list(self.needs), "operators": entries}
 
     def text(self) -> str:
-        """The file: a line for each operator, so that a diff shows which of them changed."""
+        """The text of the file: one line per operator, so that a diff shows which operators changed."""
         document = self.document()
         entries = ",\n".join("    " + json.dumps(entry) for entry in document.pop("operators"))
         head = "".join(f"  {json.dumps(key)}: {json.dumps(value)},\n" for key, value in document.items())
@@ -142,10 +142,10 @@ class ExtensionManifest:
 
 
 def read_manifest(path: Path) -> ExtensionManifest:
-    """The manifest in a file.
+    """Read the manifest in a file.
 
     Raises:
-        ManifestError: it is no manifest, or was written by a version of ours that is newer than this one; every mistake at once.
+        ManifestError: it is not a manifest, or was written by a newer version of torch-compat; carries all mistakes at once.
     """
     where = path.as_posix()
     try:
@@ -164,7 +164,7 @@ def read_manifest(path: Path) -> ExtensionManifest:
 
 
 class _Reading:
-    """Collects the mistakes of one document, each with the line that it stands on."""
+    """Collects the mistakes of one document, each with its line."""
 
     def __init__(self, where: str, text: str) -> None:
         self.where = where
@@ -189,7 +189,7 @@ class _Reading:
                 ("schema_version",),
                 f"{version} was written by a newer torch-compat; {SCHEMA_VERSION} is the newest version that this torch-compat reads: update torch-compat",
             )
-            self.finish()  # what else it holds cannot be judged
+            self.finish()  # the rest cannot be validated
         self._keys(document, (), _TOP)
         if "schema_version" in document and (type(version) is not int or version != SCHEMA_VERSION):
             self.wrong(("schema_version",), f"expected {SCHEMA_VERSION}, found {_what(version)}")
@@ -305,16 +305,16 @@ def _shown(path: tuple[str | int, ...]) -> str:
 
 
 def _line(lines: dict[tuple[str | int, ...], int], path: tuple[str | int, ...]) -> int:
-    """The line of a path, or of the nearest one above it that the text has."""
+    """The line of a path, or of its nearest ancestor in the text."""
     while path and path not in lines:
         path = path[:-1]
     return lines.get(path, 1)
 
 
 def _lines(text: str) -> Iterator[tuple[tuple[str | int, ...], int]]:
-    """``(path, line)`` of every value of a JSON text that is known to be one."""
-    path: list[Any] = []  # the key or index where we are, of each container that is open
-    keys: list[bool] = []  # which of them are objects
+    """``(path, line)`` of every value in a text that is known to be valid JSON."""
+    path: list[Any] = []  # the current key or index in each open container
+    keys: list[bool] = []  # whether each of them is an object
     at, line, expects_key = 0, 1, False  # whether the next string is a key
     while at < len(text):
         one = text[at]

@@ -1,9 +1,9 @@
-"""Into tensors of which dtypes an operator writes its result, as the releases did it: ``fixtures/operators/outs.txt``.
+"""The dtypes of tensors into which an operator can write its result, as observed: ``fixtures/operators/outs.txt``.
 
-The questions are those of :mod:`torch_compat.operators.dtypes`, each with ``out=``. Of each tensor that is written into, and each dtype of
-the arguments, the file states the dtypes that the release accepts there; of a call without tensors the dtypes stand for themselves.
+The queries are those of :mod:`torch_compat.operators.dtypes`, each with ``out=``. For each output tensor and each dtype of
+the arguments, the file lists the dtypes that the release accepts for the output; for a call without tensors, it has a single list.
 
-Forms with ``out=`` that torch generates from the operator (``autogen`` in ``native_functions.txt``) accept the dtype of the result alone since 2.0.
+Out variants that torch generates from the operator (``autogen`` in ``native_functions.txt``) accept only the dtype of the result since 2.0.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ WITH_OPTIONS: Final = re.compile(r"Layout\? layout")
 
 
 class AcceptedOuts(NamedTuple):
-    """What one release accepts as ``out=`` of one operator.
+    """The ``out=`` tensors that one release accepts for one operator.
 
     Attributes:
-        questions: with the dtypes that are accepted, by the name of the tensor and the dtype of the arguments; None stands for every dtype.
+        questions: queries with the accepted dtypes, by the name of the tensor and the dtype of the arguments; None means every dtype.
     """
 
     name: str
@@ -49,22 +49,22 @@ class AcceptedOuts(NamedTuple):
 
     @property
     def places(self) -> frozenset[int]:
-        """Positions of the arguments that are data."""
+        """The positions of the arguments that are data."""
         return frozenset().union(*(one.places for one, _ in self.questions))
 
     def accepts(
         self, word: str, dtype: str, given: str, ranks: tuple[int, ...], count: int, words: frozenset[str], *, empty: bool
     ) -> bool | None:
-        """Whether a tensor is accepted; None where that is not known.
+        """Whether a tensor is accepted; None if unknown.
 
         Parameters:
-            word: the name of the tensor that is written into.
-            dtype: of the arguments.
-            given: of the tensor that is written into.
+            word: the name of the output tensor.
+            dtype: the dtype of the arguments.
+            given: the dtype of the output tensor.
             ranks: the numbers of dimensions of the data.
-            count: how many arguments are given by position.
-            words: the names of arguments that are texts and given by name.
-            empty: whether some data have no elements, with which releases compute what they have no kernel for.
+            count: the number of positional arguments.
+            words: the names of keyword arguments that are strings.
+            empty: whether some of the data is empty; releases compute empty tensors even where they have no kernel.
         """
         asked = [
             (one, known[word][dtype]) for one, known in self.questions if dtype in known.get(word, ()) and one.words == words
@@ -85,9 +85,9 @@ def _history() -> FactHistory:
 
 @cache
 def written(name: str, horizon: Release) -> AcceptedOuts | None:
-    """What the release of a horizon accepts as ``out=`` of an operator; None where it was not asked."""
+    """The ``out=`` tensors that the horizon's release accepts for an operator; None if it was not tested."""
     history = _history()
-    place = history.known.newest(horizon) or 0  # the oldest stands for what was before
+    place = history.known.newest(horizon) or 0  # the oldest release stands for all earlier ones
     start = f"{name.removeprefix('aten::')}("
     found: dict[str, dict[str, dict[str, frozenset[str] | None]]] = {}
     for line in history.lines[bisect_left(history.lines, start) :]:
@@ -106,7 +106,7 @@ def written(name: str, horizon: Release) -> AcceptedOuts | None:
 
 @cache
 def is_generated(name: str, horizon: Release) -> bool:
-    """Whether torch generated each form with ``out=`` that an operator has, from one that takes no dtype, and compares dtypes there."""
+    """Whether torch generated all out variants of an operator that takes no dtype, and the release compares dtypes there."""
     if horizon < COMPARED_SINCE:
         return False
     stated, generated = _forms(name, horizon)
@@ -115,7 +115,7 @@ def is_generated(name: str, horizon: Release) -> bool:
 
 @cache
 def lacks_kernel(name: str, horizon: Release, *, by_number: bool) -> bool:
-    """Whether the release has no kernel for the form with ``out=`` that a call reaches, on any device; 1.12 has none for those that it generates.
+    """Whether the out variant that a call reaches has no kernel on any device; 1.12 has none for its generated variants.
 
     Parameters:
         by_number: whether the second argument is a number.
@@ -136,7 +136,7 @@ def _schemas(name: str, horizon: Release) -> tuple[str, ...]:
 
 
 def _forms(name: str, horizon: Release) -> tuple[frozenset[str], frozenset[str]]:
-    """The forms with ``out=`` of an operator, and those that torch generated."""
+    """The out variants of an operator, and those that torch generated."""
     if horizon < GENERATED_SINCE:
         return frozenset(), frozenset()
     stated = frozenset(text.partition("(")[0] for text in _schemas(name, horizon) if WITH_OUT.search(text))

@@ -1,4 +1,4 @@
-"""Everything that is recorded of one operator: its schemas, upgraders, changes, kernels and tags, each with the releases that have it."""
+"""All recorded data about one operator: its schemas, upgraders, changes, kernels and tags, each with its releases."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ NOTHING: Final = "-"
 
 
 def release_of(history: History, name: str) -> str:
-    """The recorded release that a name means: ``1.5.1``, ``torch-1.5.1``, ``1.5.1+cpu``, or ``1.5`` for its newest recorded patch.
+    """The recorded release for a name: ``1.5.1``, ``torch-1.5.1``, ``1.5.1+cpu``, or ``1.5`` for its newest recorded patch.
 
     Raises:
-        UsageError: none is recorded under that name; names the nearest ones.
+        UsageError: there is none with that name; the error names the nearest ones.
     """
     found = history.known.find(name)
     if found is None:
@@ -43,10 +43,10 @@ def release_of(history: History, name: str) -> str:
 
 
 def history_of(operator: str) -> dict[str, Any]:
-    """Everything that is recorded of an operator, or of all its overloads.
+    """All recorded data about an operator, or about all its overloads.
 
     Raises:
-        UsageError: no release has it; names the nearest ones.
+        UsageError: no release has it; the error names the nearest ones.
     """
     history = History.load()
     rows = history.with_bits(operator)
@@ -101,7 +101,7 @@ def history_of(operator: str) -> dict[str, Any]:
 
 
 def _changes(operator: str) -> list[RecordedChange]:
-    """What an operator, whichever its overload, computes otherwise since, from the oldest change to the newest."""
+    """The changes in what an operator computes, for any overload, from the oldest to the newest."""
     found = changes_by_operator().get(bare(operator.partition(".")[0]), ())
     return sorted(found, key=lambda change: Release(change.since).key)
 
@@ -111,7 +111,7 @@ def _entries(value: str) -> Iterable[tuple[int, str, str]]:
 
 
 def _sets(history: Any, names: list[str]) -> list[tuple[str, str, str]]:
-    """Operator, word and releases, by the releases."""
+    """Operator, word and releases, sorted by release."""
     found = [(bits & -bits, name, word, bits) for name in names for word, bits in history.words(name).items() if word != NOTHING]
     return [(name, word, history.known.text(bits)) for _, name, word, bits in sorted(found)]
 

@@ -4,9 +4,9 @@ r"""Schemas of operators: the whole grammar, parsed and printed.
 
     schema   name '(' [item (',' item)*] ')' '->' returns
     name     ident ['::' ident] ['.' overload]           no overload is called default, or begins with two underscores
-    item     argument | '*' | '...'                      behind '*' arguments are given by name only; '...' ends the list
+    item     argument | '*' | '...'                      arguments after '*' are keyword-only; '...' ends the list
     argument type ident ['=' default]
-    type     base alias? ('[]' alias? | '?')*  [ '[' N ']' alias? '?'? ]       a size stands in no other type
+    type     base alias? ('[]' alias? | '?')*  [ '[' N ']' alias? '?'? ]       a size is allowed in no other type
     base     '(' types ')' | Future(type) | Await(type) | RRef(type) | Dict(type, type) | Union(type, ...) | Tensor
              | __torch__.torch.classes.NAMESPACE.NAME
              | a name of types.BASE
@@ -15,15 +15,15 @@ r"""Schemas of operators: the whole grammar, parsed and printed.
     returns  '...' | type [ident] | '(' [type [ident], ...] [, '...'] ')'
     default  None, True, False, a number (with '.' or 'e' a float, with 'j' a complex), a text, a list, or one of a few names
 
-This is what 2.13.0 takes, with two exceptions: it knows only the custom classes of its own build, here any is one; and here a text is
-ASCII. Tests hold both to it, text by text. What looks like a mistake there is kept: an unknown name in lower case is a type variable,
-``complex x=12`` is ``1j``, ``int[2.5]`` is ``int[2]``.
+This is the grammar of 2.13.0, with two exceptions: 2.13.0 knows only the custom classes of its own build, while any class is allowed here;
+and a text must be ASCII here. Tests compare both, text by text. Apparent mistakes of 2.13.0 are kept: an unknown lower-case name is a type
+variable, ``complex x=12`` is ``1j``, ``int[2.5]`` is ``int[2]``.
 
-Releases that were asked before 2.13.0 print some things otherwise. :func:`parse` takes those with ``recorded=True``: ``=<default>``
-(1.2), ``Dict[k, v]``, nothing at all for no returns, dots in the names of methods, types that are gone.
+Recorded releases before 2.13.0 print some things differently. :func:`parse` accepts them with ``recorded=True``: ``=<default>``
+(1.2), ``Dict[k, v]``, nothing at all for no returns, dots in the names of methods, types that were removed.
 
-``str`` of a schema is the text that it was parsed from, white space apart; :func:`canonical` is what 2.13.0 prints. Nodes keep how they
-were written only where that differs.
+``str`` of a schema is the text that it was parsed from, apart from white space; :func:`canonical` is what 2.13.0 prints. Nodes keep their
+original spelling only if it differs.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ _MOST: Final = 65_536
 
 @lru_cache(maxsize=_MOST)
 def parse(text: str, *, recorded: bool = False) -> Schema:
-    """The schema that a text is; raises SchemaError with the column and what was expected there.
+    """Parse a schema; raises SchemaError with the column and what was expected there.
 
-    ``recorded`` takes what releases before 2.13.0 print otherwise; see above.
+    ``recorded`` accepts the different output of releases before 2.13.0; see above.
     """
     return read_quickly(text, recorded=recorded) or Parser(text, recorded=recorded).schema()

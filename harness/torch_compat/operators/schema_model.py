@@ -1,4 +1,4 @@
-"""Schemas of operators as objects, and how they are printed; :mod:`torch_compat.operators.schema` has the grammar."""
+"""Schemas of operators as objects, and printing them; :mod:`torch_compat.operators.schema` describes the grammar."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ __all__ = [
 
 
 class SchemaError(UsageError):
-    """A text is no schema.
+    """A text is not a schema.
 
     Attributes:
         text: the text.
-        column: where it stops being one, counted from 1; one behind the last character where it ends too early.
-        expected: what would have been right there.
-        found: what stands there.
+        column: the column of the error, counted from 1; one after the last character if the text ends too early.
+        expected: what was expected there.
+        found: what was found there.
     """
 
     default_code = "schema"
@@ -45,7 +45,7 @@ class SchemaError(UsageError):
 
 
 class Alias(NamedTuple):
-    """What may share memory with an argument, and whether it is written to."""
+    """The alias sets of an argument, and whether the operator writes to it."""
 
     before: tuple[str, ...]
     """The sets that it belongs to, in the order in which 2.13.0 prints them."""
@@ -61,7 +61,7 @@ class Alias(NamedTuple):
         return f"({'|'.join(self.before)}{'!' if self.write else ''}{after})"
 
     def same(self, other: Alias) -> bool:
-        """PyTorch's equality: the order of sets has no meaning."""
+        """PyTorch's equality, which ignores the order of sets."""
         return (
             self.write == other.write
             and set(self.before) == set(other.before)
@@ -72,7 +72,7 @@ class Alias(NamedTuple):
 
 
 class Default(NamedTuple):
-    """A default."""
+    """A default value."""
 
     kind: str
     """``none``, ``bool``, ``int``, ``float``, ``complex``, ``str``, ``device``, ``list[int]`` and so on; ``unstated`` for
@@ -81,7 +81,7 @@ class Default(NamedTuple):
     """Its value; lists are stored as tuples."""
 
     def same(self, other: Default) -> bool:
-        """PyTorch's equality: ``1`` is neither ``1.`` nor ``True``. Of what no release stated nothing is said to differ."""
+        """PyTorch's equality: ``1`` is neither ``1.`` nor ``True``. A default that no release stated equals any other."""
         return "unstated" in {self.kind, other.kind} or (self.kind == other.kind and bool(self.value == other.value))
 
 
@@ -160,7 +160,7 @@ def printed_returns(schema: Schema) -> str:
     parts = [printed_argument(one) for one in schema.returns]
     if schema.is_varret:
         parts.append("...")
-    # A single value that begins with a parenthesis gets another pair: else it would be read as several.
+    # A single value that begins with a parenthesis gets another pair: otherwise it would be parsed as several values.
     bare = len(parts) == 1 and not parts[0].startswith("(")
     return parts[0] if bare else f"({', '.join(parts)})"
 

@@ -1,6 +1,6 @@
-"""The parser of schemas, one text from left to right; :mod:`torch_compat.operators.schema` has the grammar and the entry point.
+"""The parser of schemas, reading from left to right; :mod:`torch_compat.operators.schema` has the grammar and the entry point.
 
-The second reader of schemas, :mod:`torch_compat.operators.call_signature`, is there for ``inspect``, and says why.
+:mod:`torch_compat.operators.call_signature` contains a second parser for ``inspect``, and explains why.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Parser:
         self.token = self.next()
 
     def next(self) -> Token:
-        """Go to the next token."""
+        """Advance to the next token."""
         self.at += 1
         if self.at == len(self.tokens):
             self.tokens.append(self._read())
@@ -81,7 +81,7 @@ class Parser:
         return self.token
 
     def ahead(self) -> Token:
-        """The token behind this one."""
+        """The token after this one."""
         if self.at + 1 == len(self.tokens):
             self.tokens.append(self._read())
         return self.tokens[self.at + 1]
@@ -110,20 +110,20 @@ class Parser:
         return Token("end", "", at, at)
 
     def refuse(self, expected: str, *, at: int | None = None, found: str | None = None) -> NoReturn:
-        """Say what is wrong with the text, here unless it is told where."""
+        """Raise a SchemaError at the current token, or at ``at``."""
         if found is None:
             found = "the end" if self.token.kind == "end" else repr(self.token.text)
         raise SchemaError(self.text, (self.token.start if at is None else at) + 1, expected, found)
 
     def take(self, kind: str) -> bool:
-        """Pass a token of this kind, if it is one."""
+        """Consume a token of this kind, if it is the current one."""
         if self.token.kind != kind:
             return False
         self.next()
         return True
 
     def expect(self, kind: str, expected: str | None = None) -> str:
-        """Pass a token of this kind, or refuse the text."""
+        """Consume a token of this kind, or refuse the text."""
         token = self.token
         if token.kind != kind:
             self.refuse(expected or repr(kind))
@@ -133,7 +133,7 @@ class Parser:
     # ---- the parts of a schema
 
     def schema(self) -> Schema:
-        """The whole text."""
+        """Parse the whole text."""
         name, overload = self._name()
         if self.token.kind != "(":
             self.refuse("'(' and the arguments" if overload else "'(' and the arguments, or '.' and an overload")
@@ -164,7 +164,7 @@ class Parser:
 
     def _name(self) -> tuple[str, str]:
         if self.recorded and self.text.startswith(CLASS_PREFIX):
-            # A method of a class, as 1.6 to 1.12 name it: its dots are no overload.
+            # A method of a class, as 1.6 to 1.12 name it: its dots do not separate an overload.
             parts = [self.expect("ident", "a name")]
             while self.take("."):
                 parts.append(self.expect("ident", "a name"))
@@ -186,7 +186,7 @@ class Parser:
         return name, overload
 
     def returned(self) -> tuple[tuple[Argument, ...], bool, str | None]:
-        """What stands behind the arrow, up to the end of the text."""
+        """Parse everything after the arrow, up to the end of the text."""
         start = self.at
         returns: list[Argument] = []
         is_varret = False
@@ -216,7 +216,7 @@ class Parser:
         return made.returns, is_varret, None if written == printed_returns(made) else written
 
     def argument(self, *, kwarg_only: bool, is_return: bool = False) -> Argument:
-        """One argument, or one return."""
+        """Parse one argument, or one return."""
         start = self.at
         real, alias = self._type()
         size = None
@@ -245,11 +245,11 @@ class Parser:
         return made if printed_argument(made) == written else made._replace(spelling=written)
 
     def _written(self, start: int, end: int) -> str:
-        """The text of the tokens from one up to another."""
+        """The text of a range of tokens."""
         return self.text[self.tokens[start].start : self.tokens[end - 1].end] if end > start else ""
 
     def _made(self, make: Any, *types: Any) -> SchemaType:
-        """A type made from types; refused where PyTorch does not make it."""
+        """Create a type from types; refuse the text if PyTorch cannot create it."""
         try:
             made: SchemaType = make(*types)
         except ValueError as error:
@@ -270,7 +270,7 @@ class Parser:
                 return real, alias
 
     def _container(self, alias: Alias | None) -> Alias | None:
-        """The annotation behind a list, with that of what it holds inside."""
+        """Parse the annotation after a list, and combine it with that of the elements."""
         container = self._alias()
         if alias is None:
             return container
@@ -357,7 +357,7 @@ class Parser:
         return Alias(before, after, write)
 
     def _sets(self) -> tuple[str, ...]:
-        """Names of sets. 2.13.0 prints them in the order of a hash table, which is the opposite one while there are few."""
+        """Parse names of sets. 2.13.0 prints them in the order of a hash table, which is reversed as long as there are few."""
         sets: list[str] = []
         while True:
             if self.take("*"):
@@ -442,7 +442,7 @@ class Parser:
 
 
 def _stored(value: int, bits: int) -> int:
-    """A number as it comes out of so many bits."""
+    """A number after storing it in this many bits."""
     half = 1 << bits - 1
     return (value + half) % (2 * half) - half
 
@@ -454,7 +454,7 @@ def _fitting(value: int) -> int:
 
 
 def _real(text: str) -> float:
-    """A number as the C library reads it: as far as it goes, and no smaller than the smallest normal one."""
+    """Parse the longest valid prefix like the C library: refuse overflow and numbers below the smallest normal one."""
     found = token_pattern().match(text.removeprefix("-"))
     if found is None or found.lastgroup != "number":
         raise ValueError
@@ -470,7 +470,7 @@ def _real(text: str) -> float:
 
 
 def _unquoted(parser: Parser, token: Token) -> str:
-    """The text that stands in quotes."""
+    """The text inside quotes, with escapes resolved."""
     quotes = 3 if token.text[:3] in {"'''", '"""'} else 1
     inner = token.text[quotes:-quotes]
     out, at = "", 0
@@ -495,15 +495,15 @@ def _unquoted(parser: Parser, token: Token) -> str:
 
 
 def _nearest(word: str) -> str:
-    """The known names that are like one that is not."""
-    from difflib import get_close_matches  # noqa: PLC0415 - only a mistake needs it
+    """A hint with known names similar to an unknown one."""
+    from difflib import get_close_matches  # noqa: PLC0415 - needed only for an error
 
     near = get_close_matches(word, [*BASE, "Dict", "Future", "Union"], 2)
     return f" (perhaps {' or '.join(near)})" if near else ""
 
 
 def _follows(parser: Parser, before: list[Argument], one: Argument, start: int) -> None:
-    """Refuse an argument without a default behind one that has one. PyTorch leaves out lists, and what is given by name only."""
+    """Refuse an argument without a default after one that has one. As in PyTorch, lists and keyword-only arguments are exempt."""
     if (
         one.default is None
         and not one.kwarg_only
@@ -514,10 +514,10 @@ def _follows(parser: Parser, before: list[Argument], one: Argument, start: int) 
 
 
 def read_quickly(text: str, *, recorded: bool) -> Schema | None:
-    """The schema, put together from arguments that stood in others; None where that does not work, whatever the cause.
+    """Assemble the schema from cached arguments; None if this does not work, for whatever reason.
 
-    A piece between commas that is an argument by itself is one here: what has a comma inside has a bracket or a quotation mark open in
-    the first piece, which is then no argument.
+    A text between commas that parses as an argument is treated as one. This is safe: if a comma is part of an argument, the text before it
+    has an open bracket or quotation mark, and so is not an argument.
     """
     head, _, rest = text.partition("(")
     middle = rest.rfind(") -> ")
@@ -563,7 +563,7 @@ def read_quickly(text: str, *, recorded: bool) -> Schema | None:
             returns = parser.returned()
         except SchemaError:
             return None
-        if parser.fresh:  # Tensor! is a set of its own, numbered through the whole schema
+        if parser.fresh:  # Tensor! creates a new set, numbered across the whole schema
             return None
         if len(_RETURNS[behind]) < _MOST:
             _RETURNS[behind][said] = returns

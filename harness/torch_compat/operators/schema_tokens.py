@@ -1,4 +1,4 @@
-"""The tokens of schemas, as PyTorch's lexer takes them apart; :mod:`torch_compat.operators.schema_parser` reads them."""
+"""The tokens of schemas, split as by PyTorch's lexer; :mod:`torch_compat.operators.schema_parser` reads them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["WORDS", "Token", "token_pattern"]
 
 @cache
 def token_pattern() -> re.Pattern[str]:
-    """What a token is: its kind is the name of the group. Compiled when the first schema is read, which takes longer than to import the rest."""
+    """The pattern of a token; its kind is the group name. Compiled for the first schema, as this takes longer than importing the rest."""
     return re.compile(
         r"""(?P<space>(?:[ \t\r\f\v]|\#(?![ ]type:)[^\n]*)+) | (?P<line>\n)
         | (?P<number>(?:0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)(?:[pP][+-]?[0-9]+)?
@@ -28,11 +28,11 @@ WORDS: Final = frozenset({
     "def", "if", "else", "elif", "while", "return", "is", "True", "False", "None", "and", "or", "not", "global", "for", "in", "raise", "assert",
     "break", "continue", "del", "pass", "class", "import", "with", "as", "Ellipsis", "NoneType",
 })  # fmt: skip
-"""Words that cannot be identifiers, because TorchScript uses them otherwise."""
+"""Words that cannot be identifiers, because TorchScript reserves them."""
 
 
 class Token(NamedTuple):
-    """One token, and where it stands."""
+    """One token and its position."""
 
     kind: str
     """``number``, ``string``, ``ident``, ``end``, ``line``; otherwise the characters themselves."""

@@ -1,18 +1,18 @@
-"""Types of schemas: how they are written, what PyTorch checks of them, and which is a subtype of which.
+"""Types in schemas: their notation, the type that PyTorch checks, and the subtype relation.
 
-PyTorch reads a schema twice at once. The *real* type is what stands there and what is printed; the *fake* type is what every check
-looks at. They differ where an ``int`` stands behind a name: ``SymInt``, ``ScalarType``, ``Layout`` and ``MemoryFormat`` are ``int`` in
-the fake type, also inside a list or an optional. Inside a tuple, a Dict, a Union or a Future nothing but the fake type is kept, and so
+PyTorch parses every type twice. The *real* type is what is written and printed; the *fake* type is what every check
+uses. They differ for names that stand for an ``int``: ``SymInt``, ``ScalarType``, ``Layout`` and ``MemoryFormat`` are ``int`` in
+the fake type, also inside a list or an optional. Inside a tuple, a Dict, a Union or a Future only the fake type is kept, so
 2.13.0 prints ``(SymInt, int)`` as ``(int, int)``.
 
-Odd corners, all of 2.13.0 and all held against it by tests:
+Peculiarities of 2.13.0, all verified by tests:
 
 * Type variables are equal whatever their names: ``t[]`` can be replaced by ``u[]``.
-* Lists and Dicts are invariant (``int[]`` is no ``Scalar[]``); tuples, Futures and Awaits are covariant; RRefs are invariant.
-* ``Scalar`` is at once a type of its own and the union of int, float and complex: in a Union it falls apart, and one that holds all
-  three is equal to it. ``Scalar??`` is no ``Scalar?``.
-* A Union is flattened, cleared of subtypes and sorted when it is made; if one type is left, or an Optional of nothing but None, PyTorch
-  fails, and so does this (ValueError).
+* Lists and Dicts are invariant (``int[]`` is not a ``Scalar[]``); tuples, Futures and Awaits are covariant; RRefs are invariant.
+* ``Scalar`` is both a type of its own and the union of int, float and complex: in a Union it is split, and a Union with all
+  three is equal to it. ``Scalar??`` is not a ``Scalar?``.
+* A Union is flattened, reduced by removing subtypes, and sorted when it is created; if one type is left, or an Optional of nothing but
+  None, PyTorch fails, and so does this module (ValueError).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = [
 CLASS_PREFIX: Final = "__torch__.torch.classes."
 """Prefix of the name of a custom class."""
 
-# In the order of PyTorch's own enumeration: it sorts the types of a Union by it.
+# In the order of PyTorch's own enumeration, which determines the order of types in a Union.
 _ORDER: Final = {kind: at for at, kind in enumerate((
     "any", "enum", "any-enum", "tensor", "storage", "tuple", "list", "dict", "number", "float", "complex", "future", "await", "rref", "int", "none",
     "str", "generator", "quantizer", "bool", "optional", "var", "device", "stream", "function", "class", "pyobject", "capsule", "interface",
@@ -38,13 +38,13 @@ _KEYS: Final = frozenset({"any", "int", "bool", "float", "complex", "str", "tens
 
 
 class SchemaType:
-    """A type. Two that are written alike are one object, so ``is`` tells whether they are; :func:`same` is PyTorch's equality.
+    """A type. Equally written types are one object, so ``is`` compares them; :func:`same` is PyTorch's equality.
 
     Attributes:
         kind: ``tensor``, ``int``, ``list``, ``optional``...
         text: as 2.13.0 prints it, without alias annotations.
         contained: the types inside.
-        fake: what PyTorch's checks see in its place.
+        fake: the type that PyTorch's checks see instead.
     """
 
     __slots__ = ("contained", "fake", "kind", "text")
@@ -178,7 +178,7 @@ def union_of(inner: tuple[SchemaType, ...]) -> SchemaType:
 
 
 def _union_text(types: tuple[SchemaType, ...]) -> str:
-    # 2.13.0 leaves the comma of a number that it then prints as a Scalar at the end.
+    # If a number in a Union is printed as Scalar, 2.13.0 leaves its comma at the end.
     numbers = all(one in types for one in _NUMBERS)
     out, printed = "Union(", False
     for at, one in enumerate(types):
@@ -201,7 +201,7 @@ def _flat(one: SchemaType) -> list[SchemaType]:
 
 
 def _standard(types: tuple[SchemaType, ...]) -> tuple[SchemaType, ...]:
-    """The types of a Union: flat, none a subtype of another, sorted."""
+    """The types of a Union: flattened, without subtypes of each other, sorted."""
     left = [inner for one in types for inner in _flat(one)]
     end = len(left) - 1
     for at in range(len(left) - 1, 0, -1):
@@ -222,7 +222,7 @@ def _supertype(one: SchemaType, other: SchemaType) -> SchemaType | None:
 
 
 def _unified(one: SchemaType, other: SchemaType) -> SchemaType | None:
-    """The type that takes both, if PyTorch finds one without making a Union."""
+    """The type that accepts both, if PyTorch finds one without creating a Union."""
     if subtype(one, other):
         return other
     if subtype(other, one):
@@ -255,7 +255,7 @@ def _holds(union: SchemaType, one: SchemaType) -> bool:
 
 
 def same(one: SchemaType, other: SchemaType) -> bool:
-    """Whether PyTorch holds two types to be equal."""
+    """Whether PyTorch considers two types equal."""
     if one is other:
         return True
     kind = one.kind
@@ -284,7 +284,7 @@ def _plain_subtype(one: SchemaType, other: SchemaType) -> bool:
 
 
 def subtype(one: SchemaType, other: SchemaType) -> bool:
-    """Whether PyTorch takes ``one`` where it asks for ``other``; neither is replaced by its fake type."""
+    """Whether PyTorch accepts ``one`` where ``other`` is required; neither is replaced by its fake type."""
     if one is other:
         return True
     kind = one.kind

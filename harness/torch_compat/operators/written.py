@@ -1,10 +1,10 @@
-"""With which file format versions a release writes a program that calls an operator, as the releases themselves showed.
+"""The file format versions with which a release writes a program that calls an operator, as measured in the releases.
 
-Writing is dynamic: an archive states the lowest version that all its operators need. So an operator is written with its own version in
-a program that needs no higher one, and with any higher version of the release in a program whose other operators need that.
+Versioned writing is dynamic: an archive states the lowest version that all its operators need. So an operator is written with its own
+version in a program that needs no higher one, and with any higher version of the release in a program whose other operators need it.
 
-From 1.12 on that version is the one that the table of upgraders states for the overload. Up to 1.11 it goes by the name of the operator,
-whatever the overload: 1.11 writes ``div.Tensor_mode`` with 4, though its table does not have it. Every release saved programs with
+From 1.12 on, this version is the one in the table of upgraders for the overload. Up to 1.11 it depends on the name of the operator,
+whatever the overload: 1.11 writes ``div.Tensor_mode`` with 4, although its table does not contain it. Every release saved programs with
 ``div``, ``div_``, ``full``, ``gelu``, ``linspace`` and ``logspace``, which show that version.
 """
 
@@ -36,7 +36,7 @@ class Written:
     """The file format versions that releases write.
 
     Parameters:
-        versions: the tables of upgraders. The versions of saved programs are recorded beside them, in ``constants.txt``.
+        versions: the tables of upgraders. The versions of saved programs are recorded next to them, in ``constants.txt``.
     """
 
     def __init__(self, versions: FactHistory) -> None:
@@ -47,14 +47,14 @@ class Written:
         return FactHistory(self._versions.path.with_name("constants.txt"))
 
     def _measured(self, program: str, release: str) -> int | None:
-        """The version of a saved program; None where the release could not write it."""
+        """The version of a saved program; None if the release could not write it."""
         said = self._constants.value(MEASURED + program, release)
         return None if said is None else int(said[1])
 
     def versions(self, operator: str, release: str) -> tuple[int, ...]:
         """Every version with which a release writes an operator (``aten::div.Tensor``), its own first."""
         plain = self._measured(PLAIN, release)
-        assert plain is not None  # noqa: S101 - every release adds
+        assert plain is not None  # noqa: S101 - every release has `add`
         if Release(release) <= BY_NAME:
             programs = [key.removeprefix(MEASURED) for key, _, _ in self._constants.facts() if key.startswith(MEASURED)]
             measured = {program: self._measured(program, release) for program in programs if program not in NO_OPERATOR}
@@ -67,17 +67,17 @@ class Written:
         return (own, *sorted({version for version in needed.values() if version > own}))
 
     def states_overloads(self, release: str) -> bool:
-        """Whether a release writes archives that state overloads: bytecode of the lite interpreter."""
+        """Whether a release writes archives with overloads: bytecode of the lite interpreter."""
         bit = self._constants.bit(release)
         return any(bits & bit for bits in self._constants.values(MEASURED + MOBILE).values())
 
 
 class Writer(NamedTuple):
-    """Who wrote the programs that the older of two sets stands for.
+    """The writer of the programs that the older of two sets stands for.
 
     Attributes:
         history: the recorded schemas.
-        release: the release; None for a file: then each schema is written as by the newest recorded release that has it.
+        release: the release; None for a file: then the writer of each schema is the newest recorded release that has it.
     """
 
     written: Written
@@ -85,7 +85,7 @@ class Writer(NamedTuple):
     release: str | None
 
     def of(self, schema: str) -> str:
-        """The release that is taken to write a schema."""
+        """The release assumed to write a schema."""
         if self.release is not None:
             return self.release
         operator = schema.partition("(")[0]
@@ -93,9 +93,9 @@ class Writer(NamedTuple):
         return next(having, self.history.releases[-1])
 
     def versions(self, schema: str) -> tuple[int, ...]:
-        """The file format versions with which it writes a schema's operator, its own first."""
+        """The file format versions with which it writes the operator of a schema, the operator's own version first."""
         return self.written.versions(schema.partition("(")[0], self.of(schema))
 
     def states_overloads(self, schema: str) -> bool:
-        """Whether it writes archives that state overloads."""
+        """Whether it writes archives with overloads."""
         return self.written.states_overloads(self.of(schema))

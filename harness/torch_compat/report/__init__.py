@@ -1,1 +1,1 @@
-"""Reports rendered for a person or a machine, one form per file."""
+"""Reports for people and for machines, one format per file."""

@@ -1,7 +1,7 @@
-"""``reports/backtest.md``: what ``torch-compat candidate`` would have said of each minor release on the day before it.
+"""``reports/backtest.md``: what ``torch-compat candidate`` would have reported for each minor release on the day before it.
 
-Items of candidate that tell one fact are one :class:`Fact`. What a person who did not write the classifier says of facts, real or noise,
-and what PyTorch did with them, stands beside in ``reports/backtest/``: see :class:`BacktestNotes`.
+Candidate items about the same fact form one :class:`Fact`. ``reports/backtest/`` contains labels of facts (real or noise) by a person
+who did not write the classifier, and what PyTorch did about the facts: see :class:`BacktestNotes`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ SEED: Final = 18
 LABELS: Final = 100
 """Number of facts to label."""
 FEW: Final = 10
-"""The number of facts below which a release may have at most :data:`MOST_OF_FEW` noisy ones."""
+"""The number of facts below which a release may have at most :data:`MOST_OF_FEW` noisy facts."""
 MOST_OF_FEW: Final = 2
 MOST_IN_ALL: Final = 10
 """At most one fact in this many may be noise."""
@@ -61,14 +61,14 @@ WHATS: Final = {
 
 @dataclass(frozen=True)
 class Fact:
-    """Items of candidate that tell the same.
+    """Candidate items about the same fact.
 
     Attributes:
-        id: that of the first of them, which is stable as long as the classifier groups alike.
-        what, cause, policy, witness: of the first.
+        id: the id of the first item, which is stable as long as the classifier groups in the same way.
+        what, cause, policy, witness: those of the first item.
         before, after: what the two releases did with the witness.
-        count: cells, operators or recipes of all.
-        items: their ids.
+        count: cells, operators or recipes of all items.
+        items: the ids of the items.
     """
 
     id: str
@@ -84,18 +84,18 @@ class Fact:
 
 @dataclass(frozen=True)
 class Backtested:
-    """What candidate would have said of one release.
+    """What candidate would have reported for one release.
 
     Attributes:
         release: its version.
-        day: its day; only what was recorded of older releases was known.
+        day: its date; only the records of older releases were known.
         base: the reader that it is compared with.
         name: the release as a reader.
-        cells: how many it read.
-        facts: what is new, gravest first.
-        mended, known, reworded, unasked: how many.
-        gone: by the id of a fact, the first later release that gives its witness as it was written; "" where none does.
-        unnamed: changes that are known of the release today, of operators that no item reaches.
+        cells: the number of cells that it read.
+        facts: the new facts, gravest first.
+        mended, known, reworded, unasked: numbers of items.
+        gone: by the id of a fact, the first later release that returns its witness as it was written; "" if there is none.
+        unnamed: changes known today for the release, for operators that no item covers.
     """
 
     release: str
@@ -113,7 +113,7 @@ class Backtested:
 
 
 def facts_of(items: Sequence[CandidateItem]) -> tuple[Fact, ...]:
-    """Put items together that tell one fact: of one recipe or one message, of one deprecated thing, or of operators that changed alike."""
+    """Group items about one fact: of one recipe or message, of one deprecated feature, or of operators that changed in the same way."""
     groups: list[list[CandidateItem]] = []
     place: dict[tuple[str, ...], int] = {}
     for item in items:
@@ -143,7 +143,7 @@ def _fact(items: list[CandidateItem]) -> Fact:
 
 
 def _keys(item: CandidateItem) -> Iterator[tuple[str, ...]]:
-    """Names of the fact that an item tells. Items that share one tell the same."""
+    """Keys of the fact that an item is about. Items that share a key belong to the same fact."""
     kind, _, rest = item.id.partition(":")
     if item.what == "operator":
         yield "operators", item.witness.partition("::")[0], item.id.rpartition(":")[2]
@@ -169,7 +169,7 @@ def _keys(item: CandidateItem) -> Iterator[tuple[str, ...]]:
 
 @dataclass(frozen=True)
 class Label:
-    """What a reader says of one fact: ``real`` or ``noise``, and why."""
+    """The label of one fact: ``real`` or ``noise``, with the reason."""
 
     release: str
     fact: str
@@ -179,7 +179,7 @@ class Label:
 
 @dataclass(frozen=True)
 class Fate:
-    """What PyTorch did with a fact: one of :data:`DONE`, since which release, and where it says so."""
+    """What PyTorch did about a fact: one of :data:`DONE`, since which release, and the source."""
 
     release: str
     fact: str
@@ -190,18 +190,18 @@ class Fate:
 
 @dataclass(frozen=True)
 class BacktestNotes:
-    """What people wrote beside the report: labels, and what became of facts."""
+    """The hand-written notes for the report: labels, and the fate of facts."""
 
     labels: tuple[Label, ...] = ()
     fates: tuple[Fate, ...] = ()
 
 
 def read_hand(labels: bytes | None, fates: bytes | None) -> BacktestNotes:
-    """The tables of ``reports/backtest/labels.toml`` and ``fates.toml``, where there are any.
+    """The tables of ``reports/backtest/labels.toml`` and ``fates.toml``, if they exist.
 
     Raises:
-        PolicyError: one of them is no TOML.
-        CorpusError: one of them is not of its form.
+        PolicyError: one of them is not TOML.
+        CorpusError: one of them does not have the expected form.
     """
     return BacktestNotes(
         tuple(Label(**one) for one in _rows(labels, "labels.toml", "label", Label)),
@@ -232,32 +232,32 @@ def _rows(data: bytes | None, name: str, table: str, kind: type[Label | Fate]) -
 
 @dataclass(frozen=True)
 class DrawnFact:
-    """A fact that is to be labelled."""
+    """A fact to be labeled."""
 
     release: str
     fact: Fact
 
     @property
     def key(self) -> tuple[str, str]:
-        """What a label names it by."""
+        """The key of its label."""
         return self.release, self.fact.id
 
 
 def drawn(found: Iterable[Backtested]) -> tuple[DrawnFact, ...]:
-    """The facts that a reader labels: all of releases that have few, since their limit counts each, and a seeded sample of the others.
+    """The facts to be labeled: all facts of releases with few, since their limit counts each one, and a seeded sample of the others.
 
-    The sample is the facts with the lowest digests of the seed and their names, so that a fact that joins replaces at most one.
+    The sample is the facts with the lowest digests of the seed and their names, so an added fact replaces at most one.
     """
     few = [DrawnFact(one.release, fact) for one in found if len(one.facts) < FEW for fact in one.facts]
     rest = [DrawnFact(one.release, fact) for one in found if len(one.facts) >= FEW for fact in one.facts]
     rest.sort(key=lambda one: hashlib.sha256(json.dumps([SEED, *one.key]).encode()).digest())
     some = [*few, *rest[: max(0, LABELS - len(few))]]
-    Random(SEED).shuffle(some)  # noqa: S311 - so that no order of releases suggests an answer
+    Random(SEED).shuffle(some)  # noqa: S311 - so that the order of releases does not suggest an answer
     return tuple(some[:LABELS])
 
 
 def held(found: Sequence[Backtested], hand: BacktestNotes) -> tuple[list[str], list[str]]:
-    """What labels say against the limits, in words; and what is not labelled, or labelled and not drawn."""
+    """The limits that the labels violate, in words; and inconsistencies, such as facts not labeled, or labeled but not drawn."""
     wanted = {one.key for one in drawn(found)}
     said = {(one.release, one.fact): one.says for one in hand.labels}
     facts = {(one.release, fact.id) for one in found for fact in one.facts}
@@ -284,7 +284,7 @@ def held(found: Sequence[Backtested], hand: BacktestNotes) -> tuple[list[str], l
 
 
 def backtest_md(found: Sequence[Backtested], hand: BacktestNotes) -> str:
-    """The report."""
+    """The whole report."""
     broken, odd = held(found, hand)
     total = sum(len(one.facts) for one in found)
     lines = [
@@ -336,7 +336,7 @@ def _limits(found: Sequence[Backtested], hand: BacktestNotes, broken: list[str],
 
 
 def section(one: Backtested, hand: BacktestNotes) -> str:
-    """The part of the report about one release."""
+    """The section of the report about one release."""
     labels = {label.fact: label for label in hand.labels if label.release == one.release}
     fates: dict[str, list[Fate]] = {}
     for fate in hand.fates:
@@ -364,7 +364,7 @@ LONGEST: Final = 220
 
 
 def _cell(text: str) -> str:
-    """A text as it stands in a table: on one line, cut, and with nothing that Markdown takes for its own."""
+    """Text for a table cell: on one line, shortened, and with Markdown escaped."""
     line = " ".join(text.split())
     line = line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
     for sign in "\\|*_[]<>`":
@@ -373,7 +373,7 @@ def _cell(text: str) -> str:
 
 
 def drawn_md(found: Sequence[Backtested]) -> str:
-    """The facts that a reader labels, with all that the reader needs, and without a word of the classifier's verdict."""
+    """The facts to be labeled, with everything needed for that, and without any verdict of the classifier."""
     bases = {one.release: one for one in found}
     lines = [
         "# Facts to label",

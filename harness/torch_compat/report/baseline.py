@@ -1,4 +1,4 @@
-"""A judgement beside an older one: which findings are new, gone, changed or the same."""
+"""The comparison of a judgement with an older one: findings that are new, gone, changed or the same."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ Told = tuple[str, int, str]
 
 @dataclass(frozen=True)
 class BaselineDiff:
-    """The difference of two judgements, by the ids of findings.
+    """The difference between two judgements, by the ids of findings.
 
     Attributes:
-        new, gone: with what they say.
-        changed: with what they said and say.
-        same: how many.
+        new, gone: findings, with their verdicts.
+        changed: findings, with the old and the new verdicts.
+        same: the number of unchanged findings.
     """
 
     new: dict[str, tuple[Told, ...]]
@@ -38,17 +38,17 @@ class BaselineDiff:
 
     @property
     def exit_status(self) -> int:
-        """1 where a finding fails that did not, 4 where something new was not checked, else 0."""
+        """1 if a finding fails that did not fail before, 4 if something new was not checked, otherwise 0."""
         fresh = [*self.new.values(), *(tuple(one for one in now if one not in before) for before, now in self.changed.values())]
         verdicts = {verdict for told in fresh for verdict, _, _ in told}
         return 1 if str(Verdict.FAIL) in verdicts else 4 if str(Verdict.NOT_CHECKED) in verdicts else 0
 
 
 def read_baseline(data: bytes, where: str) -> dict[str, tuple[Told, ...]]:
-    """What a report in the form of schemas/report.schema.json says of each finding.
+    """The verdicts of each finding in a report in the form of schemas/report.schema.json.
 
     Raises:
-        UsageError: it is no such report.
+        UsageError: it is not such a report.
     """
     hint = "use the output of `torch-compat judge --format json`, or reports/latest/report.json"
     try:
@@ -74,7 +74,7 @@ def read_baseline(data: bytes, where: str) -> dict[str, tuple[Told, ...]]:
 
 
 def beside(report: Report, baseline: dict[str, tuple[Told, ...]]) -> BaselineDiff:
-    """A report beside an older one."""
+    """Compare a report with an older one."""
     told = [(one.id, (str(one.verdict), one.count, one.waiver)) for one in report.findings]
     told += [(_unchecked(what, why), (str(Verdict.NOT_CHECKED), count, "")) for what, why, count in report.not_checked]
     now = _grouped(told)
@@ -91,7 +91,7 @@ def _unchecked(what: str, why: str) -> str:
 
 
 def _grouped(told: list[tuple[str, Told]]) -> dict[str, tuple[Told, ...]]:
-    """By id, sorted: one cause may be waived in one part, and fail in another."""
+    """Group by id and sort: one cause may be waived in one part, and fail in another."""
     found: dict[str, list[Told]] = {}
     for name, one in told:
         found.setdefault(name, []).append(one)
@@ -99,12 +99,12 @@ def _grouped(told: list[tuple[str, Told]]) -> dict[str, tuple[Told, ...]]:
 
 
 def beside_json(found: BaselineDiff) -> dict[str, Any]:
-    """The difference as it stands in a report."""
+    """The difference as included in a report."""
     return {"new": list(found.new), "gone": list(found.gone), "changed": list(found.changed), "same": found.same}
 
 
 def beside_lines(found: BaselineDiff) -> Iterator[str]:
-    """The difference for people, a line for each finding that is not the same."""
+    """The difference as text, with a line for each finding that is not the same."""
     yield f"Compared with the baseline: {len(found.new)} new, {len(found.gone)} gone, {len(found.changed)} changed, {found.same} the same"
     yield from (f"  new: {name}: {_said(one)}" for name, one in found.new.items())
     yield from (f"  gone: {name}: {_said(one)}" for name, one in found.gone.items())

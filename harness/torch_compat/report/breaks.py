@@ -1,4 +1,4 @@
-"""What renderers share: findings of one cause in reality put together, the direction of a cell, and one mark per outcome."""
+"""Shared code of the renderers: findings grouped by actual cause, the direction of a cell, and one mark per outcome."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ MARKS = {
     Outcome.UNAVAILABLE: ("-", "dim"),
 }
 LEGEND = "✓ same or close   ≠ different   ✗ refused   ! raised   ~ relaxed   † crashed   … timed out   ? unstable"
-# Where one mark stands for many cells, it is that of the gravest outcome: what nobody notices comes before what stops.
+# A mark for many cells is that of the gravest outcome: unnoticed changes come before failures.
 WORST_FIRST = (
     Outcome.DIFFERENT, Outcome.UNSTABLE, Outcome.CRASHED, Outcome.TIMED_OUT, Outcome.RAISED, Outcome.REFUSED, Outcome.RELAXED,
     Outcome.UNSUPPORTED, Outcome.UNAVAILABLE, Outcome.CLOSE, Outcome.SAME,
@@ -58,18 +58,18 @@ WORST_FIRST = (
 KNOWN = (Verdict.WAIVED, Verdict.CONTINUES)
 FORWARD = frozenset({"older-never-differs", "forward-window"})
 OPERATORS = frozenset({"schema-breaks-upgraded", "upgraders-old-schemas"})  # rules that count operators, not cells
-DIRECTIONS = ("newer", "own", "older", REFERENCE, SYNTHETIC)  # what a reader is to the writer, if there is one
+DIRECTIONS = ("newer", "own", "older", REFERENCE, SYNTHETIC)  # the reader relative to the writer, if there is one
 
 
 def is_reference(reader: str) -> bool:
-    """Whether a reader is the reference reader, at whatever horizon."""
+    """Whether a reader is the reference reader, with any horizon."""
     return reader.partition("@")[0] == REFERENCE
 
 
 def order(name: str) -> tuple[int, Key, str]:
-    """Sorts releases, writers and readers: 1.9.0 before 1.10.0, a build after its release.
+    """Sort key for releases, writers and readers: 1.9.0 before 1.10.0, a build after its release.
 
-    What is synthetic comes before all, the reference reader after them.
+    Synthetic writers come first, the reference reader last.
     """
     if is_reference(name) or name == SYNTHETIC:
         return (-1 if name == SYNTHETIC else 1, ((), 0, 0, 0, 0), "")
@@ -78,7 +78,7 @@ def order(name: str) -> tuple[int, Key, str]:
 
 
 def direction(writer: str, reader: str) -> str:
-    """One of :data:`DIRECTIONS`: what the reader is to the writer. Builds of one release are the same."""
+    """One of :data:`DIRECTIONS`: the reader relative to the writer. Builds of one release count as the same."""
     if writer == SYNTHETIC:
         return SYNTHETIC
     if is_reference(reader):
@@ -89,8 +89,9 @@ def direction(writer: str, reader: str) -> str:
 
 @dataclass(frozen=True)
 class BreakCause:
-    """One cause in reality: all findings that one waiver covers, or one finding that none does; in brief, also findings of one
-    kind that are not about readers, such as recipes that nobody ran.
+    """One actual cause: all findings covered by one waiver, or one finding without a waiver.
+
+    In brief, also all findings of one kind that are not about readers, such as recipes that were not run.
 
     Attributes:
         findings: by gravity and id, at least one.
@@ -102,13 +103,13 @@ class BreakCause:
 
     @property
     def title(self) -> str:
-        """One line for people."""
+        """The title, in one line."""
         more = f", and {len(self.findings) - 1} more like it" if len(self.findings) > 1 and self.waiver is None else ""
         return self.findings[0].title + more
 
     @property
     def of_operators(self) -> bool:
-        """Whether it is about operators, and counts these."""
+        """Whether it is about operators, and counts operators."""
         return self.findings[0].rule in OPERATORS
 
     @property
@@ -118,28 +119,28 @@ class BreakCause:
 
     @property
     def count(self) -> int:
-        """How many cells (or operators) show it."""
+        """The number of cells (or operators) that show it."""
         return sum(finding.count for finding in self.findings)
 
     @property
     def witness(self) -> Finding:
-        """The finding whose smallest fixture stands for all: that of the most cells."""
+        """The finding whose smallest fixture represents all: the one with the most cells."""
         return max(self.findings, key=lambda finding: finding.count)
 
     @property
     def began(self) -> str:
-        """The newest release where one of its findings begins; "" where no reader is concerned."""
+        """The newest release in which one of its findings begins; "" if no reader is involved."""
         return max((finding.first_reader for finding in self.findings if finding.first_reader), key=order, default="")
 
     @property
     def begins(self) -> str:
-        """The newest release with which the release or a newer reader behaves so. Where only older readers do, the newest of them."""
+        """The newest release since which it or newer readers behave this way; if only older readers do, the newest of them."""
         newer = [one.first_reader for one in self.findings if one.first_reader and one.rule not in FORWARD]
         return max(newer, key=order, default=self.began)
 
     @property
     def since(self) -> str:
-        """From or up to which release, in words."""
+        """The releases since which, or up to which, it occurs, in words."""
         newer = sorted({one.first_reader for one in self.findings if one.rule not in FORWARD and one.first_reader}, key=order)
         older = sorted({one.first_reader for one in self.findings if one.rule in FORWARD and one.first_reader}, key=order)
         parts = [f"since {_listed(newer)}" if newer else "", f"up to {_listed(older)}" if older else ""]
@@ -147,12 +148,12 @@ class BreakCause:
 
     @property
     def bump(self) -> str:
-        """The version that announces it; "" unless all of it is announced."""
+        """The version that announces it; "" unless all findings are announced."""
         return ", ".join(sorted({one.bump for one in self.findings})) if all(one.bump for one in self.findings) else ""
 
     @property
     def silent(self) -> bool:
-        """Whether some of it changes values, and no version says so."""
+        """Whether some of it changes values without any version announcing it."""
         rules = {"newer-computes", *FORWARD}
         return any(one.rule in rules and one.what == Outcome.DIFFERENT and not one.bump for one in self.findings)
 
@@ -167,10 +168,10 @@ def _listed(names: list[str]) -> str:
 
 
 def breaks(report: Report, verdicts: Iterable[Verdict] = (Verdict.FAIL, *KNOWN), *, brief: bool = False) -> list[BreakCause]:
-    """Findings of these verdicts put together by waiver, also where it goes on in a new release; the newest first, by the release where they begin.
+    """Group findings with these verdicts by waiver, even if they continue in a new release; sorted by where they begin, newest first.
 
     Parameters:
-        brief: findings that are not about readers are put together by rule and kind.
+        brief: group findings that are not about readers by rule and kind.
     """
     waivers = {waiver.id: waiver for waiver in report.waivers}
     groups: dict[tuple[bool, str, str], list[Finding]] = {}

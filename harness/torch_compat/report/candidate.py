@@ -1,4 +1,4 @@
-"""A build beside a release, in one screen of text and in the form of harness/torch_compat/schemas/candidate.schema.json."""
+"""The comparison of a build with a release, as one screen of text and in the form of harness/torch_compat/schemas/candidate.schema.json."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ Policy: TypeAlias = Literal["breaks", "needs", "waived", "allowed"]
 
 @dataclass(frozen=True)
 class CandidateItem:
-    """Something that a build does differently from the release, with all that shows it.
+    """A difference between a build and the release, with its evidence.
 
     Attributes:
-        id: what is equal in another build that does the same.
+        id: an id that is equal for another build with the same difference.
         what: ``loads``, ``computes``, ``warns``, ``writes``, ``operator``, ``deprecation``, ``probe`` or ``older reader``.
         cause: one line.
         before, after: what the release and the build do.
         policy: ``breaks`` a promise; ``needs`` an upgrader, a version bump or a deprecation first; is ``waived``; or is ``allowed``.
-        says: that in one sentence.
-        rule: of the promise, "" where there is none.
-        allowed_from: the day on which it may be released if it is announced now; None where that is not known, or not needed.
+        says: the same in one sentence.
+        rule: the rule of the promise, "" if there is none.
+        allowed_from: the day on which it may be released if it is announced now; None if unknown, or not needed.
         count: cells, operators or recipes that have this cause.
         witness: the smallest of them.
-        reproduce: a command that shows it with the build alone; None where it takes more than a few lines.
-        first: the earliest build that does it, as far as earlier builds were given; None where there were none.
+        reproduce: a command that shows it with the build alone; None if that takes more than a few lines.
+        first: the earliest of the given earlier builds that does it; None if none were given.
     """
 
     id: str
@@ -54,7 +54,7 @@ class CandidateItem:
     first: str | None
 
     def as_json(self) -> dict[str, Any]:
-        """For machines."""
+        """The item as JSON."""
         return {
             "id": self.id, "what": self.what, "cause": self.cause, "before": self.before, "after": self.after, "policy": self.policy,
             "says": self.says, "rule": self.rule or None, "allowed_from": self.allowed_from, "count": self.count,
@@ -64,19 +64,19 @@ class CandidateItem:
 
 @dataclass(frozen=True)
 class CandidateReport:
-    """What ``torch-compat candidate`` found.
+    """The results of ``torch-compat candidate``.
 
     Attributes:
         build: the build, as it identifies itself.
-        against: the release: its name, where its observations are from (``recorded`` or ``now``), and their day.
-        asked: what was asked now, in numbers: see the schema.
+        against: the release: its name, the source of its observations (``recorded`` or ``now``), and their date.
+        asked: the numbers of checks done now: see the schema.
         new, mended: by gravity, then by count.
-        known: causes that the release has, too, and how many cells they cover.
-        reworded: errors that both raise, in other words.
-        not_asked: what was not asked, why, whether that was required, and how many.
-        notes: what has to be said of the evidence.
-        tree: where all of it is kept.
-        fail_on_new: whether every new item ends with status 1.
+        known: causes that the release also has, and the number of cells that they cover.
+        reworded: errors that both raise, with different wording.
+        not_asked: what was not checked, why, whether it was required, and how many.
+        notes: notes about the evidence.
+        tree: the folder that contains all of it.
+        fail_on_new: whether every new item leads to status 1.
     """
 
     build: dict[str, Any]
@@ -93,13 +93,13 @@ class CandidateReport:
 
     @property
     def exit_status(self) -> int:
-        """1 a new item breaks a promise, or any is new where that fails; 4 something that was required was not asked; else 0."""
+        """1 if a new item breaks a promise, or if any item is new and that fails; 4 if a required check was not done; otherwise 0."""
         if any(one.policy == "breaks" for one in self.new) or (self.fail_on_new and self.new):
             return 1
         return 4 if any(required for _, _, required, _ in self.not_asked) else 0
 
     def document(self) -> dict[str, Any]:
-        """For JSON."""
+        """The report as JSON."""
         return {
             "schema_version": SCHEMA_VERSION,
             "build": self.build,
@@ -119,11 +119,11 @@ class CandidateReport:
 
 
 def candidate_lines(report: CandidateReport, *, full: bool, width: int = 80) -> Iterator[str]:
-    """The report, for people.
+    """The report as text.
 
     Parameters:
-        full: every item, not only what one screen has room for.
-        width: columns of a line; commands, which somebody copies, may be longer.
+        full: every item, not only those that fit on one screen.
+        width: columns of a line; commands may be longer, since they are copied.
     """
     for line in _lines(report, full=full):
         command = line.startswith(COMMAND)

@@ -1,4 +1,4 @@
-"""Which recipe covers which class in which releases: the table of ``fixtures/README.md``, and ``reports/classes.md`` with every class."""
+"""The recipes that cover each class in each release: the table of ``fixtures/README.md``, and ``reports/classes.md`` with every class."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CLASSES_REPORT: Final = "reports/classes.md"
 RECIPES: Final = 2
 """How many recipes are listed for a class, starting with those that cover it in the most releases."""
 OTHERS: Final = "all others"
-"""Stands for the namespaces whose operators no archive calls."""
+"""Represents the namespaces whose operators no archive calls."""
 TITLES: Final = {
     "construct": "Constructs of TorchScript's source",
     "dtype": "Dtypes by save format and location",
@@ -37,7 +37,7 @@ lists the releases whose golden says that they cannot save it; `missing` lists t
 
 
 def classes_table(classes: Sequence[SavedClass], stated: StatedClasses, writers: Sequence[str]) -> str:
-    """The table of ``fixtures/README.md``: a row for each group, of dtypes for each form, of operators for each name space.
+    """The table of ``fixtures/README.md``: a row for each group; for dtypes, for each form; for operators, for each namespace.
 
     Parameters:
         writers: versions of the releases of the corpus.
@@ -65,7 +65,7 @@ def classes_table(classes: Sequence[SavedClass], stated: StatedClasses, writers:
 
 
 def classes_md(classes: Sequence[SavedClass], writers: Sequence[str]) -> str:
-    """The whole list. Of operators that no archive calls only the names stand there."""
+    """The complete list. For operators that no archive calls, it contains only the names."""
     known = Known(writers)
     lines = [HEAD]
     for group, title in TITLES.items():
@@ -94,7 +94,7 @@ def _spans(known: Known, releases: Iterable[str]) -> str:
 
 
 def _most(one: SavedClass) -> list[tuple[str, list[str]]]:
-    """The recipes that cover a class in most releases, with these releases."""
+    """The recipes that cover a class in the most releases, with these releases."""
     wrote: dict[str, list[str]] = {}
     for release, recipes in one.covered.items():
         for recipe in recipes:
@@ -103,7 +103,7 @@ def _most(one: SavedClass) -> list[tuple[str, list[str]]]:
 
 
 def _recipes(members: Iterable[SavedClass]) -> str:
-    """The recipes that cover most classes of a row."""
+    """The recipes that cover the most classes of a row."""
     counts = Counter(recipe for one in members for recipe in {name for names in one.covered.values() for name in names})
     return ", ".join(f"`{name}`" for name, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:RECIPES])
 
@@ -113,7 +113,7 @@ def _spoken(hole: Stated, classes: Iterable[SavedClass]) -> list[SavedClass]:
 
 
 def _named(names: Sequence[str]) -> list[str]:
-    """Names that no archive holds, a paragraph for each name space."""
+    """Names that no archive contains, a paragraph for each namespace."""
     spaces: dict[str, list[str]] = {}
     for name in names:
         space, _, rest = name.partition("::")

@@ -1,4 +1,4 @@
-"""What each release does with each deprecated thing, one mark per release: for a terminal and as Markdown."""
+"""The behavior of each release for each deprecated feature, one mark per release: for a terminal and as Markdown."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NOT_ASKED: Final = "-"
 
 
 def deprecation_lines(rows: Sequence[TimelineRow]) -> list[str]:
-    """A table for a terminal: deprecations by releases, whose versions are read downwards, and what is to be said of each."""
+    """A table for a terminal: deprecations by releases, whose versions are written vertically, and the remarks on each."""
     releases = _releases(rows)
     left = max((len(row.history.deprecation.id) for row in rows), default=0)
     high = max(map(len, releases), default=0)
@@ -43,7 +43,7 @@ def deprecation_lines(rows: Sequence[TimelineRow]) -> list[str]:
 
 
 def deprecations_md(rows: Sequence[TimelineRow]) -> str:
-    """A document: a table of all deprecations, and one line for everything in which a timeline was not kept."""
+    """A document: a table of all deprecations, and one line for each violation of a timeline."""
     releases = _releases(rows)
     counts = Counter(row.verdict for row in rows)
     total = ", ".join(f"{counts[verdict]} {verdict}" for verdict in TimelineState if counts[verdict])

@@ -1,7 +1,7 @@
-"""What the tree holds and nobody writes by hand: of each generated file the text that it has to have.
+"""The generated files of the tree, with the text that each must have.
 
-:data:`REGENERATED` lists them in the order in which they are made: what is derived from recorded facts comes before what is judged
-with it. A further file joins the list; `nox -s generate` and `torch-compat admit` both work through it.
+:data:`REGENERATED` lists them in the order in which they are created: files derived from recorded facts come before those
+that need a judgement. New generated files are added to this list; `nox -s generate` and `torch-compat admit` both process it.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _END: Final = "<!-- end of generated content -->"
 
 @dataclass(frozen=True)
 class JudgedTree:
-    """What is recorded, and what judging says of it.
+    """The recorded evidence of a tree, and its judgement.
 
     Attributes:
         named: every judgement that a finding groups.
@@ -75,12 +75,12 @@ class JudgedTree:
 
 @dataclass(frozen=True)
 class Generated:
-    """One file that is generated, whole or in part.
+    """One file that is generated completely or in part.
 
     Attributes:
-        path: the file, relative to the root. A tree that does not have it is given none.
-        text: the new text of the file, out of the root, the old text, and a function that judges what is recorded.
-        feeds: whether judging reads the file: after a change it has to be done again.
+        path: the file, relative to the root. It is not created in a tree that does not have it.
+        text: a function that returns the new text from the root, the old text, and a function that judges the recorded evidence.
+        feeds: whether judging reads the file, so that it has to be repeated after a change.
     """
 
     path: str
@@ -116,7 +116,7 @@ def _readme(_root: Path, old: str, judged: Callable[[], JudgedTree]) -> str:
 
 
 def _corpus(evidence: Evidence) -> str:
-    """What the corpus consists of, in one paragraph."""
+    """A description of the corpus in one paragraph."""
     scope, corpus = evidence.policy.corpus, evidence.corpus
     own = [manifest for manifest in corpus.manifests if manifest.release in scope.writers]
     fixtures, refusals = (sum(len(getattr(one, kind)) for one in own) for kind in ("fixtures", "not_writable"))
@@ -142,14 +142,14 @@ between those derived from recorded facts and those that only people read."""
 
 
 def release_documents(judged: JudgedTree, hand: Callable[[str], bytes | None], published: bytes | None = None) -> dict[str, str]:
-    """The report and the notes of every minor line, and a table of them, by path; also what was published compared with them.
+    """The report and the notes of every minor line, and a table of them, by path; also the comparison with published statements.
 
     Parameters:
-        hand: what a person wrote about a release, by its version; None where nobody did.
-        published: the table of what PyTorch published; None where the tree has none.
+        hand: returns the hand-written text about a release, by its version; None if there is none.
+        published: the table of statements published by PyTorch; None if the tree has none.
 
     Raises:
-        UsageError: what was written by hand is invalid, or its evidence is gone.
+        UsageError: hand-written text is invalid, or its evidence is gone.
     """
     texts: dict[str, str] = {}
     reports = []
@@ -173,16 +173,16 @@ def release_documents(judged: JudgedTree, hand: Callable[[str], bytes | None], p
 
 
 def _of_line(reports: Iterable[ReleaseReport], version: str) -> ReleaseReport | None:
-    """The report of the minor line of a release; None where no release of the line is recorded."""
+    """The report for the minor line of a release; None if no release of the line is recorded."""
     line = Release(version).numbers[:2]
     return next((one for one in reports if Release(one.release).numbers[:2] == line), None)
 
 
 def with_block(text: str, name: str, body: str) -> str:
-    """A text with another body between ``<!-- generated: NAME -->`` and the next end mark, each on a line of its own.
+    """Replace the body between ``<!-- generated: NAME -->`` and the next end mark, each on a line of its own.
 
     Raises:
-        UsageError: the text has no such block, or more than one.
+        UsageError: the text does not have exactly one such block.
     """
     begin = f"<!-- generated: {name} -->"
     found = re.findall(rf"^{re.escape(begin)}$.*?^{re.escape(_END)}$", text, re.MULTILINE | re.DOTALL)
@@ -194,10 +194,10 @@ def with_block(text: str, name: str, body: str) -> str:
 
 
 def hand_of(place: Root, report: ReleaseReport) -> Hand:
-    """What a tree has written by hand about a release.
+    """The hand-written text of a tree about a release.
 
     Raises:
-        UsageError: the file is invalid, or one of its items has no evidence any more.
+        UsageError: the file is invalid, or the evidence of one of its items is gone.
     """
     name = f"{NOTES}/{report.release}{HAND}"
     path = place.inside(name)

@@ -1,4 +1,4 @@
-"""What a rule, a waiver, a deprecation or anything else with an id is about, and where it is written."""
+"""Explanations of rules, waivers, deprecations and everything else with an id, and where they are defined."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ NEAREST = 3
 
 @dataclass(frozen=True)
 class Explained:
-    """Something with an id.
+    """An object with an id.
 
     Attributes:
-        says: everything that is said of it, by name, in order.
+        says: all statements about it, by name, in order.
     """
 
     kind: str
@@ -44,18 +44,18 @@ class Explained:
 
 
 def explained(root: Path | None, name: str) -> list[Explained]:
-    """What a policy says of an id, of a finding, of an operator or of a function; each with the file that says it.
+    """The statements of a policy about an id, a finding, an operator or a function; each with the file that contains it.
 
     Parameters:
-        root: of the tree; the nearest one, or else the package's own policy, where it is None.
+        root: the root of the tree; None for the nearest tree, or else the package's own policy.
 
     Raises:
-        UsageError: nothing has this id; names the nearest ones.
+        UsageError: nothing has this id; the error names the nearest ones.
     """
     policy = find_policy(root)
     known = list(_everything(policy))
     found = [one for one in known if one.id == name]
-    if not found and ":" in name:  # a finding: its rule, and who waives it
+    if not found and ":" in name:  # a finding: explain its rule and its waivers
         rule = name.partition(":")[0]
         found = [one for one in known if (one.kind, one.id) == ("rule", rule)]
         found += [one for one in known if one.kind == "waiver" and _is_for(one, name)]
@@ -74,7 +74,7 @@ def explained(root: Path | None, name: str) -> list[Explained]:
 
 
 def _about(policy: Policy, known: list[Explained], name: str) -> Iterator[Explained]:
-    """Everything about an operator, however it is called; or about a release that is called torch-2.13.0."""
+    """Everything about an operator, by any of its names; or about a release written as torch-2.13.0."""
     if name.startswith("torch-"):
         yield from (one for one in known if one.kind.endswith("release") and one.id == name.removeprefix("torch-"))
         return
@@ -90,7 +90,7 @@ def _about(policy: Policy, known: list[Explained], name: str) -> Iterator[Explai
 
 
 def _operators(policy: Policy) -> set[str]:
-    """Every operator that :func:`_about` knows by its name."""
+    """All operators that :func:`_about` knows by name."""
     named = [operator for waiver in policy.operator_waivers for operator in waiver.operators]
     named += [operator for change in policy.changes for operator in change.operators]
     named += [operator for version in policy.formats for operator in version.operators or ()]
@@ -102,7 +102,7 @@ def _covers(operators: Iterable[str], operator: str, base: str, overload: str) -
 
 
 def _is_for(waiver: Explained, finding: str) -> bool:
-    """Whether a waiver is for a finding: names it, or the outcome and the recipe that the finding's id names."""
+    """Whether a waiver covers a finding: it names the finding, or the outcome and the recipe in the finding's id."""
     _, what, subject = [*re.sub(r"(\([a-z-]+\))?(@[^@]*)?$", "", finding).split(":", 2), "", ""][:3]
     parts = waiver.says.get("covers") or ()
     return finding in (waiver.says.get("findings") or ()) or any(
@@ -111,7 +111,7 @@ def _is_for(waiver: Explained, finding: str) -> bool:
 
 
 def _everything(policy: Policy) -> Iterator[Explained]:
-    """Everything of a policy that has an id."""
+    """Everything in a policy that has an id."""
     for rule in policy.rules:
         yield Explained("rule", rule.id, {**_rule_says(rule.id), **_says(rule)})
     for history in histories(policy):
@@ -138,7 +138,7 @@ def _everything(policy: Policy) -> Iterator[Explained]:
     for release in policy.calendar:
         yield Explained("release", release.version, _says(release))
     for planned in policy.planned:
-        says = planned.model_dump(mode="json", exclude_unset=True)  # the keys of releases that install have no meaning yet
+        says = planned.model_dump(mode="json", exclude_unset=True)  # keys about installation have no meaning yet
         yield Explained("planned release", planned.version, says)
 
 
@@ -147,13 +147,13 @@ def _says(table: Table) -> dict[str, Any]:
 
 
 def _operator_waiver_says(waiver: OperatorWaiver) -> dict[str, Any]:
-    """What a waiver says; each kind of change in words, with the operators that it is for."""
+    """The contents of a waiver; each kind of change in words, with its operators."""
     covers = [f"{len(one.operators)} × {in_words(one.change)}: {', '.join(one.operators)}" for one in waiver.covers]
     return {**_says(waiver), "covers": covers}
 
 
 def _rule_says(name: str) -> dict[str, Any]:
-    """The parts of the docstring of a rule's module, without running it."""
+    """The parts of the docstring of a rule's module, obtained without running it."""
     path = inside(Path(__file__).parents[1], f"rules/{name.replace('-', '_')}.py")
     if not path.is_file():
         raise UsageError(f"the policy names the rule {name!r}, which does not exist", code="unknown-rule")
@@ -172,7 +172,7 @@ def _rule_says(name: str) -> dict[str, Any]:
 
 
 def _deprecation_says(history: DeprecationHistory) -> dict[str, Any]:
-    """What a deprecation's file says, what its timeline asks, and how it stands in the end."""
+    """The contents of a deprecation's file, the requirements of its timeline, and its final state."""
     deprecation, timeline = history.deprecation, history.timeline
     snapshot = history.snapshots[-1]
     says = {key: value for key, value in _says(deprecation).items() if key != "events"}
@@ -195,7 +195,7 @@ def _deprecation_says(history: DeprecationHistory) -> dict[str, Any]:
 
 
 def _file(root: Path | None, known: Explained) -> str | None:
-    """The file that says it, relative to the root; None outside a tree."""
+    """The file with the definition, relative to the root; None outside a tree."""
     try:
         place = find_root(root)
     except NothingSelected:

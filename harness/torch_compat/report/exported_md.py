@@ -1,4 +1,4 @@
-"""The schema of exported programs, what loaders do with what they do not know, and how far each release is from a strict profile."""
+"""The schema of exported programs, how loaders treat unknown parts, and the distance of each release from a strict profile."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ version counts for the first release that computes it.
 
 
 def distances(evidence: Evidence) -> tuple[Judgement, ...]:
-    """What fails under the first profile that asks something of exported programs; nothing where no profile does."""
+    """The failures under the first profile with requirements for exported programs; empty if there is no such profile."""
     policy = _strict(evidence.policy)
     if policy is None:
         return ()
@@ -115,7 +115,7 @@ def _version(policy: Policy, one: SchemaVersion) -> str:
 
 
 def _reactions(exports: RecordedExports, known: Known) -> Iterator[str]:
-    """A row for each alteration: the releases by what they do, over all archives that they load; a release with two answers is in both."""
+    """A row for each alteration: the releases by reaction, over all archives that they load; a release with two answers is in both."""
     did: dict[Alteration, dict[str, int]] = {}
     for answer in exports.witnesses.answers():
         releases = did.setdefault(answer.alteration, {})
@@ -127,7 +127,7 @@ def _reactions(exports: RecordedExports, known: Known) -> Iterator[str]:
 
 
 def _distance(found: tuple[Judgement, ...], known: Known, profile: str) -> str:
-    """The table of counts, then what they are, by release."""
+    """The table of counts, followed by the causes for each release."""
     titles = list(RULES)
     text = DISTANCE.format(profile=profile, titles=" | ".join(f"`{title}`" for title in titles), columns="---|" * len(titles))
     by_release = {release: [one for one in found if one.reader == release] for release in known.releases}

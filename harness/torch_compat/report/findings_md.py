@@ -47,18 +47,18 @@ SIDES = {
     "forward-window": "a reader slightly older than the writer",
     "observations-reproduce": "a reader",
 }
-NAMED = 6  # names written out; of more, only the first, the last and how many
+NAMED = 6  # maximum number of names to write out; of more, only the first, the last and the count
 
 
 def findings_md(report: Report) -> str:
-    """The document: the same evidence gives the same bytes, whatever the day."""
+    """The document: the same evidence gives the same bytes, on any date."""
     parts = (_asked, _breakages, _operators, _deprecations, _others, _expected, _matrix)
-    lines = (escaped(line) for part in parts for line in part(report))  # no name may begin a line, or move a cursor
+    lines = (escaped(line) for part in parts for line in part(report))  # no name may start a line or move a cursor
     return "\n".join([HEAD, *lines]).rstrip("\n") + "\n"
 
 
 def _asked(report: Report) -> Iterator[str]:
-    """How many independent questions were asked; bookkeeping apart."""
+    """The number of independent checks, without bookkeeping."""
     rows = questions(report)
     if not rows:
         return
@@ -87,7 +87,7 @@ def _breakages(report: Report) -> Iterator[str]:
     yield ""
     found.sort(key=lambda one: order(one.begins), reverse=True)
     for release, begun in groupby(found, lambda one: one.begins):
-        members = sorted(begun, key=lambda one: not one.silent)  # what nobody notices comes first
+        members = sorted(begun, key=lambda one: not one.silent)  # silent changes first
         quiet = sum(one.silent for one in members)
         yield f"## torch {_plain(release)}"
         yield ""
@@ -163,7 +163,7 @@ def _operators(report: Report) -> Iterator[str]:
 
 
 def _deprecations(report: Report) -> Iterator[str]:
-    """Deprecations that did not keep their timeline, or were not documented: one line for each finding, newest cause first."""
+    """Deprecations that violate their timeline or are undocumented: one line for each finding, newest cause first."""
     found = [one for one in breaks(report) if one.began and one.of_deprecations]
     if not found:
         return
@@ -207,7 +207,7 @@ def _others(report: Report) -> Iterator[str]:
 
 
 def _expected(report: Report) -> Iterator[str]:
-    """Expected refusals, in short: by load options and message."""
+    """Expected refusals, shortened: by load options and message."""
     counts: Counter[tuple[str, str]] = Counter()
     for finding in report.findings:
         if finding.verdict is Verdict.EXPECTED and finding.options:
@@ -238,7 +238,7 @@ def _names(names: Sequence[str]) -> str:
 
 
 def _plain(text: str) -> str:
-    """A text that Markdown shows as it is."""
+    """Text escaped so that Markdown shows it unchanged."""
     for mark in "\\`*_<>[]":
         text = text.replace(mark, f"\\{mark}")
     return text

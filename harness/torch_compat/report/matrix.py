@@ -1,4 +1,4 @@
-"""Writers by readers, one mark per pair: the gravest outcome of all their cells."""
+"""Writers by readers, with one mark per pair: the gravest outcome of all its cells."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = ["matrix"]
 
 
 def matrix(report: Report) -> Iterator[tuple[str, list[str]]]:
-    """For each family under default options: a title, and lines of equal width. Readers' versions are read downwards."""
+    """For each family under default options: a title, and lines of equal width. Versions of readers are written vertically."""
     families = sorted({family for _, _, family, options in report.outcomes if options == "default"})
     for family in families:
-        worst = {  # the reference reader is one column, whatever the horizons
+        worst = {  # the reference reader is one column, with all its horizons
             (writer, reader.partition("@")[0]): next(MARKS[outcome][0] for outcome in WORST_FIRST if counts[outcome])
             for (writer, reader, one, options), counts in report.outcomes.items()
             if one == family and options == "default"

@@ -1,4 +1,4 @@
-"""What a check of operators found, as text and as JSON: each break, what to do about it, and the waiver that would cover all of them."""
+"""The results of a check of operators, as text and as JSON: each break, what to do about it, and a waiver that would cover them all."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LABEL: Final = 8
 
 
 def check_document(checked: CheckedOperators) -> dict[str, Any]:
-    """For JSON."""
+    """The results as JSON."""
     return {
         "old": checked.old.name,
         "new": checked.new.name,
@@ -53,7 +53,7 @@ def _row(one: Break) -> dict[str, Any]:
 
 
 def check_lines(checked: CheckedOperators) -> Iterator[str]:
-    """What a check found, for people: the numbers, each break, what to do about it, and the waiver that would cover all of them."""
+    """The results as text: the numbers, each break, what to do about it, and a waiver that would cover them all."""
     yield from _summary(checked)
     for one in checked.broken:
         yield f"{one.operator} breaks {one.side}"
@@ -81,7 +81,7 @@ def check_lines(checked: CheckedOperators) -> Iterator[str]:
 
 
 def _summary(checked: CheckedOperators) -> Iterator[str]:
-    """The numbers, in a few lines."""
+    """The numbers in a few lines."""
     said = {
         "broken": len(checked.broken),
         "waived": len(checked.waived),
@@ -102,7 +102,7 @@ def _summary(checked: CheckedOperators) -> Iterator[str]:
 
 
 def _draft(checked: CheckedOperators) -> str | None:
-    """The waivers that would cover what is broken, but for what only a person can say."""
+    """A draft of waivers that would cover the breaks, except for the parts that only a person can write."""
     texts = []
     for side in ("backward", "forward"):
         groups: dict[tuple[Difference, ...], set[str]] = {}

@@ -1,4 +1,4 @@
-"""Text and tables on a terminal of any width: lines break between words, tables between columns. Nothing is cut."""
+"""Text and tables for a terminal of any width: lines break between words, tables between columns. Nothing is truncated."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ WORD: Final = re.compile(r"[^ ]+ *")
 
 
 def wrapped(text: str, width: int, hanging: int = HANGING) -> list[str]:
-    """Lines of at most ``width`` columns. A longer word stays whole, so that it can be copied.
+    """Wrap a paragraph to lines of at most ``width`` columns. A longer word stays whole, so that it can be copied.
 
     Parameters:
-        text: one paragraph; spaces at its beginning are its margin.
-        hanging: columns by which all lines but the first are moved to the right.
+        text: one paragraph; leading spaces are its margin.
+        hanging: the additional indentation of all lines except the first, in columns.
     """
     margin, breaks = _breaks(text, width, hanging)
     ends = [*breaks, len(text)]
@@ -37,7 +37,7 @@ def wrapped(text: str, width: int, hanging: int = HANGING) -> list[str]:
 
 
 def _breaks(text: str, width: int, hanging: int) -> tuple[int, list[int]]:
-    """The margin of a paragraph, and where each of its lines but the first begins."""
+    """The margin of a paragraph, and the start of each line except the first."""
     margin = len(text) - len(text.lstrip(" "))
     breaks: list[int] = []
     column, room = 0, max(NARROWEST, width - margin)
@@ -50,13 +50,13 @@ def _breaks(text: str, width: int, hanging: int) -> tuple[int, list[int]]:
 
 
 def paragraph(console: Console, text: str | Text, style: str = "", *, most: int = 0) -> None:
-    """Print a paragraph: wrapped on a terminal, one line for everything that reads lines. A command is no paragraph.
+    """Print a paragraph: wrapped on a terminal, otherwise on one line for programs that read lines. Not for commands.
 
     Parameters:
-        text: spaces at its beginning are its margin.
-        most: the number of lines on a terminal; ``…`` stands for what is left out. Zero: as many as there are.
+        text: leading spaces are its margin.
+        most: the maximum number of lines on a terminal; ``…`` marks omitted text. Zero: no limit.
     """
-    from rich.text import Text  # noqa: PLC0415 - what wraps plain text does not need it
+    from rich.text import Text  # noqa: PLC0415 - not needed to wrap plain text
 
     whole = Text(text, style=style) if isinstance(text, str) else text
     margin, breaks = _breaks(whole.plain, console.width - len(LEFT_OUT) * bool(most), HANGING) if console.is_terminal else (0, [])
@@ -70,12 +70,12 @@ def paragraph(console: Console, text: str | Text, style: str = "", *, most: int 
 
 
 def print_table(console: Console, rows: Sequence[Sequence[str | Text]], keys: int, left: Collection[int] = ()) -> None:
-    """Print a table. If its columns do not fit beside each other, it is printed in parts, each with the first columns again.
+    """Print a table. If its columns do not fit next to each other, it is printed in parts, each with the first columns repeated.
 
     Parameters:
-        rows: the headings, and what stands below them.
-        keys: how many of the first columns tell what a row is about.
-        left: columns that hold words; the others hold numbers. The first columns hold words.
+        rows: the headings, followed by the rows.
+        keys: the number of first columns that identify a row.
+        left: columns that contain words; the others contain numbers. The first columns contain words.
     """
     from rich.cells import cell_len  # noqa: PLC0415 - as above
     from rich.table import Table  # noqa: PLC0415

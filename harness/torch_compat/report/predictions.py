@@ -1,4 +1,4 @@
-"""``reports/predictions.md``: how well the reference reader tells what each release does."""
+"""``reports/predictions.md``: how well the reference reader predicts the behavior of each release."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ _ROW = re.compile(r"^\| (\S+) \| (\d+) \| (\d+) \| (\d+) \|", re.MULTILINE)
 
 @dataclass(frozen=True)
 class ReaderCounts:
-    """What was counted of one reader.
+    """The counts for one reader.
 
     Attributes:
-        cells: programs.
-        agrees: of these, how many are told rightly.
-        by_slip: of these, how many come to a slip.
-        slips: how many come to each.
+        cells: the number of programs.
+        agrees: the number of correct predictions among them.
+        by_slip: the number of correct predictions explained by a slip.
+        slips: the number of them for each slip.
     """
 
     release: str
@@ -63,7 +63,7 @@ class ReaderCounts:
 
     @property
     def share(self) -> str:
-        """The share that agrees; 100 % only where nothing is wrong, and none where nothing was asked."""
+        """The share that agrees; 100 % only if nothing is wrong, and ``none`` if there are no programs."""
         if not self.cells:
             return "none"
         return f"{int(10000 * self.agrees / self.cells) / 100:.2f} %"
@@ -74,10 +74,10 @@ class ReaderCounts:
 
 
 def document(readers: Sequence[ReaderCounts], policy: Policy, counts: Mapping[Key, int]) -> str:
-    """The document.
+    """The whole document.
 
     Parameters:
-        counts: of behaviors, by kind and id.
+        counts: the counts of behaviors, by kind and id.
     """
     counted: Counter[str] = Counter()
     for one in readers:
@@ -104,7 +104,7 @@ def document(readers: Sequence[ReaderCounts], policy: Policy, counts: Mapping[Ke
 
 
 def stated(text: str) -> list[ReaderCounts]:
-    """What a document states of each reader, without how many come to which slip."""
+    """The counts in a document for each reader, without the counts per slip."""
     rows = _ROW.findall(text.partition(PROGRAMS)[0])
     return [
         ReaderCounts(name, int(cells), int(agrees), int(slipped), Counter())
@@ -114,7 +114,7 @@ def stated(text: str) -> list[ReaderCounts]:
 
 
 def spans(readers: ReleaseSet) -> str:
-    """Releases in words."""
+    """A set of releases in words."""
     return ", ".join(
         f"{one.first} to {one.last}" if one.first and one.last and one.first != one.last
         else str(one.first) if one.first == one.last
@@ -125,7 +125,7 @@ def spans(readers: ReleaseSet) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table of Markdown."""
+    """A Markdown table."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n" + "".join(
         f"| {' | '.join(str(cell).replace('|', '/').replace('__', chr(92) + '_' + chr(92) + '_') for cell in line)} |\n"

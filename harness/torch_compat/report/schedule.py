@@ -1,4 +1,4 @@
-"""The schedule of an intended change that keeps every promise: which step lands with which release, at the earliest."""
+"""The earliest schedule of an intended change that keeps every promise: which step goes into which release."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ class ScheduledStep:
     """One step of a schedule.
 
     Attributes:
-        release: the release that has it; "" where it has none, or the calendar cannot tell.
-        day: the day of that release, or of the step; None where the calendar cannot tell.
-        nightly: the first nightly that may have it; None where nightlies do not matter.
-        event: the event of the policy file, where the step is one.
+        release: the release that contains it; "" if there is none, or the calendar does not reach that far.
+        day: the date of that release, or of the step; None if the calendar does not reach that far.
+        nightly: the first nightly that may contain it; None if nightlies do not matter.
+        event: the event in the policy file, if the step is one.
     """
 
     what: str
@@ -54,7 +54,7 @@ class ScheduledStep:
 
 
 def scheduled(policy: Policy, axis: Axis, kind: str, subject: str, begin: dt.date, *, silent: bool) -> list[ScheduledStep]:
-    """The schedule."""
+    """Create the schedule."""
     window = policy.forward_window_days
     steps: list[ScheduledStep] = []
     after = begin  # the day from which programs may change
@@ -73,10 +73,10 @@ def scheduled(policy: Policy, axis: Axis, kind: str, subject: str, begin: dt.dat
 
 
 def _serialized(axis: Axis, kind: str, subject: str, begin: dt.date, span: tuple[int, int], window: int) -> list[ScheduledStep]:
-    """What comes first where programs that were saved could be read wrongly: fixtures, readers, then writers.
+    """The first steps if saved programs could be read incorrectly: fixtures, readers, then writers.
 
     Parameters:
-        span: the file format version that last changed the operator, and the one that is to announce this change.
+        span: the file format version that last changed the operator, and the one that will announce this change.
     """
     since, version = span
     writers = begin + dt.timedelta(days=window)
@@ -131,7 +131,7 @@ def _first(axis: Axis, day: dt.date) -> _Spot:
 
 
 def _deprecation(axis: Axis, timeline: Timeline, begin: dt.date) -> list[ScheduledStep]:
-    """Every step of a timeline at its earliest."""
+    """Every step of a timeline at its earliest date."""
     steps: list[ScheduledStep] = []
     taken: dict[str, tuple[Point | None, dt.date | None]] = {}
     for step in timeline.steps:
@@ -185,7 +185,7 @@ def _do(what: str, kind: str) -> str:
 def drafted(
     kind: str, subject: str, steps: list[ScheduledStep], name: str, alternative: str | None, *, silent: bool
 ) -> str | None:
-    """The policy file of the plan. Steps whose release the calendar does not know are left out, and said to be."""
+    """The policy file of the plan. Steps whose release is not in the calendar are left out, and mentioned."""
     text = json.dumps
     lines = [
         "#:schema ../../policy.schema.json",
@@ -214,11 +214,12 @@ def drafted(
 
 
 def allowed_from(policy: Policy, kind: str, subject: str, begin: dt.date) -> dt.date | None:
-    """The day on which a change may be released at the earliest if it is announced on a day; None where the calendar ends before, or the
-    policy has no timeline for it.
+    """The earliest day on which a change may be released if it is announced on a given day.
+
+    None if the calendar ends before, or the policy has no timeline for it.
 
     Parameters:
-        kind: as the command takes it.
+        kind: the kind as given to the command.
     """
     silent = kind in SILENT
     if KINDS[kind] and not any((one.kind, one.silent) == (KINDS[kind], silent) for one in policy.timelines):

@@ -1,4 +1,4 @@
-"""Deprecations as of a day: as JSON, and for a person; and what falls due, by date."""
+"""Deprecations as of a given day, as JSON and as text; and what falls due, by date."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def row_json(row: TimelineRow) -> dict[str, Any]:
 
 
 def _events_json(row: TimelineRow) -> list[dict[str, Any]]:
-    """What happened by then and what is planned, oldest release first; that the documentation speaks of it is an event, too."""
+    """The past and the planned events, oldest release first; a mention in the documentation is also an event."""
     snapshot, axis = row.snapshot, row.history.axis
     order = list(axis.points)
     found = [(order.index(one.event.release), 0, _event_json(one)) for one in (*snapshot.happened, *snapshot.planned)]
@@ -158,7 +158,7 @@ def step_text(what: Iterable[str]) -> str:
 
 
 def earliest_text(bound: Earliest) -> str:
-    """From when something may happen, in words; where the calendar ends, it says so."""
+    """The earliest date for something, in words; states if the calendar ends before."""
     nightly = f"; on nightlies from {bound.nightly}" if bound.nightly else ""
     if not bound.release:
         lacks = f"{bound.missing} more release{'s' if bound.missing > 1 else ''}"
@@ -175,7 +175,7 @@ def earliest_text(bound: Earliest) -> str:
 
 
 def due_json(rows: Iterable[TimelineRow], waivers: Iterable[Waiver], as_of: dt.date, days: int | None) -> list[dict[str, Any]]:
-    """What falls due after a day, by date; within so many days, where they are given."""
+    """What falls due after a day, by date; limited to a number of days if given."""
     end = as_of + dt.timedelta(days=days) if days is not None else dt.date.max
     found = [item for row in rows for item in _due(row)]
     found += [(waiver.expires, waiver.id, "waiver expires", "") for waiver in waivers if waiver.expires is not None]
@@ -208,7 +208,7 @@ def _due(row: TimelineRow) -> Iterator[tuple[dt.date, str, str, str]]:
 def print_deprecations(
     rows: Sequence[TimelineRow], report: Report, due: Sequence[dict[str, Any]], console: Console, *, full: bool
 ) -> None:
-    """Print deprecations: those not kept with all they broke, the others a line each; what falls due; what is waived."""
+    """Print deprecations: violated ones with all violations, the others in one line each; what falls due; what is waived."""
     waived = {one.id for one in report.findings if one.waiver}
     for verdict in (TimelineState.BROKEN, TimelineState.CANNOT_TELL, TimelineState.KEPT, TimelineState.NO_PROMISE):
         chosen = [row for row in rows if row.verdict is verdict]

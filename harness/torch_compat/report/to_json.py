@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 __all__ = ["report_json"]
 
 SCHEMA_VERSION = 1
-PIECES = 1 << 14  # of text that are joined at a time
+PIECES = 1 << 14  # pieces of text joined at a time
 
 
 def report_json(report: Report, found: BaselineDiff | None = None) -> str:
     """The report, indented, with sorted keys and a newline at its end: the same evidence gives the same bytes.
 
     Parameters:
-        found: the difference from a baseline, where one was given.
+        found: the difference from a baseline, if there is one.
     """
     document: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
@@ -81,7 +81,7 @@ def report_json(report: Report, found: BaselineDiff | None = None) -> str:
 
 
 def _text(document: dict[str, Any]) -> str:
-    """The document as JSON. json.dumps keeps every piece of the text at once, which takes eight times the memory of a long report."""
+    """The document as JSON. json.dumps keeps all pieces of text at once, which takes eight times the memory of a long report."""
     pieces = json.JSONEncoder(indent=2, sort_keys=True, ensure_ascii=True).iterencode(document)
     return "".join("".join(some) for some in iter(lambda: list(islice(pieces, PIECES)), []))
 

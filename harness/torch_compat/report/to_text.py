@@ -1,6 +1,6 @@
-"""A report for a person: how each family fares, broken promises, silent changes, what is waived, what could not be checked.
+"""A report as text: results by family, broken promises, silent changes, what is waived, what could not be checked.
 
-Unless it is asked for in full it fits on a page, whatever the size of the corpus: what is left out is counted, and the last
+Unless the full report is requested, it fits on one page, whatever the size of the corpus: omitted entries are counted, and the last
 lines are the totals.
 """
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ASKED", "QUESTION", "print_report", "questions", "summary_text"]
 
-MOST = 5  # causes, or lines, of a section of the short report
-MOST_LINES = 3  # of a cause, on a terminal
+MOST = 5  # maximum number of causes, or lines, of a section of the short report
+MOST_LINES = 3  # maximum number of lines of a cause, on a terminal
 COLUMNS = {
     "same": {Outcome.SAME, Outcome.CLOSE},
     "differs": {Outcome.DIFFERENT},
@@ -41,7 +41,7 @@ COLUMNS = {
     "none": {Outcome.UNSUPPORTED, Outcome.UNAVAILABLE},
 }
 QUESTION = "one per reader and fixture loaded with default options"
-READERS = {"backward": "newer", "own": "own", "forward": "older", "synthetic": "synthetic"}  # directions, by what the reader is
+READERS = {"backward": "newer", "own": "own", "forward": "older", "synthetic": "synthetic"}  # reader roles, keyed by direction
 ASKED = {
     Asks.VALUES: "Values, under all load options (an older reader may refuse)",
     Asks.LOADING: "Loading, for the same cells",
@@ -59,8 +59,8 @@ def print_report(report: Report, console: Console, *, full: bool = False) -> Non
     """Print a report.
 
     Parameters:
-        console: decides on colour and width.
-        full: every finding, and the matrix of every family, instead of a page.
+        console: determines colors and width.
+        full: print every finding, and the matrix of every family, instead of one page.
     """
     _sources(report, console, full=full)
     _questions(report, console)
@@ -128,7 +128,7 @@ def _listed(counts: Mapping[Verdict, int]) -> str:
 
 
 def questions(report: Report) -> list[tuple[str, ...]]:
-    """How many independent questions were asked, as rows of a table, its head first; none where none was asked."""
+    """The number of independent checks, as table rows with a header; empty if there were none."""
     asked = {direction: counts for direction, counts in report.questions.items() if any(counts.values())}
     shown = [verdict for verdict in Verdict if any(counts[verdict] for counts in asked.values())]
     rows = [
@@ -139,7 +139,7 @@ def questions(report: Report) -> list[tuple[str, ...]]:
 
 
 def _sources(report: Report, console: Console, *, full: bool) -> None:
-    """What comes before everything: what was observed now, what is only recorded, and how old that is."""
+    """Print the sources of the results: what was observed now, what is only recorded, and how old the records are."""
     now = [one.reader for one in report.sources if one.now]
     recorded = [one for one in report.sources if not one.now]
     shown = now if full else now[:MOST]
@@ -162,7 +162,7 @@ def _sources(report: Report, console: Console, *, full: bool) -> None:
 
 
 def _questions(report: Report, console: Console) -> None:
-    """What comes first: whether values were right, each asked once, and nothing else counted with it."""
+    """Print whether values were correct, with each check counted once and nothing else included."""
     rows = questions(report)
     if not rows:
         return
@@ -173,7 +173,7 @@ def _questions(report: Report, console: Console) -> None:
 
 
 def summary_text(report: Report) -> str:
-    """The first table of a report, plain: cells under default options, by family and direction."""
+    """The first table of a report, as plain text: cells under default options, by family and direction."""
     stream = io.StringIO()
     _summary(report, Console(file=stream, width=120, color_system=None, highlight=False, markup=False, emoji=False))
     return "\n".join(line.rstrip() for line in stream.getvalue().split("\n\n", 1)[0].splitlines())
@@ -183,7 +183,7 @@ def summary_text(report: Report) -> str:
 
 
 def _summary(report: Report, console: Console) -> None:
-    """Cells by family and direction under default options; then by other load options."""
+    """Print cells by family and direction under default options; then by other load options."""
     families: dict[tuple[str, str], Counter[Outcome]] = {}
     options: dict[tuple[str, str], Counter[Outcome]] = {}
     for (writer, reader, family, option), counts in report.outcomes.items():
@@ -257,13 +257,13 @@ def _section(console: Console, title: str, found: list[BreakCause], style: str, 
                 lines.append(f"due to {one.bump}, which marks a change to its operators")
         if command:
             lines.append(f"show   {one.witness.reproduce}")
-        for text in lines:  # never wrapped or cut: they are there to be copied
+        for text in lines:  # never wrapped or shortened, so that they can be copied
             console.print(Text(" " * 6 + text, style="dim"), soft_wrap=True)
     _more(console, len(found) - MOST, full=full)
 
 
 def _continuing(console: Console, found: list[Finding]) -> None:
-    """One line for everything known that goes on, with the same difference, where nothing was recorded when it was accepted."""
+    """Print one line for all known findings that continue with the same difference in readers not yet recorded when they were accepted."""
     if found:
         waivers = len({one.waiver for one in found})
         console.print()
@@ -272,7 +272,7 @@ def _continuing(console: Console, found: list[Finding]) -> None:
 
 
 def _expected(console: Console, found: list[Finding], *, full: bool) -> None:
-    """What was expected: in short one line for each set of options, or rule where it is not about cells."""
+    """Print what was expected; the short form has one line per set of options, or per rule for findings not about cells."""
     if not found:
         return
     console.print()

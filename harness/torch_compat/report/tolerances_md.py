@@ -1,4 +1,4 @@
-"""What tolerances forgive, as the document reports/tolerances.md."""
+"""The differences that tolerances allow, as the document reports/tolerances.md."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ more than `max_ulp`, and passes because it is within `max_abs` and `max_rel`. Th
 these cells; relative distances refer to the larger of the two magnitudes.
 """
 COLUMNS: Final = "| recipe | operators | cells | beyond ULP | absolute | relative | ULP | writers | readers |\n|---|---|---|---|---|---|---|---|---|\n"
-SHOWN = 4  # operators of a recipe that are named
+SHOWN = 4  # maximum number of operators named per recipe
 
 
 def tolerances_md(tolerances: Sequence[Tolerance], forgiven: Sequence[Forgiven]) -> str:
-    """The document: a section for each tolerance, a line for each recipe that it lets pass."""
+    """The document: a section for each tolerance, with a line for each recipe that needs it."""
     text = HEAD
     rows = {key: list(group) for key, group in groupby(forgiven, lambda row: (row.tolerance.dtype, row.tolerance.operators))}
     for one in tolerances:

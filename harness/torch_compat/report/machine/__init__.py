@@ -1,1 +1,1 @@
-"""Forms of a run that other tools read: JUnit XML, SARIF, GitHub annotations and summary, JSON Lines."""
+"""Formats of a run for other tools: JUnit XML, SARIF, GitHub annotations and summary, JSON Lines."""

@@ -1,4 +1,4 @@
-"""What every form for machines is made of: one entry for each finding, so that all of them count the same."""
+"""The basis of all machine-readable formats: one entry per finding, so that the counts of all formats agree."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class FindingEntry:
     """One finding.
 
     Attributes:
-        verdict: ``fail``, ``not-checked``, ``waived``, ``continues`` or ``expected``; of what begins with a release its section.
+        verdict: ``fail``, ``not-checked``, ``waived``, ``continues`` or ``expected``; for an item of a release report, its section.
         level: ``error``, ``warning`` or ``note``.
-        count: how many things it is of.
-        file: the file of the tree that it is about; "" where it is about none.
-        accepted: why it is no failure: the id of a waiver; "" where nothing says so.
-        command: shows it; "" where none does.
+        count: the number of things that it covers.
+        file: the file of the tree that it is about; "" if there is none.
+        accepted: why it is not a failure: the id of a waiver; "" if there is no reason.
+        command: a command that shows it; "" if there is none.
     """
 
     id: str
@@ -49,15 +49,15 @@ class FindingEntry:
 
 @dataclass(frozen=True)
 class CommandReport:
-    """Everything that one command found.
+    """All results of one command.
 
     Attributes:
-        title: of the run, in a few words.
-        totals: how many there are of each verdict, also of those that are no entries.
-        rules: what was asked, by rule and what it asks in a sentence.
-        markdown: for a summary that people read.
-        readers: every reader, oldest first: a rule that found something about one of them was asked of all.
-        unasked: rules that were not asked, and why. None of them is a pass.
+        title: the title of the run, in a few words.
+        totals: the number of each verdict, including those without entries.
+        rules: the checked rules, with the requirement of each in a sentence.
+        markdown: a summary for people.
+        readers: every reader, oldest first: a rule with a finding about one of them was checked for all.
+        unasked: rules that were not checked, and why. None of them counts as a pass.
     """
 
     title: str
@@ -72,15 +72,15 @@ class CommandReport:
     unasked: dict[str, str] = field(default_factory=dict)
 
     def of(self, level: str) -> tuple[FindingEntry, ...]:
-        """The entries of one level."""
+        """The entries with one level."""
         return tuple(entry for entry in self.entries if entry.level == level)
 
 
 def of_report(report: Report, rules: dict[str, str], files: dict[str, str], markdown: str) -> CommandReport:
-    """A judgement.
+    """The results of a judgement.
 
     Parameters:
-        rules: every rule of the policy, and what it asks.
+        rules: every rule of the policy, with its requirement.
         files: the path of the archive of each fixture.
     """
     entries = [
@@ -104,7 +104,7 @@ def of_report(report: Report, rules: dict[str, str], files: dict[str, str], mark
 
 
 def of_release(report: ReleaseReport, markdown: str) -> CommandReport:
-    """What begins with a release."""
+    """The results for what begins with a release."""
     entries = [
         FindingEntry(
             item.id,
@@ -140,7 +140,7 @@ def of_release(report: ReleaseReport, markdown: str) -> CommandReport:
 
 
 def _file(finding: Finding, files: dict[str, str]) -> str:
-    """The file that a finding is about: the waiver that covers it, else the archive."""
+    """The file that a finding is about: the waiver that covers it, otherwise the archive."""
     if finding.smallest in files:
         return f"fixtures/{files[finding.smallest]}"
     release, _, rest = finding.smallest.partition("/")

@@ -1,6 +1,6 @@
-"""The forms: each a function of a run that gives the text of a file.
+"""The formats: each is a function that converts a run to the text of a file.
 
-Every text is made harmless first: XML 1.0 has no control characters, and neither a terminal nor a reader of a log is to obey one.
+All text is made harmless first: XML 1.0 has no control characters, and they must not affect a terminal or a log reader.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _message(entry: FindingEntry) -> str:
 
 
 def junit(run: CommandReport) -> str:
-    """JUnit XML: a suite for each rule, and in it a case for each reader that a finding is about, and one for the rule as a whole."""
+    """JUnit XML: a suite for each rule; in it, a case for each reader with a finding, and one for the rule as a whole."""
     suites: dict[str, list[FindingEntry]] = {rule: [] for rule in run.rules}
     for entry in run.entries:
         suites.setdefault(entry.rule, []).append(entry)
@@ -98,7 +98,7 @@ def _quoted(text: str) -> str:
 
 
 def sarif(run: CommandReport) -> str:
-    """SARIF 2.1.0: a result for each finding; what is accepted is suppressed, with the reason."""
+    """SARIF 2.1.0: a result for each finding; accepted findings are suppressed, with the reason."""
     rules = sorted({*run.rules, *(entry.rule for entry in run.entries)})
     results = []
     for entry in run.entries:
@@ -143,7 +143,7 @@ def sarif(run: CommandReport) -> str:
 
 
 def _uri(path: str) -> str:
-    """A relative reference: everything but plain characters as percent escapes."""
+    """A relative reference, with everything but plain characters percent-encoded."""
     plain = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/+")
     return "".join(one if one in plain else "".join(f"%{byte:02X}" for byte in one.encode("utf-8", "replace")) for one in path)
 
@@ -152,7 +152,7 @@ def _uri(path: str) -> str:
 
 
 def github(run: CommandReport) -> str:
-    """Workflow commands: print them in a step of GitHub Actions, and it shows them beside the files."""
+    """Workflow commands: when printed in a step of GitHub Actions, they are shown next to the files."""
     found = [*run.of(ERROR), *run.of(WARNING)]
     lines = [_annotation(entry) for entry in found[: MOST_ANNOTATIONS - 1]]
     if len(found) >= MOST_ANNOTATIONS:
@@ -180,7 +180,7 @@ def _totals(run: CommandReport) -> str:
 
 
 def summary(run: CommandReport) -> str:
-    """Markdown within the size of a step summary: totals, what is broken, what was not checked, and then everything else."""
+    """Markdown within the size limit of a step summary: totals, what is broken, what was not checked, and then everything else."""
     lines = [f"## {plain(run.title)}", "", f"{plain(_totals(run))}; as of {run.as_of}; evidence {run.evidence[:12]}"]
     for level, title in ((ERROR, "Broken"), (WARNING, "Not checked")):
         found = run.of(level)

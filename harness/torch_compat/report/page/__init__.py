@@ -1,1 +1,1 @@
-"""The page: HTML that needs no network. One main file has the aggregates; details stand in files beside it."""
+"""The page: HTML that needs no network. The main file contains the aggregates; details are in separate files."""

@@ -1,7 +1,7 @@
-"""The files beside the main one: pairs of a writer with its readers, causes, items of releases, deprecations.
+"""The detail files: pairs of a writer with its readers, causes, items of releases, deprecations.
 
-A click opens one of them, and a browser works through all of a file before it shows the place that a link names. So no file has more
-than :data:`MOST_ELEMENTS` elements, unless one section alone has; what belongs together is spread over numbered files in its order.
+A click opens one of them, and a browser processes the whole file before it shows the target of a link. So no file has more
+than :data:`MOST_ELEMENTS` elements, unless a single section does; longer content is split into numbered files in order.
 """
 
 from __future__ import annotations
@@ -61,24 +61,24 @@ COMMANDS: Final = frozenset({"show", "id", "findings"})
 
 
 def anchor(name: str) -> str:
-    """The id of a place in a file, for a name of any characters."""
+    """The id of a place in a file, for a name with any characters."""
     plain = re.fullmatch(r"[A-Za-z][A-Za-z0-9_.-]{0,60}", name)
     return name if plain else f"x{hashlib.sha256(name.encode('utf-8', 'replace')).hexdigest()[:12]}"
 
 
 def file_name(name: str) -> str:
-    """The name of a file without its ending, for a name of any characters."""
+    """A file name without extension, for a name with any characters."""
     plain = re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,60}", name)
     return (name if plain else anchor(f"?{name}")).replace("+", "-")
 
 
 class PagePart(NamedTuple):
-    """What stays together in one file.
+    """Content that stays together in one file.
 
     Attributes:
-        places: the id of each place in it, by what links call the place.
-        elements: what it shows.
-        under: the heading that it stands under, which is repeated where a file begins with it; "" for none.
+        places: the id of each place in it, by the key that links use.
+        elements: the content.
+        under: the heading above it, which is repeated if a file begins with it; "" for none.
     """
 
     places: Mapping[str, str]
@@ -87,12 +87,12 @@ class PagePart(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many elements a browser makes of it."""
+        """The number of elements that a browser creates for it."""
         return sum(1 for one in self.elements for _ in one.iter())
 
 
 def _spread(stem: str, title: str, parts: Iterable[PagePart]) -> tuple[Files, dict[str, Address]]:
-    """Parts in their order, in as many files as they need, and the address of each of their places."""
+    """Distribute parts, in order, over as many files as needed, and return the address of each place."""
     groups: list[list[PagePart]] = [[]]
     room = MOST_ELEMENTS
     for part in parts:
@@ -139,7 +139,7 @@ def _list(rows: Sequence[Node | None]) -> Element:
 def pair_files(
     pairs: Pairs, findings: Mapping[str, Sequence[Finding]], links: Mapping[str, Address]
 ) -> tuple[Files, dict[tuple[str, str], Address]]:
-    """For each writer and each reader, the outcomes and the causes; and the address of each of these pairs."""
+    """The outcomes and the causes for each writer and each reader; and the address of each of these pairs."""
     by_writer: dict[str, dict[str, dict[tuple[str, str], PairCells]]] = defaultdict(lambda: defaultdict(dict))
     for (writer, reader, family, options), pair in pairs.all.items():
         by_writer[writer][reader][options, family] = pair
@@ -193,7 +193,7 @@ def _pair(
 
 
 def _verdicts(findings: Sequence[Finding]) -> str:
-    """The verdicts of one cause: part of its cells may be waived, and part of them expected."""
+    """The verdicts of one cause: some of its cells may be waived, and some expected."""
     return ", ".join(dict.fromkeys(str(one.verdict) for one in findings))
 
 
@@ -201,10 +201,10 @@ def _verdicts(findings: Sequence[Finding]) -> str:
 
 
 def cause_files(report: Report) -> tuple[Files, dict[str, Address]]:
-    """Every finding with its witness and its command, by the release with which it begins; and the address of each."""
+    """Every finding with its witness and its command, by the release in which it begins; and the address of each."""
     waivers = {one.id: one for one in report.waivers}
     by_release: dict[str, dict[str, list[Finding]]] = defaultdict(lambda: defaultdict(list))
-    began = {one.id: one.first_reader for one in reversed(report.findings)}  # what has the same id stands in one place
+    began = {one.id: one.first_reader for one in reversed(report.findings)}  # findings with the same id go in one place
     for one in report.findings:
         by_release[began[one.id]][one.id].append(one)
     files: Files = {}
@@ -257,7 +257,7 @@ def _cause(one: Finding, waiver: object | None) -> Element:
 
 
 def release_files(reports: Sequence[ReleaseReport], links: Mapping[str, Address]) -> tuple[Files, dict[tuple[str, str], Address]]:
-    """Every item of each release, the silent ones first; and the address of each item, each section, and, as "", each release."""
+    """Every item of each release, silent changes first; and the address of each item, each section, and, as "", each release."""
     files: Files = {}
     places: dict[tuple[str, str], Address] = {}
     for report in reports:
@@ -308,7 +308,7 @@ def _item(report: ReleaseReport, item: ReleaseItem, links: Mapping[str, str]) ->
 
 
 def deprecation_files(rows: Sequence[TimelineRow]) -> tuple[Files, dict[str, Address]]:
-    """Every deprecation with its events and what they break; and the address of each."""
+    """Every deprecation with its events and violations; and the address of each."""
     parts = []
     for row in rows:
         name = row.history.deprecation.id
@@ -338,7 +338,7 @@ def _deprecation(row: TimelineRow) -> Element:
 
 
 def _states(row: TimelineRow) -> str:
-    """What releases did, a run of releases that did the same at once: sixty releases are as short to read, and to lay out, as six."""
+    """The states of the releases, with consecutive equal states combined: sixty releases take no more text and layout than six."""
     runs = [(state, list(releases)) for state, releases in groupby(row.states, key=lambda release: row.states[release].state)]
     return ", ".join(
         f"{releases[0]}: {state}" if len(releases) == 1 else f"{releases[0]} to {releases[-1]}: {state}"

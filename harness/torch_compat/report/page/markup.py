@@ -1,9 +1,9 @@
 """HTML as a tree: every text and every attribute goes through one gate, so no name, message or reason can become markup.
 
-Elements are made by :func:`tag` alone. The text of an element is text, whatever characters it has: ``xml.etree`` escapes it when the
-tree is written, and :func:`_harmless` replaces what a browser would obey or show in another order (control characters, bidirectional
-marks, lone surrogates) and cuts what is too long for a person. The Content-Security-Policy of every file forbids network access,
-plugins, forms and every script but :data:`SCRIPT`, which it names by its hash.
+Only :func:`tag` creates elements. The text of an element stays text, whatever characters it contains: ``xml.etree`` escapes it when the
+tree is written, and :func:`_harmless` replaces characters that a browser would obey or that reorder text (control characters,
+bidirectional marks, lone surrogates) and shortens overlong text. The Content-Security-Policy of every file forbids network access,
+plugins, forms and every script except :data:`SCRIPT`, which it names by its hash.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ cells are. Without the script, every cell is still a link."""
 _HASH: Final = base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode()
 POLICY: Final = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{_HASH}'; base-uri 'none'; form-action 'none'"
 
-# content-visibility: a browser lays out only what is near the window. A click that leaves the main file otherwise waits until the
-# browser has dropped the layout of every matrix: a quarter of a second for 60 releases. Only a matrix has it: where heights are guessed,
-# a browser that follows a link into the middle of many articles stops beside the target.
+# content-visibility: a browser lays out only what is near the window. Otherwise, a click that leaves the main file waits until the
+# browser has dropped the layout of every matrix: a quarter of a second for 60 releases. Only a matrix has it: if heights are guessed,
+# a browser that follows a link into the middle of many articles stops next to the target.
 STYLE: Final = """
 :root{color-scheme:light dark;--ink:#1b1b1b;--paper:#fff;--soft:#595959;--line:#c8c8c8;--band:#f2f2f2;--link:#0b4f9e;
 --kept:#0072b2;--broken:#d55e00;--unknown:#767676;--gap:#fff}
@@ -136,11 +136,11 @@ SCALE: Final = (
 )  # fmt: skip
 """Background of a cell, by tenths of its archives with the same result. Dark blue to yellow, like the color map *cividis*:
 brightness increases with every step, so the order is also clear in grayscale and to people with color blindness."""
-_DARK: Final = 6  # the first steps have white text
+_DARK: Final = 6  # the first steps use white text
 
 
 def style() -> str:
-    """The style sheet of every file."""
+    """The style sheet of all files."""
     steps = "".join(
         f".c{number}{{background:{colour};color:{'#fff' if number < _DARK else '#000'}}}\n" for number, colour in enumerate(SCALE)
     )
@@ -153,11 +153,11 @@ def _harmless(text: str) -> str:
 
 
 def tag(name: str, /, *children: Node | None, **attributes: str) -> Element:
-    """An element.
+    """Create an element.
 
     Parameters:
         children: elements and texts, in order; None is left out.
-        attributes: their values are texts, too. ``class_`` and the like lose the underscore; others are hyphens.
+        attributes: their values are also texts. A trailing underscore, as in ``class_``, is removed; others become hyphens.
     """
     made = Element(name, {key.rstrip("_").replace("_", "-"): _harmless(value) for key, value in attributes.items()})
     last: Element | None = None
@@ -177,12 +177,12 @@ def tag(name: str, /, *children: Node | None, **attributes: str) -> Element:
 
 
 def scrolled(table: Element, label: str) -> Element:
-    """A table that may be wider than the window: it scrolls by itself, with the keyboard too."""
+    """A table that may be wider than the window: it scrolls separately, also with the keyboard."""
     return tag("div", table, class_="wide", tabindex="0", role="region", aria_label=label)
 
 
 def document(title: str, *body: Node | None) -> str:
-    """A whole file: the same tree gives the same bytes."""
+    """A complete file: the same tree gives the same bytes."""
     script, css = Element("script"), Element("style")
     script.text, css.text = SCRIPT, style()
     policy = {"http-equiv": "Content-Security-Policy", "content": POLICY}

@@ -59,9 +59,9 @@ ENDS: Final = frozenset({"error", "removed", "switched", "withdrawn", "restored"
 def page(
     evidence: Evidence, report: Report, named: Sequence[Named], step: Callable[[int, int], None] | None = None
 ) -> dict[str, str]:
-    """Every file of the page by its path, the main one last: the same evidence gives the same bytes.
+    """All files of the page by path, the main one last: the same evidence gives the same bytes.
 
-    The files beside the main one stand in a folder whose name is a digest of them, so a main file never shows the details of
+    The detail files are in a folder named after their digest, so a main file never shows the details of
     another run.
     """
     findings: dict[str, list[Finding]] = {}
@@ -95,7 +95,7 @@ def _within(folder: str, places: Mapping[Key, Address]) -> dict[Key, str]:
 
 @dataclass(frozen=True)
 class Places:
-    """Where the files beside the main one show something, as the main one links to it.
+    """The addresses in the detail files to which the main file links.
 
     Attributes:
         cells: by writer and reader.
@@ -272,7 +272,7 @@ class TimelineSpan:
     Attributes:
         kind: ``kept``, ``broken`` or ``unknown``.
         text: the same in words.
-        point: whether it is one day: an end.
+        point: whether it is a single day: an end.
     """
 
     begin: dt.date
@@ -283,9 +283,9 @@ class TimelineSpan:
 
 
 def spans(row: TimelineRow, as_of: dt.date) -> Iterator[TimelineSpan]:
-    """The spans of a deprecation: how long it warned, what ended it, how long it stayed beyond its end.
+    """The spans of a deprecation: how long it warned, what ended it, how long it stayed after its end.
 
-    A span is broken where the event that ends it came too early, or where it lasts beyond the announced end.
+    A span is broken if the event that ends it came too early, or if it lasts beyond the announced end.
     """
     snapshot = row.snapshot
     unclear = str(row.verdict) in {"cannot-tell", "no-promise"}
@@ -353,7 +353,7 @@ def _verdicts(rows: Iterable[TimelineRow]) -> list[tuple[str, int]]:
 
 
 def _order(row: TimelineRow) -> tuple[int, dt.date, str]:
-    """Broken ones first, then by the day on which they began."""
+    """The sort key: broken ones first, then by the day on which they began."""
     began = row.snapshot.happened[0].point.day if row.snapshot.happened else dt.date.max
     return (0 if str(row.verdict) == "broken" else 1, began, row.history.deprecation.id)
 
@@ -364,7 +364,7 @@ def _days(axis: Axis, as_of: dt.date) -> tuple[dt.date, dt.date]:
 
 
 def _share(day: dt.date, days: tuple[dt.date, dt.date]) -> float:
-    """Where a day lies between two others, in percent."""
+    """The position of a day between two others, in percent."""
     whole = max(1, (days[1] - days[0]).days)
     return min(100.0, max(0.0, 100 * (day - days[0]).days / whole))
 
@@ -398,7 +398,7 @@ def _place(one: TimelineSpan, days: tuple[dt.date, dt.date]) -> str:
 
 
 def _causes(report: Report, places: Places) -> Iterator[Node]:
-    """How many findings begin with each release, newest first, with the file that begins with them."""
+    """The number of findings that begin with each release, newest first, with the file that contains them."""
     counts: dict[str, Counter[str]] = {}
     files: dict[str, str] = {}
     for one in report.findings:

@@ -1,4 +1,4 @@
-"""What the page says of each pair of a writer and a reader: outcomes of its cells, and the causes that they show."""
+"""The data of the page for each pair of a writer and a reader: outcomes of its cells, and their causes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class PairCells:
 
     Attributes:
         counts: cells by outcome.
-        causes: cells by the id of the finding that they belong to. A cell may belong to several findings.
+        causes: cells by the id of their finding. A cell may belong to several findings.
     """
 
     counts: Counter[Outcome] = field(default_factory=Counter)
@@ -40,33 +40,33 @@ class PairCells:
 
     @property
     def total(self) -> int:
-        """How many cells it has."""
+        """The number of cells."""
         return self.counts.total()
 
     @property
     def kept(self) -> int:
-        """How many of them are the same or close."""
+        """The number of cells that are the same or close."""
         return sum(self.counts[one] for one in KEPT)
 
     @property
     def share(self) -> str:
-        """The kept cells in percent, rounded down, so that 100 means all of them; ``<1`` where there are some."""
+        """The kept cells in percent, rounded down, so that 100 means all of them; ``<1`` if some are kept, but less than one percent."""
         percent = self.kept * 100 // self.total
         return "<1" if not percent and self.kept else str(percent)
 
     @property
     def step(self) -> int:
-        """The step of the colour scale, 0 to 10. Only a pair whose cells are all kept has the last one."""
+        """The step of the color scale, 0 to 10. The last step means that all cells are kept."""
         return self.kept * 10 // self.total
 
     @property
     def worst(self) -> Outcome | None:
-        """The gravest outcome that is not kept; None where every cell is."""
+        """The gravest outcome that is not kept; None if all cells are kept."""
         return next((one for one in WORST_FIRST if self.counts[one] and one not in KEPT), None)
 
     @property
     def mark(self) -> str:
-        """The mark of the gravest outcome; "" where every cell is kept."""
+        """The mark of the gravest outcome; "" if all cells are kept."""
         return MARKS[self.worst][0] if self.worst is not None else ""
 
 
@@ -94,7 +94,7 @@ class Pairs:
         return {reader: f"r{number}" for number, reader in enumerate(self.all_readers, 1)}
 
     def place(self, reader: str) -> str:
-        """The id of the section of a reader in the file of each writer. Short, since each cell of a matrix names one."""
+        """The id of a reader's section in the file of each writer. Short, since each cell of a matrix contains one."""
         return self._places[reader]
 
     def writers(self, family: str | None = None) -> list[str]:
@@ -106,9 +106,9 @@ class Pairs:
         return sorted({reader for _, reader, one, options in self.all if one == family and options == DEFAULT}, key=order)
 
     def runs(self, writer: str, family: str) -> Iterator[tuple[PairCells | None, list[str]]]:
-        """What readers of a family do with the archives of a writer, by default: readers in a row of whom all is the same stand together.
+        """The results of readers for the archives of a writer under default options, with identical consecutive readers combined.
 
-        The same outcomes are not enough: where one cause ends as another begins, a run ends too. None where a reader was not asked.
+        Readers are identical only if their causes are too, not just their outcomes. None for readers that were not tested.
         """
         pairs = {reader: self.all.get((writer, reader, family, DEFAULT)) for reader in self.readers(family)}
         for pair, run in groupby(pairs, key=pairs.__getitem__):
@@ -116,7 +116,7 @@ class Pairs:
 
 
 def pairs_of(evidence: Evidence, report: Report, named: Iterable[Named]) -> Pairs:
-    """Every pair that a report counts, with the causes that its cells show."""
+    """All pairs in a report, with the causes of their cells."""
     found: dict[Key, PairCells] = defaultdict(PairCells)
     for (writer, reader, family, options), counts in report.outcomes.items():
         found[writer, _column(reader), family, options].counts.update(counts)
@@ -136,5 +136,5 @@ def pairs_of(evidence: Evidence, report: Report, named: Iterable[Named]) -> Pair
 
 
 def _column(reader: str) -> str:
-    """The reference reader is one reader, whatever the horizons."""
+    """The column of a reader: the reference reader has one column for all its horizons."""
     return REFERENCE if is_reference(reader) else reader

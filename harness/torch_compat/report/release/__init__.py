@@ -1,1 +1,1 @@
-"""What begins with one release: the items, where they come from, and the forms in which they are told."""
+"""What begins with one release: the items, their sources, and the output formats."""

@@ -1,4 +1,4 @@
-"""What changes for archives between two releases: the recorded cells of both, one archive at a time."""
+"""The changes for archives between two releases: the recorded cells of both, one archive at a time."""
 
 from __future__ import annotations
 
@@ -51,25 +51,25 @@ DID: Final = {
 }
 _WITH_RESULTS: Final = frozenset({Outcome.DIFFERENT, Outcome.RAISED, Outcome.RELAXED})
 _LOADED: Final = frozenset({"error", "crashed", "timed-out", "unstable", "unsupported"})
-"""What a golden contains if its writer did not read the archive back. Such a golden has no values to compare."""
+"""The contents of a golden whose writer did not read the archive back. Such a golden has no values to compare."""
 
 
 @dataclass(frozen=True)
 class Missing:
-    """What could not be asked of archives: how many, and why."""
+    """Archives that could not be checked: how many, and why."""
 
     count: int
     why: str
 
 
 class _Cause(NamedTuple):
-    """Why a cell is as it is.
+    """The cause of a cell's outcome.
 
     Attributes:
-        waiver: that covers it; "" where none does.
-        kind: by what causes are told apart.
-        text: in one line.
-        finding: its id; "" where no rule names it.
+        waiver: the waiver that covers it; "" if there is none.
+        kind: the key that distinguishes causes.
+        text: the cause in one line.
+        finding: the id of the finding; "" if no rule reports it.
         fails: whether it is neither waived nor expected.
     """
 
@@ -84,9 +84,9 @@ class _Note(NamedTuple):
     """One cell of the older or of the newer release in which something begins.
 
     Attributes:
-        before: what the older release did with what it had; None where only the older release is concerned.
+        before: the result of the older release for the same archive or its own; None if only the older release is involved.
         reader: the release whose cell shows it.
-        older: whether that is the older one, with an archive of a newer release.
+        older: whether that is the older release, with an archive of a newer release.
     """
 
     section: Section
@@ -99,15 +99,15 @@ class _Note(NamedTuple):
 
     @property
     def again(self) -> bool:
-        """Whether both releases give other values than were written, and not the same ones."""
+        """Whether both releases return values that differ from the written ones and from each other."""
         return self.before is not None and self.before.outcome is self.after.outcome is Outcome.DIFFERENT
 
 
 class _Told(NamedTuple):
-    """One difference from what was written.
+    """One difference from the written results.
 
     Attributes:
-        place: what tells it from other differences: its kind, where it is, and all that is there instead.
+        place: the key that distinguishes it from other differences: its kind, its location, and the complete other value.
     """
 
     kind: str
@@ -117,10 +117,10 @@ class _Told(NamedTuple):
 
 @dataclass
 class _Found:
-    """Cells of one cause, as they are met.
+    """The cells of one cause, collected one by one.
 
     Attributes:
-        smallest: the archive whose cells stand for all, with what the older and the newer release did.
+        smallest: the archive that represents all cells, with the results of the older and the newer release.
     """
 
     section: Section
@@ -136,12 +136,12 @@ class _Found:
 
 
 def recorded_readers(evidence: Evidence) -> tuple[str, ...]:
-    """The releases that have read archives, oldest first."""
+    """The releases with recorded readings of archives, oldest first."""
     return tuple(dict.fromkeys(reader.release for reader in evidence.readers))
 
 
 def archive_parts(evidence: Evidence, named: Iterable[Named], since: str, release: str) -> tuple[list[FactRecord], list[Missing]]:
-    """Everything in which a release and an older one did not do the same with archives, by cause; and what cannot be compared.
+    """All differences between a release and an older one in the handling of archives, by cause; and what cannot be compared.
 
     Parameters:
         since: the older release; both must have read archives.
@@ -185,14 +185,14 @@ class _Between:
         return found, [Missing(count, why) for why, count in sorted(self._missing.items())]
 
     def _of(self, line: Iterable[Cells], release: str) -> Cells | None:
-        """What a release did with an archive; None where nothing is recorded."""
+        """The result of a release for an archive; None if nothing is recorded."""
         bits = self._bits[release]
         return next((cells for cells in line if cells.readers & bits and cells.outcome not in UNTOLD), None)
 
     # ------------------------------------------------------------------------------------------------ which cells changed
 
     def _backward(self, fixture: Fixture, options: str, before: Cells | None, after: Cells | None) -> None:
-        """An archive that both releases found there."""
+        """Compare the results for an archive that existed before both releases."""
         if before is None or after is None:
             if options == "default" and (before is None) != (after is None):
                 lacking = self._since if before is None else self._release
@@ -211,7 +211,7 @@ class _Between:
             self._notes.append(_Note(self._section(after, before), cause, fixture, before, after, self._release))
 
     def _section(self, cells: Cells, other: Cells | None = None) -> Section:
-        """Where the result of a release belongs. Values are silent; another error, or a value in place of one, is not."""
+        """The section for the result of a release. Different values are silent; another error, or a value instead of one, is not."""
         if cells.outcome is not Outcome.DIFFERENT:
             return SECTIONS[cells.outcome]
         theirs = {one.place for one in self._differences_of(other)} if other is not None else set()
@@ -221,7 +221,7 @@ class _Between:
         return Section.ACCEPTED if kinds == {"relaxed"} else Section.REFUSED
 
     def _changed(self, before: Cells, after: Cells) -> bool:
-        """Whether something begins here: not another wording of the same refusal, and not the same other value once more."""
+        """Whether something begins here: not just another wording of the same refusal, or the same differing value again."""
         if before is after or (before.outcome in KEPT and after.outcome in KEPT):
             return False
         if before.outcome is not after.outcome:
@@ -231,11 +231,11 @@ class _Between:
         return self._differences.digest(before) != self._differences.digest(after)
 
     def _forward(self, fixture: Fixture, options: str, before: Cells | None, after: Cells | None) -> None:
-        """An archive that is newer than the older release: whether that reads it, and whether its writer still reads itself.
+        """Check an archive newer than the older release: whether the older release reads it, and whether its writer still reads itself.
 
-        What the older release never wrote in this way, or did not read back, does not begin here.
+        Nothing begins here if the older release never wrote the recipe in this way, or did not read it back.
         """
-        if fixture.release != self._release and fixture.release in self._bits:  # written in between: it was read back then
+        if fixture.release != self._release and fixture.release in self._bits:  # written in between: its writer read it back
             then = self._of(self._evidence.by_line[fixture.id, options], fixture.release)
             if then is not None and after is not None and self._changed(then, after):
                 self._begins(fixture, then, after)
@@ -249,13 +249,13 @@ class _Between:
             return
         cause = self._cause(before, self._since)
         section = self._section(before)
-        if before.outcome in {Outcome.REFUSED, Outcome.RAISED, Outcome.RELAXED}:  # promised to nobody, and worth knowing
+        if before.outcome in {Outcome.REFUSED, Outcome.RAISED, Outcome.RELAXED}:  # not promised, but worth knowing
             text = f"{self._since} {DID[before.outcome]} newer archives: {before.message or fixture.recipe}"
             section, cause = Section.FORMATS, _Cause("", ("older", alike(before.message) or fixture.recipe), text)
         self._notes.append(_Note(section, cause, fixture, None, before, self._since, older=True))
 
     def _unwritten(self) -> None:
-        """Recipes that the older release wrote, and the newer one cannot. A reduced grid may end before the newer one, which is no gap."""
+        """Find recipes that only one of the two releases can write. A reduced grid may end before the newer release; that is not a gap."""
         wrote = {one.recipe: one for one in self._evidence.corpus.entries if one.release == self._since}
         asked = {one.recipe: one for one in self._evidence.corpus.entries if one.release == self._release}
         policy = self._evidence.policy
@@ -281,7 +281,7 @@ class _Between:
     # ----------------------------------------------------------------------------------------------------- what is noted
 
     def _cause(self, cells: Cells, release: str) -> _Cause:
-        """Why a release did what it did with an archive, as the rules say it; by its outcome where none of them does."""
+        """The cause of a release's result for an archive, according to the rules; if no rule reports it, according to the outcome."""
         bits = self._bits[release]
         for one in self._named.get((cells.fixture.id, cells.options.id), ()):
             shown, cause = one.judgement.cells, one.judgement.cause
@@ -295,10 +295,10 @@ class _Between:
         return self._found.setdefault((name, section), _Found(section))
 
     def _gather(self) -> None:
-        """Put notes together by what caused them.
+        """Group notes by cause.
 
-        A cell that no waiver covers belongs to the waiver that covers others of its kind here, if that is only one. One that differed
-        before as well belongs to whatever changed the other archives of its recipe.
+        A cell without a waiver is assigned to the waiver of other cells of its kind in this section, if there is only one. A cell that
+        already differed before is assigned to the cause of the other archives of its recipe.
         """
         waivers: defaultdict[tuple[Section, tuple[str, str]], set[str]] = defaultdict(set)
         recipes: defaultdict[str, set[str]] = defaultdict(set)
@@ -316,13 +316,13 @@ class _Between:
             if note.again and not waiver and not change:
                 name = f"cells:again:{note.fixture.recipe}"
             if note.before is None and not waiver and len(recipes[note.fixture.recipe]) == 1:
-                name = next(iter(recipes[note.fixture.recipe]))  # the same thing, as the older release sees it
+                name = next(iter(recipes[note.fixture.recipe]))  # the same change, seen from the older release
             elif note.before is not None:
                 recipes[note.fixture.recipe].add(name)
             self._take(name, note)
 
     def _change(self, note: _Note) -> str:
-        """The stated change by which a release gives a value where the other raises, if only one began here; "" if not."""
+        """The stated change that makes one release return a value where the other raises, if exactly one began here; "" otherwise."""
         used = {bare(operator.partition(".")[0]) for operator in note.fixture.operators}
         found = [
             change.id
@@ -350,7 +350,7 @@ class _Between:
             found.smallest = note
 
     def _first(self, note: _Note) -> str:
-        """The first of the recorded releases between both that does as the newer one."""
+        """The first recorded release between the two that behaves like the newer one."""
         wrote = note.fixture.release
         if note.older or wrote == self._release:
             return wrote
@@ -392,12 +392,12 @@ class _Between:
         )
 
     def _shown(self, found: _Found) -> Shown:
-        assert found.smallest is not None  # noqa: S101 - asked before
+        assert found.smallest is not None  # noqa: S101 - checked before
         note = found.smallest
         fixture, options = note.fixture, note.after.options.id
         command = f"torch-compat observe --recorded --show --reader torch-{note.reader} --fixture {fixture.id}"
         command += "" if options == "default" else f" --options {options}"
-        if note.before is None:  # the older release alone, with what the newer one wrote
+        if note.before is None:  # only the older release, with an archive of the newer one
             before, after = self._told(note.after), "as written"
         else:
             before, after = self._told(note.before, note.after), self._told(note.after, note.before)
@@ -410,7 +410,7 @@ class _Between:
         return Shown(fixture.id, options, before, after, command, fixture.size, lines, outputs if lines else ("", ""))
 
     def _result(self, cells: Cells, called: CallTurn | None) -> str:
-        """What a release returns of one call, or of the load."""
+        """What a release returns from one call, or from the load."""
         golden = cells.fixture.golden
         if cells.outcome in KEPT:
             return returned(golden, called)
@@ -421,7 +421,7 @@ class _Between:
         return raised(kind, text)
 
     def _told(self, cells: Cells, other: Cells | None = None) -> str:
-        """What a release did with an archive, in one line: of several differences the first that the other release does not have."""
+        """The result of a release for an archive, in one line: of several differences, the first that the other release does not have."""
         if cells.outcome in KEPT:
             return "as written"
         said = self._differences_of(cells)
@@ -435,7 +435,7 @@ class _Between:
         )
 
     def _differences_of(self, cells: Cells) -> list[_Told]:
-        """What is not as written; nothing of what was refused or died."""
+        """The differences from the written results; none if loading was refused or crashed."""
         golden = cells.fixture.golden
         if cells.outcome not in _WITH_RESULTS or not cells.observation.departures or not _LOADED.isdisjoint(golden):
             return []
@@ -458,7 +458,7 @@ class _Between:
 
 
 def _place(note: _Note) -> tuple[bool, bool, int, str]:
-    """Examples of the newer release come first, then those that were right before, then small ones."""
+    """The sort key of examples: those of the newer release first, then those that were correct before, then small ones."""
     return note.older, note.again, note.fixture.size, note.fixture.id
 
 

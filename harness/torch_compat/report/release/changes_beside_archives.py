@@ -1,7 +1,7 @@
-"""What begins with a release apart from archives: operators, formats, deprecations, and changes that the policy states.
+"""What begins with a release apart from archives: operators, formats, deprecations, and changes stated in the policy.
 
-These records know when something began whatever release is asked about. So each of them gives all that it knows; the report keeps what
-may have begun between its two releases.
+These records date each beginning independently of the queried release. So each function yields everything; the report keeps what may have
+begun between its two releases.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["change_parts", "deprecation_parts", "format_parts", "operator_parts"]
 
 ENDS: Final = frozenset({"error", "removed", "switched"})
-"""The events that end a deprecation. Other evidence of the same end is linked to them."""
+"""The events that end a deprecation. Other evidence for the same end is linked to them."""
 DONE: Final = {
     "alternative": "there is an alternative",
     "warned": "deprecated, and warns",
@@ -42,7 +42,7 @@ CHANGES: Final = {"refused": Section.REFUSED, "accepted": Section.ACCEPTED}
 
 
 def _before(evidence: Evidence, release: str) -> str:
-    """The release of the calendar before another; "" before the first."""
+    """The calendar release before another; "" for the first."""
     older = [one.version for one in evidence.policy.calendar if Release(one.version) < Release(release)]
     return older[-1] if older else ""
 
@@ -51,7 +51,7 @@ def _before(evidence: Evidence, release: str) -> str:
 
 
 def operator_parts(evidence: Evidence, report: Report) -> Iterator[FactRecord]:
-    """Operators that programs call and that no longer take these calls, by waiver; of those without, by operator."""
+    """Operators that programs call and that no longer accept these calls, by waiver; without a waiver, by operator."""
     changes, recorded = evidence.derived(operator_changes), evidence.operators
     if changes is None or recorded is None:
         return
@@ -106,7 +106,7 @@ def operator_parts(evidence: Evidence, report: Report) -> Iterator[FactRecord]:
 
 def _had(evidence: Evidence, pair: Pair, one: Break) -> str:
     """The newest recorded release before the newer one of a pair that has the old schema."""
-    assert evidence.operators is not None  # noqa: S101 - asked before
+    assert evidence.operators is not None  # noqa: S101 - checked before
     schemas = evidence.operators.schemas
     older = schemas.releases[: schemas.releases.index(pair.newer)]
     return next((release for release in reversed(older) if one.old in schemas.schemas(one.operator, release)), pair.older)
@@ -116,7 +116,7 @@ def _had(evidence: Evidence, pair: Pair, one: Break) -> str:
 
 
 def format_parts(evidence: Evidence) -> Iterator[FactRecord]:
-    """Versions of formats that a release is the first to write or to read, or the first not to read any more."""
+    """Format versions that a release is the first to write, the first to read, or the first to stop reading."""
     calendar = [one.version for one in evidence.policy.calendar]
     for form in evidence.policy.formats:
         said: defaultdict[str, list[str]] = defaultdict(list)
@@ -145,7 +145,7 @@ def format_parts(evidence: Evidence) -> Iterator[FactRecord]:
 
 
 def deprecation_parts(evidence: Evidence) -> Iterator[FactRecord]:
-    """Every event of every deprecation: by its file, and by what releases were seen to do."""
+    """Every event of every deprecation: according to its file, and to the observed behavior of releases."""
     for history in histories(evidence.policy):
         states = {release: one.state for release, one in seen(evidence, history.deprecation).items()}
         for one in history.happened:
@@ -189,10 +189,10 @@ def _instead(history: DeprecationHistory) -> str:
 
 
 def _observed(evidence: Evidence, states: Mapping[str, State], release: str) -> Span:
-    """Between which releases an event happened that the file dates with a release.
+    """The releases between which an event happened that the file dates with a release.
 
-    The file names the first release that is known to have it. Where that release was asked, and did something else than the one that
-    was asked before it, the releases between both are not known.
+    The file names the first release known to have it. If that release was tested, and behaves differently from the previously tested
+    release, the releases in between are unknown.
     """
     older = [one for one, state in states.items() if state is not State.CANNOT_TELL and Release(one) < Release(release)]
     if release in states and older and states[older[-1]] is not states[release]:
@@ -204,7 +204,7 @@ def _observed(evidence: Evidence, states: Mapping[str, State], release: str) -> 
 
 
 def change_parts(evidence: Evidence) -> Iterator[FactRecord]:
-    """Operators whose results changed, as the policy states."""
+    """Operators whose results changed, as stated in the policy."""
     for change in evidence.policy.changes:
         yield FactRecord(
             names=(

@@ -1,14 +1,14 @@
-"""A draft of the compatibility notes of a release: every line rests on a record, and text written by hand stands beside its item.
+"""A draft of the compatibility notes of a release: every line is based on a record, and hand-written text is placed at its item.
 
-Text written by hand is kept in ``reports/notes/RELEASE.toml``, and the draft that holds it is generated::
+Hand-written text is stored in ``reports/notes/RELEASE.toml``, and included in the generated draft::
 
     introduction = "..."            # optional: the first paragraph
 
     [[item]]
-    id = "waiver:arange-length"     # the id that the draft shows
+    id = "waiver:arange-length"     # the id shown in the draft
     text = "..."                    # Markdown, under the title of the item
 
-Nothing but a person changes that file. An item of it that the release no longer has is an error: its evidence is gone.
+Only people change that file. An item that the release no longer has is an error: its evidence is gone.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ LARGEST: Final = 1 << 20
 
 @dataclass(frozen=True)
 class Hand:
-    """Text written by hand.
+    """The hand-written text about a release.
 
     Attributes:
         items: by the id of the item.
@@ -64,14 +64,14 @@ class Hand:
 
 
 def read_hand(data: bytes, where: str) -> Hand:
-    """The text of a file.
+    """Parse a file with hand-written text.
 
     Parameters:
-        where: how errors name the file.
+        where: the name of the file in errors.
 
     Raises:
-        UsageError: it is no such file.
-        PolicyError: it is no TOML; with the line.
+        UsageError: it is not such a file.
+        PolicyError: it is not TOML; with the line.
     """
     hint = "write [[item]] tables with id and text, and an introduction if there is one"
     if len(data) > LARGEST:
@@ -97,7 +97,7 @@ def read_hand(data: bytes, where: str) -> Hand:
 
 
 def noted(report: ReleaseReport, hand: Hand, where: str) -> None:
-    """Check that everything written by hand is about something that the release has.
+    """Check that all hand-written text refers to items of the release.
 
     Raises:
         UsageError: names the first item whose evidence is gone.
@@ -116,10 +116,10 @@ def noted(report: ReleaseReport, hand: Hand, where: str) -> None:
 
 
 def notes_md(report: ReleaseReport, hand: Hand | None = None, step: Callable[[int, int], None] | None = None) -> str:
-    """The draft: the same evidence and the same text written by hand give the same bytes.
+    """The draft: the same evidence and the same hand-written text give the same bytes.
 
     Parameters:
-        step: told before each item how many are written, and how many there are.
+        step: called before each item with the number of finished items and the total.
     """
     return "\n".join(escaped_lines(line) for line in _lines(report, hand or Hand(), step)) + "\n"
 
@@ -185,7 +185,7 @@ def _item(report: ReleaseReport, item: ReleaseItem, text: str) -> Iterator[str]:
 
 
 def _before_and_after(report: ReleaseReport, item: ReleaseItem) -> Iterator[str]:
-    """A snippet and what it prints in both releases; without one, what the records say."""
+    """A snippet and its output in both releases; if there is none, the contents of the records."""
     shown = item.shown
     if shown is not None and shown.snippet:
         fence = "```" if "```" not in shown.snippet else "`````"
@@ -195,7 +195,7 @@ def _before_and_after(report: ReleaseReport, item: ReleaseItem) -> Iterator[str]
         yield ""
         yield f"- {report.since}: {in_code(shown.outputs[0])}"
         yield f"- {report.release}: {in_code(shown.outputs[1])}"
-        if shown.outputs[0] == shown.outputs[1]:  # the difference is not in what is printed
+        if shown.outputs[0] == shown.outputs[1]:  # the difference does not show in the output
             yield f"- Difference: {plain(shown.before)}; then {plain(shown.after)}"
         return
     if shown is not None:

@@ -1,7 +1,7 @@
-"""Items of a release report: one fact each, with one date, whichever rules and records saw it.
+"""Items of a release report: one fact each, with one date, whatever rules and records show it.
 
-Every record of a fact is a :class:`FactRecord` that says between which two releases it found the fact to begin. Parts that share a name are
-one item. The item begins where all its parts agree; where they exclude each other, it says so and names the outermost bounds.
+Every record of a fact is a :class:`FactRecord` that states the two releases between which the fact began according to it. Parts with a
+common name form one item. The item begins where all its parts agree; if they exclude each other, it says so and gives the outer bounds.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["FactRecord", "ReleaseItem", "Section", "Shown", "Span", "merged", "s
 
 
 class Section(enum.StrEnum):
-    """Where an item stands, gravest first: an item of several kinds stands in the first of its sections."""
+    """The section of an item, gravest first: an item of several kinds goes into the first of its sections."""
 
     SILENT = "silent"
     REFUSED = "refused"
@@ -37,28 +37,28 @@ LONGEST: Final = 300
 
 
 def short(text: str, longest: int = LONGEST) -> str:
-    """A text on one line, cut where it is longer than a person reads."""
+    """Text on one line, shortened if it is too long to read."""
     line = " ".join(text[: 4 * longest].split())
     return line if len(text) <= longest else f"{line[: longest - 1]}…"
 
 
 class Span(NamedTuple):
-    """Something begins after one release, and by another at the latest.
+    """A range of releases in which something begins.
 
     Attributes:
-        after: the newest release that is known not to have it; "" where no release is known not to.
-        by: the oldest release that is known to have it.
+        after: the newest release known not to have it; "" if there is none.
+        by: the oldest release known to have it.
     """
 
     after: str
     by: str
 
     def meets(self, other: Span) -> bool:
-        """Whether both can be right."""
+        """Whether both can be correct."""
         return _key(self.after) < _key(other.by) and _key(other.after) < _key(self.by)
 
     def narrowed(self, other: Span) -> Span:
-        """What both say together, where they meet."""
+        """The intersection of both, if they meet."""
         return Span(max(self.after, other.after, key=_key), min(self.by, other.by, key=_key))
 
     def widened(self, other: Span) -> Span:
@@ -77,10 +77,10 @@ class Shown:
     Attributes:
         fixture, options: the archive and the load options.
         before, after: what the older and the newer release did with it, in one line.
-        command: shows it, from what is recorded.
-        size: bytes of the archive, by which the smallest one is chosen.
-        snippet: lines of Python that show it in either release; "" where it cannot be shown so.
-        outputs: what they print, or raise, in the older and the newer release.
+        command: a command that shows it, from the records.
+        size: the size of the archive in bytes, used to choose the smallest one.
+        snippet: lines of Python that show it in either release; "" if there is no such snippet.
+        outputs: what the lines print or raise in the older and the newer release.
     """
 
     fixture: str
@@ -95,21 +95,21 @@ class Shown:
 
 @dataclass(frozen=True)
 class FactRecord:
-    """What one record says of a fact.
+    """The information of one record about a fact.
 
     Attributes:
-        names: names of the fact, such as ``waiver:torch-solve`` or ``deprecation:solve``. Parts that share one are one item.
-        rank: of the titles of all parts of an item, the one with the least rank counts.
-        says: what this record knows, in one line.
-        archives: ids of the archives concerned.
-        newer, older: how many cells of the newer release, and of releases before it, show it.
-        operators: operators concerned.
-        why: the recorded explanation; "" where there is none.
+        names: names of the fact, such as ``waiver:torch-solve`` or ``deprecation:solve``. Parts with a common name form one item.
+        rank: the title of the part with the lowest rank becomes the title of the item.
+        says: the information of this record, in one line.
+        archives: ids of the affected archives.
+        newer, older: the numbers of cells of the newer release, and of releases before it, that show it.
+        operators: the affected operators.
+        why: the recorded explanation; "" if there is none.
         findings: ids of findings.
         open: whether some of it is neither waived nor expected.
-        announced: the version number that announces it; "" where none does.
-        advice: what users can do, where a record says so.
-        details: lines that only a full report prints.
+        announced: the version number that announces it; "" if there is none.
+        advice: what users can do, if a record states it.
+        details: lines for a full report only.
     """
 
     names: tuple[str, ...]
@@ -137,9 +137,9 @@ class ReleaseItem:
     """One fact.
 
     Attributes:
-        id: a stable name: that of its most telling record.
-        span: between which releases it begins.
-        candidates: the releases of the calendar with which it may begin, oldest first.
+        id: a stable name: that of its most informative record.
+        span: the releases between which it begins.
+        candidates: the calendar releases with which it may begin, oldest first.
         disagree: whether its records exclude each other.
     """
 
@@ -153,22 +153,22 @@ class ReleaseItem:
 
     @property
     def archives(self) -> frozenset[str]:
-        """The archives concerned."""
+        """The affected archives."""
         return frozenset[str]().union(*(part.archives for part in self.parts))
 
     @property
     def newer(self) -> int:
-        """How many cells of the release show it."""
+        """The number of cells of the release that show it."""
         return sum(part.newer for part in self.parts)
 
     @property
     def older(self) -> int:
-        """How many cells of the release before show it, with archives of the release."""
+        """The number of cells of the previous release that show it, with archives of the release."""
         return sum(part.older for part in self.parts)
 
     @property
     def operators(self) -> tuple[str, ...]:
-        """The operators concerned, sorted."""
+        """The affected operators, sorted."""
         return tuple(sorted({name for part in self.parts for name in part.operators}))
 
     @property
@@ -188,7 +188,7 @@ class ReleaseItem:
 
     @property
     def why(self) -> tuple[str, ...]:
-        """What is recorded as explanation, each text once."""
+        """The recorded explanations, each text once."""
         return tuple(dict.fromkeys(part.why for part in self.parts if part.why))
 
     @property
@@ -198,7 +198,7 @@ class ReleaseItem:
 
     @property
     def shown(self) -> Shown | None:
-        """The smallest example, of the gravest section that has one."""
+        """The smallest example, from the gravest section that has one."""
         found = [part for part in self.parts if part.shown]
         if not found:
             return None
@@ -206,7 +206,7 @@ class ReleaseItem:
 
     @property
     def when(self) -> str:
-        """With which release it begins, in words."""
+        """The release with which it begins, in words."""
         if self.disagree:
             return f"between {self.span.after or 'the first release'} and {self.span.by} (the records disagree)"
         if len(self.candidates) > 1:
@@ -215,7 +215,7 @@ class ReleaseItem:
 
 
 def merged(parts: Iterable[FactRecord], calendar: Sequence[str]) -> list[ReleaseItem]:
-    """Parts put together by the names that they share; the gravest items first, then those with the most cells.
+    """Merge parts by the names that they share; the gravest items first, then those with the most cells.
 
     Parameters:
         calendar: every known release, oldest first.
@@ -227,7 +227,7 @@ def merged(parts: Iterable[FactRecord], calendar: Sequence[str]) -> list[Release
         at = known[0] if known else len(groups)
         if not known:
             groups.append([])
-        for other in known[1:]:  # this part shows that two facts are one
+        for other in known[1:]:  # this part shows that two facts are the same
             groups[at] += groups[other]
             groups[other] = []
             place.update({name: at for name, where in place.items() if where == other})

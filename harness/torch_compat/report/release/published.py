@@ -1,7 +1,7 @@
-"""What PyTorch published about releases, compared with what is recorded: reports/published.md, out of reports/published.toml.
+"""Statements published by PyTorch about releases, compared with the records: reports/published.md, from reports/published.toml.
 
-The table holds facts with their sources. An item names the parts of a release report that show it, or says why no record can; so a
-test notices when either side changes. What could not be retrieved is said, and is no agreement.
+The table contains facts with their sources. An item names the parts of a release report that show it, or says why no record can; so a
+test notices if either side changes. Statements that could not be retrieved are reported as such, and do not count as agreement.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LARGEST: Final = 1 << 20
 BREAKING: Final = (Section.SILENT, Section.REFUSED, Section.CRASHED, Section.OPERATORS)
 """Sections in which a reader would look for incompatible changes."""
 MOST: Final = 40
-"""How many breakages are listed for each release; reports/releases has all of them."""
+"""Maximum number of breakages listed for each release; reports/releases has all of them."""
 HINT: Final = "the header of reports/published.toml lists its keys"
 
 
@@ -38,11 +38,11 @@ class PublishedStatement:
     """One published statement.
 
     Attributes:
-        title: what it says, in our own words.
-        source: the address where it is published.
-        found: names of parts of the release report that show it.
-        unseen: why no record can show it; "" where ``found`` has names.
-        note: what else the records show.
+        title: the statement in our own words.
+        source: the address of the publication.
+        found: names of the parts of the release report that show it.
+        unseen: why no record can show it; "" if ``found`` has names.
+        note: further information from the records.
     """
 
     title: str
@@ -54,13 +54,13 @@ class PublishedStatement:
 
 @dataclass(frozen=True)
 class Published:
-    """What was published about one release.
+    """The publications about one release.
 
     Attributes:
         version: the first release of its minor line.
         notes: the address of the release notes.
-        whole: whether the whole page was read for the table.
-        why: why not, and where the statements are from.
+        whole: whether the entire page was read for the table.
+        why: if not, the reason, and the source of the statements.
     """
 
     version: str
@@ -72,12 +72,12 @@ class Published:
 
 @dataclass(frozen=True)
 class PublishedComparison:
-    """A release, both sides together.
+    """Both sides of the comparison for a release.
 
     Attributes:
         shown: statements with the items that show them.
         unseen: statements that no record can show.
-        unnamed: breakages of the report that no statement names.
+        unnamed: breakages of the report that no statement mentions.
     """
 
     published: Published
@@ -88,14 +88,14 @@ class PublishedComparison:
 
 
 def read_published(data: bytes, where: str) -> tuple[Published, ...]:
-    """The table.
+    """Parse the table.
 
     Parameters:
-        where: how errors name the file.
+        where: the name of the file in errors.
 
     Raises:
-        UsageError: an entry is not as the head of the file says.
-        PolicyError: it is no TOML; with the line.
+        UsageError: an entry does not match the description at the head of the file.
+        PolicyError: it is not TOML; with the line.
     """
     if len(data) > LARGEST:
         raise UsageError(f"has {len(data)} bytes, expected at most {LARGEST}", where=where, code="published")
@@ -147,7 +147,7 @@ def _address(text: str) -> bool:
 
 
 def compared(published: Published, report: ReleaseReport, where: str) -> PublishedComparison:
-    """Both sides of a release.
+    """Compare both sides for a release.
 
     Raises:
         UsageError: an item names a part that the report does not have: its evidence is gone, or its name changed.
@@ -178,7 +178,7 @@ def published_md(found: Sequence[PublishedComparison], unrecorded: Sequence[Publ
     """The document: the same evidence and the same table give the same bytes.
 
     Parameters:
-        unrecorded: releases of which no release of the minor line is recorded; they are listed as not compared.
+        unrecorded: releases without any recorded release of their minor line; they are listed as not compared.
     """
     return "\n".join(escaped(line) for line in _lines(found, unrecorded)) + "\n"
 

@@ -1,4 +1,4 @@
-"""The report of one release: everything that begins with it, and what could not be asked."""
+"""The report of one release: everything that begins with it, and what could not be checked."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class Running:
 
     Attributes:
         since: the release that began to warn.
-        may: what may happen next, and from when; "" where nothing is promised.
-        due: the release for which its end was announced; "" where none was.
+        may: what may happen next, and from when; "" if nothing is promised.
+        due: the release for which its end was announced; "" if there is none.
     """
 
     id: str
@@ -50,11 +50,11 @@ class Running:
 
 @dataclass(frozen=True)
 class NotAsked:
-    """Something that the records do not tell.
+    """Something that the records do not show.
 
     Attributes:
-        count: of how many things.
-        explained: whether the policy says why nobody can know.
+        count: the number of affected things.
+        explained: whether the policy says why it cannot be known.
     """
 
     count: int
@@ -68,13 +68,13 @@ class ReleaseReport:
 
     Attributes:
         since: the release that it is compared with.
-        day: the day of the release.
+        day: the date of the release.
         items: what begins, gravest first.
-        running: deprecations that are under way with it.
-        operators: what became of operators from each recorded release to the next.
-        not_asked: what is not known.
-        compared: how many archives both releases loaded, or were asked to.
-        as_of, evidence: of the judgement that it rests on.
+        running: deprecations in progress at the release.
+        operators: the changes of operators between consecutive recorded releases.
+        not_asked: what is unknown.
+        compared: the number of archives that both releases loaded, or were asked to load.
+        as_of, evidence: those of the underlying judgement.
     """
 
     release: str
@@ -99,12 +99,12 @@ class ReleaseReport:
 
     @property
     def exit_status(self) -> int:
-        """1 where something is neither waived nor expected, 4 where something was not asked and the policy does not say why, else 0."""
+        """1 if something is neither waived nor expected, 4 if something was not checked and the policy does not say why, otherwise 0."""
         return 1 if self.open else 4 if any(not one.explained for one in self.not_asked) else 0
 
 
 def reported_releases(evidence: Evidence) -> tuple[str, ...]:
-    """The releases that a report can be made of by default: the newest recorded one of every minor line but the first."""
+    """The releases that have a report by default: the newest recorded one of every minor line except the first."""
     lines = [list(group)[-1] for _, group in groupby(recorded_readers(evidence), lambda name: Release(name).numbers[:2])]
     return tuple(lines[1:])
 
@@ -136,14 +136,14 @@ def _checked(evidence: Evidence, release: str) -> None:
 def report_of(
     place: Root, release: str, since: str | None = None, step: Callable[[int, int], None] = lambda _done, _total: None
 ) -> ReleaseReport:
-    """The report of a release, out of what a tree has recorded.
+    """Create the report of a release from the records of a tree.
 
     Parameters:
-        since: the release that it is compared with; the newest recorded one of the line before unless given.
-        step: is told how far judging is.
+        since: the release that it is compared with; by default, the newest recorded one of the previous line.
+        step: called with the progress of judging.
 
     Raises:
-        NothingSelected: nothing is recorded of one of both releases.
+        NothingSelected: nothing is recorded for one of the two releases.
         UsageError: there is no such release.
     """
     policy = place.policy()
@@ -161,11 +161,11 @@ def release_report(
     """What begins with a release.
 
     Parameters:
-        report, named: what judging says of the evidence.
-        release, since: versions of the calendar, the second the older one; by default that of the line before.
+        report, named: the judgement of the evidence.
+        release, since: versions in the calendar, the second being the older one; by default that of the previous line.
 
     Raises:
-        NothingSelected: nothing is recorded of one of both.
+        NothingSelected: nothing is recorded for one of them.
         UsageError: ``since`` is not older.
     """
     _checked(evidence, release)
@@ -185,8 +185,8 @@ def release_report(
         *(part for part in (*format_parts(evidence), *change_parts(evidence)) if part.span.meets(asked)),
     ]
     of_archives = {name for part in archives for name in part.names}
-    # A cause of archives may begin at several releases, for the archives of several writers: other records of it count where they
-    # can be of this beginning.
+    # A cause for archives may begin at several releases, for the archives of several writers: its other records count if they can
+    # belong to this beginning.
     others = [part for part in others if part.span.meets(asked) or not of_archives.intersection(part.names)]
     calendar = [one.version for one in evidence.policy.calendar]
     items = [item for item in merged([*archives, *others], calendar) if item.span.meets(asked)]
@@ -205,7 +205,7 @@ def release_report(
 
 
 def _compared(evidence: Evidence, since: str, release: str) -> int:
-    """How many archives both releases were asked to load."""
+    """The number of archives that both releases were asked to load."""
     older, newer = (evidence.readers.where(lambda one, name=name: one.release == name) for name in (since, release))  # type: ignore[misc]
     count = 0
     for (_, options), line in evidence.by_line.items():
@@ -226,7 +226,7 @@ def _running(evidence: Evidence, release: str) -> Iterator[Running]:
 
 
 def _not_asked(evidence: Evidence, report: Report, missing: Iterable[Missing], asked: Span) -> Iterator[NotAsked]:
-    """What the records do not tell of the release."""
+    """What the records do not show about the release."""
     for one in missing:
         yield NotAsked(one.count, one.why)
     changes = evidence.derived(operator_changes)

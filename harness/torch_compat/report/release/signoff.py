@@ -1,8 +1,8 @@
-"""A sign-off: who stands for a release on which evidence, in a form that shows every later change.
+"""A sign-off: who vouches for a release based on which evidence, in a form that reveals every later change.
 
-``reports/signoffs/RELEASE/`` holds ``signoff.json``, the ``notes.md`` of that day, and, where they were made, a detached signature of
+``reports/signoffs/RELEASE/`` contains ``signoff.json``, the ``notes.md`` of that day, and, if they exist, a detached signature of
 ``signoff.json`` and ``withdrawn.json``. ``signoff.json`` states the SHA-256 of every file of the evidence and of the policy, and of itself.
-Archives are not among them: the manifests state theirs.
+Archives are not listed: the manifests state their digests.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ ROOTS: Final = (
     "policies/torch", "reports/observations", "reports/proofs", "fixtures/beside", "fixtures/deprecations", "fixtures/globals", "fixtures/operators",
     "fixtures/probes", "fixtures/recipes",
 )  # fmt: skip
-"""Folders in which every file is evidence or policy. In release folders, this means the files next to the archives."""
+"""Folders in which every file is evidence or policy. In release folders, only the files next to the archives count."""
 ARCHIVES: Final = frozenset({".pt", ".pth", ".ptl", ".pt2", ".pkl", ".distcp"})
 KEYS: Final = frozenset(
     {
@@ -66,11 +66,11 @@ KEYS: Final = frozenset(
 
 @dataclass(frozen=True)
 class Blocker:
-    """Something for which nobody can sign.
+    """Something that prevents a sign-off.
 
     Attributes:
         kind: ``fail``, ``not-checked`` or ``modelled``.
-        id: by which it is accepted; what was not checked cannot be.
+        id: the id for accepting it; missing checks cannot be accepted.
     """
 
     kind: str
@@ -84,7 +84,7 @@ class Blocker:
 
 
 def blockers(report: Report, found: ReleaseReport) -> list[Blocker]:
-    """Everything that stands against a sign-off: broken promises, what was not checked, what rests on the reference reader alone."""
+    """Everything that prevents a sign-off: broken promises, missing checks, and results based on the reference reader alone."""
     held = [Blocker("fail", one.id, one.title) for one in report.findings if one.verdict is Verdict.FAIL]
     held += [Blocker("not-checked", f"{what}: {why}", f"{count} × {why}") for what, why, count in report.not_checked]
     if not report.counts.get(Verdict.PASS):
@@ -117,7 +117,7 @@ def statement(
     accepted: Sequence[tuple[Blocker, str]],
     amends: str,
 ) -> dict[str, Any]:
-    """What is signed.
+    """The statement to be signed.
 
     Parameters:
         files: SHA-256 of every file of the evidence and the policy, by path.
@@ -153,7 +153,7 @@ def statement(
 
 
 def statement_text(document: Mapping[str, Any]) -> str:
-    """The file of a statement."""
+    """The text of the file with a statement."""
     return json.dumps(document, indent=1, sort_keys=True, ensure_ascii=True) + "\n"
 
 
@@ -162,10 +162,10 @@ def _seal(document: Mapping[str, Any]) -> str:
 
 
 def read_statement(data: bytes, where: str) -> dict[str, Any]:
-    """A statement as it is written, whether or not its seal fits.
+    """Parse a statement, whether or not its seal is valid.
 
     Raises:
-        UsageError: it is none.
+        UsageError: it is not a statement.
     """
     try:
         document = json.loads(data)
@@ -187,10 +187,10 @@ def read_statement(data: bytes, where: str) -> dict[str, Any]:
 
 
 def evidence_files(root: Path) -> dict[str, str]:
-    """SHA-256, in hex, of every file that a judgement reads, by path in the tree, sorted.
+    """The SHA-256, in hex, of every file that a judgement reads, by path in the tree, sorted.
 
     Raises:
-        CorpusError: a name leads out of the tree, or is no regular file.
+        CorpusError: a name leads out of the tree, or is not a regular file.
     """
     return {name: hashlib.sha256(read_whole(inside(root, name))).hexdigest() for name in sorted(_names(root))}
 
@@ -208,7 +208,7 @@ def _names(root: Path) -> Iterator[str]:
                 hidden = any(part.startswith((".", "__pycache__")) for part in path.relative_to(root).parts)
                 if path.is_file() and not hidden and path.suffix not in ARCHIVES:
                     yield path.relative_to(root).as_posix()
-    if (root / "reports/notes").is_dir():  # what a person wrote; the rest of the folder is generated
+    if (root / "reports/notes").is_dir():  # hand-written text only; the rest of the folder is generated
         yield from (path.relative_to(root).as_posix() for path in (root / "reports/notes").glob("*.toml"))
 
 
@@ -225,7 +225,7 @@ def signoffs_of(root: Path, release: str) -> list[str]:
 
 
 def amended(root: Path, release: str) -> str:
-    """The newest older release of the same line that has a sign-off which was not withdrawn; "" where there is none."""
+    """The newest older release of the same line with a sign-off that was not withdrawn; "" if there is none."""
     folder, mine = root / FOLDER, Release(release)
     names = (
         {one.name.partition("-")[0] for one in folder.iterdir() if not (one / WITHDRAWN).exists()} if folder.is_dir() else set()
@@ -235,10 +235,10 @@ def amended(root: Path, release: str) -> str:
 
 
 def changes_since(document: Mapping[str, Any], files: Mapping[str, str], folder: Mapping[str, bytes]) -> list[str]:
-    """Everything that is not as it was signed, in words.
+    """Everything that differs from the signed state, in words.
 
     Parameters:
-        files: the files of the evidence and the policy as they are now.
+        files: the current files of the evidence and the policy.
         folder: the files of the sign-off itself, by name.
     """
     signed: Mapping[str, str] = document["files"]

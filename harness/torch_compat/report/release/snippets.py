@@ -1,4 +1,4 @@
-"""Recorded calls as Python that a person can run, and recorded results as that prints them."""
+"""Recorded calls as executable Python, and recorded results as Python prints them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LOADS: Final = {
     "distributed": "torch.distributed.checkpoint.format_utils.dcp_to_torch_save({}, 'whole.pt')",
 }
 KEYWORDS: Final = frozenset({"weights_only", "mmap"})
-"""The load options that are arguments of torch.load. The others are settings that one line of Python does not show."""
+"""The load options that are arguments of torch.load. The others are settings that a single line of Python does not show."""
 _CALL = re.compile(r"calls\[(\d{1,6})\]\.(first|second)")
 _REAL: Final = frozenset(row.name for row in DTYPES.values() if row.kind == "float" and row.size > 1)
 _WHOLE: Final = frozenset(row.name for row in DTYPES.values() if row.kind == "integer" and row.name not in SINCE)
@@ -43,18 +43,18 @@ class CallTurn(NamedTuple):
     turn: str
 
 
-class _Untold(Exception):  # noqa: N818 - no error: a value that is not written as Python
-    """A value that Python has no short literal for."""
+class _Untold(Exception):  # noqa: N818 - not an error: a value that is not written as Python
+    """A value without a short literal in Python."""
 
 
 def call_of(where: str) -> CallTurn | None:
-    """The call that a place of a result is in."""
+    """The call that contains a location in a result."""
     found = _CALL.match(where)
     return CallTurn(int(found[1]), found[2]) if found else None
 
 
 def loads(fixture: Fixture, options: dict[str, Any]) -> str:
-    """The expression that loads an archive; "" where load options are no arguments."""
+    """The expression that loads an archive; "" if load options are not arguments."""
     if set(options) - KEYWORDS or (options and fixture.family != "torch-save"):
         return ""
     folder = SYNTHETIC if fixture.release == SYNTHETIC else release_folder(fixture.release)
@@ -63,7 +63,7 @@ def loads(fixture: Fixture, options: dict[str, Any]) -> str:
 
 
 def snippet(fixture: Fixture, options: dict[str, Any], called: CallTurn | None) -> str:
-    """Lines of Python that load an archive and do what shows a difference; "" where they cannot be written."""
+    """Lines of Python that load an archive and show a difference; "" if there are none."""
     load = loads(fixture, options)
     if not load:
         return ""
@@ -89,7 +89,7 @@ def snippet(fixture: Fixture, options: dict[str, Any], called: CallTurn | None) 
 
 
 def returned(result: dict[str, Any], called: CallTurn | None) -> str:
-    """What a result says of a call, or of the load, in one line."""
+    """The part of a result for a call, or for the load, in one line."""
     if "error" in result:
         return _error(result["error"])
     for end in ("crashed", "timed-out", "unstable", "unsupported"):
@@ -105,7 +105,7 @@ def returned(result: dict[str, Any], called: CallTurn | None) -> str:
 
 
 def raised(kind: str, message: str) -> str:
-    """An error in one line; newer releases quote the class in the message as well."""
+    """An error in one line, with its class only once: newer releases also quote it in the message."""
     name, text = kind.removeprefix("builtins."), headline(message)
     return short(text if text.startswith(f"{name}: ") or not name else f"{name}: {text}")
 

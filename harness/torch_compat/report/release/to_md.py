@@ -21,7 +21,7 @@ def release_md(report: ReleaseReport, *, level: int = 1) -> str:
     """The document: the same evidence gives the same bytes.
 
     Parameters:
-        level: of its heading.
+        level: the level of its heading.
     """
     return "\n".join(escaped(line) for line in _lines(report, level)) + "\n"
 
@@ -77,7 +77,7 @@ def releases_md(reports: Sequence[ReleaseReport]) -> str:
 
 
 def plain(text: str) -> str:
-    """A text that Markdown shows as it is, on one line."""
+    """Text escaped so that Markdown shows it unchanged, on one line."""
     line = " ".join(text.split())
     for mark in "\\`*_<>[]|#&":
         line = line.replace(mark, f"\\{mark}")
@@ -85,7 +85,7 @@ def plain(text: str) -> str:
 
 
 def in_code(text: str) -> str:
-    """A text as code, whatever backquotes it has."""
+    """Text as inline code, whatever backquotes it contains."""
     line = " ".join(text.split())
     fence = "`" * (1 + max((len(run) for run in _runs(line)), default=0))
     space = " " if line.startswith("`") or line.endswith("`") or not line else ""

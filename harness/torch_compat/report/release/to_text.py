@@ -28,7 +28,7 @@ STYLES: Final = {
 
 
 def print_release(report: ReleaseReport, console: Console, *, full: bool) -> None:
-    """Print a report; in short, the first items of every section, each on a line of its own."""
+    """Print a report; the short form has the first items of every section, each on a line of its own."""
     _print(console, head(report), "bold", 0)
     for section, title in TITLES.items():
         items = report.of(section)
@@ -62,7 +62,7 @@ def print_release(report: ReleaseReport, console: Console, *, full: bool) -> Non
 
 
 def _print(console: Console, text: str, style: str, indent: int, *, whole: bool = False) -> None:
-    """A paragraph. On a terminal it is wrapped, never cut; a command stays whole, if need be on a line of its own."""
+    """Print a paragraph, wrapped on a terminal and never truncated; a command stays whole, if necessary on a line of its own."""
     margin = " " * indent
     said, colon, command = text.partition(f": {PROGRAM} ")
     if colon and console.is_terminal and len(margin + text) > console.width:

@@ -1,4 +1,4 @@
-"""The words that all forms of a release report share, so that they say the same and count the same."""
+"""Shared wording of all formats of a release report, so that they say the same and count the same."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ COMPLETE: Final = "All records that this report needs are available."
 
 
 def head(report: ReleaseReport) -> str:
-    """What is compared."""
+    """The description of the comparison."""
     items = f"{len(report.items)} item{'' if len(report.items) == 1 else 's'}"
     return f"torch {report.release} ({report.day}) compared with {report.since}: {items}; {report.compared} archives tested with both"
 
 
 def counted(report: ReleaseReport, item: ReleaseItem) -> str:
-    """How much of the records shows an item."""
+    """How many records show an item, in words."""
     said = (
         _some(item.newer, "cell", f" of {report.release}"),
         _some(item.older, "cell", f" of {report.since} with newer archives"),
@@ -49,7 +49,7 @@ def _some(count: int, what: str, of: str = "") -> str:
 
 
 def state(item: ReleaseItem) -> str:
-    """Whether somebody has to look at it."""
+    """Whether an item needs attention, in words."""
     if item.open:
         return "not explained"
     waivers = [name.removeprefix("waiver:") for part in item.parts for name in part.names if name.startswith("waiver:")]
@@ -57,7 +57,7 @@ def state(item: ReleaseItem) -> str:
 
 
 def facts(report: ReleaseReport, item: ReleaseItem) -> Iterator[tuple[str, str]]:
-    """Everything that is known of an item, by name."""
+    """Everything known about an item, by name."""
     yield "since", item.when
     if item.disagree:
         yield from (
@@ -89,7 +89,7 @@ def facts(report: ReleaseReport, item: ReleaseItem) -> Iterator[tuple[str, str]]
 
 
 def notes_of_report(report: ReleaseReport) -> Iterator[str]:
-    """What is under way, and what was counted of operators."""
+    """The deprecations in progress, and the counts of operators."""
     running = [one for one in report.running if not one.overdue]
     late = [one for one in report.running if one.overdue]
     if running:
