@@ -195,7 +195,7 @@ def span_of(text: str, policy: Policy) -> tuple[dt.date, dt.date]:
         )
     first, last = day_of(start, policy), day_of(end, policy)
     if last < first:
-        raise UsageError(f"{text!r} ends on {last}, before its start on {first}", code="bad-day")
+        raise UsageError(f"the range {text!r} ends on {last}, before it starts on {first}", code="bad-day")
     return first, last
 
 

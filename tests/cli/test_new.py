@@ -45,7 +45,7 @@ def test_from_nothing_to_an_observed_fixture(command: Callable[..., Any], tree: 
     assert (made.status, made.err) == (0, "")
     lines = made.out.splitlines()
     assert lines[0] == "created fixtures/recipes/twice.py"
-    assert lines[1] == f"Replace {UNFINISHED}...> in lines 1 and 20, and correct OPERATORS and SINCE. Then run:"
+    assert lines[1] == f"Replace {UNFINISHED}...> on lines 1 and 20, and correct OPERATORS and SINCE. Then run:"
     then = [shlex.split(line)[1:] for line in lines[2:]]
     assert [words[0] for words in then] == ["readers", "produce", "observe", "judge"]
 

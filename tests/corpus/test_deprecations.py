@@ -138,7 +138,7 @@ def test_every_outcome_is_tried() -> None:
     [
         ({"outcome": "exploded"}, "unknown outcome 'exploded'"),
         ({"outcome": "raised"}, "is 'raised', but has no error"),
-        ({"outcome": "raised", "error": ERROR}, "is 'raised', but is recorded as behaving as old"),
+        ({"outcome": "raised", "error": ERROR}, "has the outcome 'raised', but its recorded behavior is old"),
         ({"error": ERROR}, "is 'worked', but has an error"),
         ({"behaves": "strangely"}, "'behaves' is 'strangely', expected"),
         ({"warnings": ["text"]}, ""),

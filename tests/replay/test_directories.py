@@ -179,7 +179,7 @@ def only_the_whole_pinned(root: Path) -> str:
     manifest = read_manifest(path)
     fixtures = [replace(one, sha256="0" * 64) if one.recipe == "parts" else one for one in manifest.fixtures]
     write_manifest(path, replace(manifest, fixtures=tuple(fixtures)))
-    return "'parts': sha256 is not the digest of files"
+    return "'parts': sha256 does not match the digest of files"
 
 
 DEFECTS = [

@@ -148,7 +148,7 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) << 10)
 
 @pytest.mark.parametrize("piece", PIECES)
 def test_source_that_python_parses_to_gigabytes_is_refused_before_it_is_parsed(piece: str) -> None:
-    with pytest.raises(SourceError, match="contains more source than the limit for a program") as raised:
+    with pytest.raises(SourceError, match="exceeds the source size limit for a program") as raised:
         program("x = " + piece * (parser.MOST_PARSED // parser.memory_needed(piece.encode()) + 1))
     assert raised.value.code == "too-large"
 

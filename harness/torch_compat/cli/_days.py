@@ -26,5 +26,5 @@ def profile_option(command: Command) -> Command:
     return click.option(
         "--profile",
         metavar="NAME",
-        help="Use another interpretation of the promises, from policies/torch/promises.toml. Default: what PyTorch promises.",
+        help="Use another interpretation of the promises, from policies/torch/promises.toml. Default: the promises as PyTorch states them.",
     )(command)

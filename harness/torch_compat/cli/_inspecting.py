@@ -134,7 +134,7 @@ def condition(given: str) -> str:
     if release is None:
         near = ", ".join(known.near(name)[:3])
         raise UsageError(
-            f"--fail-on {given!r} names a release that is not in the calendar", hint=f"did you mean {near}" if near else None
+            f"--fail-on {given!r} names a release that is not in the calendar", hint=f"did you mean {near}?" if near else None
         )
     return f"{RELEASE}{release}"
 

@@ -60,7 +60,9 @@ def outputs_of(given: tuple[str, ...], whole: tuple[str, ...] = WHOLE) -> dict[P
         if not equals or not name or form not in {*whole, *FORMS}:
             what = f"{form!r} is not a known format" if equals and name else f"{one!r} is not FORMAT=FILE"
             raise UsageError(
-                f"--output: {what}", hint=f"formats: {', '.join((*whole, *FORMS))}; --output junit=report.xml", code="output"
+                f"--output: {what}",
+                hint=f"use one of these formats: {', '.join((*whole, *FORMS))}; for example, --output junit=report.xml",
+                code="output",
             )
         if Path(name) in found:
             raise UsageError(f"--output: {name} is given twice", code="output")

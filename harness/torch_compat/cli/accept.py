@@ -33,8 +33,8 @@ __all__ = ["accept"]
 @click.option(
     "--show",
     is_flag=True,
-    help="Also show everything that the waivers already cover, so that you can check it against their stated reasons, and errors "
-    "that no [[message]] explains, with a draft [[message]] for each.",
+    help="Also show (1) everything that the waivers already cover, so that you can check it against their stated reasons, and (2) errors "
+    "that no [[message]] explains, each with a draft [[message]].",
 )
 @root_option
 @format_option

@@ -29,9 +29,7 @@ STATES = {"there": "up to date", "done": "done", "incomplete": "INCOMPLETE", "le
 
 @click.command()
 @click.argument("release", metavar="torch-X.Y.Z")
-@click.option(
-    "--dry-run", is_flag=True, help="Do nothing; print the steps that would run and the environments that would be built."
-)
+@click.option("--dry-run", is_flag=True, help="Only print the steps that would run and the environments that would be built.")
 @click.option(
     "--only",
     type=click.Choice(STEPS),
@@ -80,8 +78,8 @@ def admit(
       documents    regenerate the generated files, and judge the results
       predictions  update the counts in reports/predictions.md
 
-    Steps whose results already exist are skipped. The command can be stopped at any time; rerun it to pick up where it stopped;
-    the end result is the same. The other readers run one after another, oldest first. An environment that is built only for the readers
+    Steps whose results already exist are skipped. The command can be stopped at any time. Rerun it to continue where it
+    stopped; the end result is the same. The other readers run one after another, oldest first. An environment that is built only for the readers
     step is removed before the next one is built, unless --keep-environments is given.
 
     Exit status: 0 the release is added and all promises hold; 1 a promise is broken or a prediction is wrong (fix or waive the finding); 4

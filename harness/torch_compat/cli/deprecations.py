@@ -57,7 +57,7 @@ def deprecations(
     full: bool,
     format_: str,
 ) -> int:
-    """Show the state of each deprecation: removed too early, overdue, or the next step and its date.
+    """Show the state of each deprecation: whether it was removed too early or is overdue, or its next step and date.
 
     With IDs, such as floor-divide, only these deprecations are shown; the exit status still covers all deprecations.
 

@@ -55,7 +55,7 @@ def recipe(name: str, family: Family, root: Path | None, format_: str) -> int:
     console = stdout()
     numbers = " and ".join(map(str, lines))
     console.print(f"created {shown}", markup=False)
-    console.print(f"Replace {UNFINISHED}...> in lines {numbers}, and correct OPERATORS and SINCE. Then run:", markup=False)
+    console.print(f"Replace {UNFINISHED}...> on lines {numbers}, and correct OPERATORS and SINCE. Then run:", markup=False)
     for command in created.commands:
         console.print(f"  {command}", markup=False, soft_wrap=True)
     return 0
@@ -159,7 +159,7 @@ def _tell(place: Root, created: Created, format_: str) -> int:
     console = stdout()
     for path, lines in made:
         console.print(f"created {path}", markup=False, soft_wrap=True)
-        console.print(f"  replace {UNFINISHED}...> in lines {', '.join(map(str, lines))}", markup=False, soft_wrap=True)
+        console.print(f"  replace {UNFINISHED}...> on lines {', '.join(map(str, lines))}", markup=False, soft_wrap=True)
     console.print("Then run:", markup=False)
     for command in created.commands:
         console.print(f"  {command}", markup=False, soft_wrap=True)

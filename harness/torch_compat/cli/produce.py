@@ -52,8 +52,8 @@ def produce(writer: str, names: tuple[str, ...], into: Path | None, root: Path |
     New fixtures are added to fixtures/torch-X.Y.Z/ and frozen. Existing fixtures are produced again and compared; the recorded files
     never change.
 
-    A recipe is a program that runs in the release's own Python, so review recipes from untrusted sources before you run them. It
-    runs without access to the network, your environment variables, or your files. If this machine cannot isolate the recipe, a
+    A recipe is a program that runs in the release's own Python, without access to the network, your environment variables, or your
+    files. Review recipes from untrusted sources before you run them. If this machine cannot isolate the recipe, a
     warning is printed on standard error, and the recipe runs anyway.
 
     Exit status 1 if a fixture was not reproduced as recorded.

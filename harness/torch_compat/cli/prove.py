@@ -98,7 +98,7 @@ def prove(
 
     The same generated calls run with the old operator, and with the new operator through the upgrader. By default, the reference reader
     runs both, without torch; --reader uses real releases, which take precedence. Without real releases on both sides, the verdict is
-    marked as modelled.
+    marked as modeled.
 
     ID is an upgrader in policies/torch/upgraders.toml (such as div_Tensor_0_3), or a file with one or more [[upgrader]] tables.
     Calls that a recorded proof lists as counterexamples are tried first.
@@ -110,7 +110,7 @@ def prove(
     change the result of a generated call. Changes that cannot affect any result are listed, with the reason, in the upgrader's table
     (`equivalent`).
 
-    Exit status: 0 all preserved, relaxed or unreachable (--mutate: at least 95% of the changes detected, at most one missed); 1 a change was
+    Exit status: 0 all preserved, relaxed or unreachable (--mutate: at least 95% of the changes are detected, and at most one is missed); 1 a change was
     found (--mutate: too few detected); 2 invalid usage; 4 something could not be checked.
     """
     place = _place(root)

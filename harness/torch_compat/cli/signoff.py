@@ -134,7 +134,7 @@ def _verify(place: Root, version: str, signers: Path | None) -> int:
     found = verify(place, version, signers)
     document = found.document
     if document is None:
-        say(f"{FOLDER}/{found.folder}: missing: {STATEMENT} of the sign-off")
+        say(f"{FOLDER}/{found.folder}: the sign-off has no {STATEMENT}")
         return found.exit_status
     say(f"{version}, signed by {escaped(document['by'])} on {escaped(document['date'])}: {FOLDER}/{found.folder}")
     for line in found.changed:

@@ -125,7 +125,7 @@ def _check_footer(path: Path, body: bytes, parsed: list[tuple[int, dict[str, Any
         raise CorpusError(
             "does not end with a line of kind 'end'",
             where=str(path),
-            hint="a run was interrupted: record it again",
+            hint="a run was interrupted; record these observations again",
             code="not-whole",
         )
     above = body[: body.rstrip(b"\n").rfind(b"\n") + 1]

@@ -374,7 +374,7 @@ def _check_files(entry: dict[str, Any]) -> None:
         if digest_of_file.__class__ is not str or not SHA256.fullmatch(digest_of_file):
             raise ValueError(f"files.{name} is {digest_of_file!r:.80}, expected a SHA-256")
     if joined_digest(entry["files"].items()) != entry["sha256"]:
-        raise ValueError("sha256 is not the digest of files")
+        raise ValueError("sha256 does not match the digest of files")
 
 
 def _is_whole(text: str) -> bool:

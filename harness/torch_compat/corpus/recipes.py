@@ -118,7 +118,10 @@ def read_recipe(path: Path) -> Recipe:
         raise CorpusError(f"FAMILY is {family!r}, expected one of {', '.join(EXTENSIONS)}", where=str(path))
     operators = constants.get("OPERATORS")
     if not isinstance(operators, list) or not all(isinstance(name, str) for name in operators):
-        raise CorpusError("has no OPERATORS constant: a list of qualified names, empty if no operator matters", where=str(path))
+        raise CorpusError(
+            "has no OPERATORS constant; it must be a list of qualified names, empty if the recipe targets no operators",
+            where=str(path),
+        )
     since = _text(constants, "SINCE", path)
     until = _text(constants, "UNTIL", path) if "UNTIL" in constants else None
     why = _text(constants, "WHY", path) if "WHY" in constants else ""

@@ -523,7 +523,7 @@ def scan_functions(text):
         if start:
             function, field = functions.setdefault(qualified(start.group(1)), {}), None
         elif line.startswith("- "):
-            raise ValueError("a line of native_functions.yaml that is not understood: " + line)
+            raise ValueError("cannot parse this line of native_functions.yaml: " + line)
         elif named:
             field, value = named.groups()
             names = [name for name in re.split(r"[\[\], ]+", value) if name]
@@ -1569,5 +1569,5 @@ def without_places(result, places):
         text = text.replace(json.dumps(place + os.sep)[1:-1], "")
     found = [place for place in places if len(place) > 1 and json.dumps(place)[1:-1] in text]
     if found:
-        raise RuntimeError("the survey names a folder of this machine: " + ", ".join(found))
+        raise RuntimeError("the survey output contains a local path: " + ", ".join(found))
     return json.loads(text)

@@ -98,7 +98,7 @@ def _release_set(value: object) -> ReleaseSet:
     except UsageError as error:
         if error.code == "backward-releases":
             raise PydanticCustomError("releases", "must go from an older release to a newer one") from None
-    raise PydanticCustomError("releases", "must be releases such as '1.5.0..1.8.1, 2.0.0..'")
+    raise PydanticCustomError("releases", "must be a list of release ranges, such as '1.5.0..1.8.1, 2.0.0..'")
 
 
 def _named_ends(value: ReleaseSet) -> ReleaseSet:

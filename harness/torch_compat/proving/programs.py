@@ -125,7 +125,7 @@ def _form(
         else:
             kind = numbers.get(one.name) or TYPES.get(bare)
             if kind is None:
-                raise UsageError(f"no program can be written with the argument {one.type} {one.name}", code="no-program")
+                raise UsageError(f"cannot generate a program for the argument {one.name} of type {one.type}", code="no-program")
             # an optional dtype is given as a number, and what must be given although it may be None as both
             parameters.append((one.name, f"Optional[{kind}]" if one.optional and one in required else kind, one.type))
             text = f"a_{one.name}"

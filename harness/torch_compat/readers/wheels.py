@@ -109,7 +109,7 @@ def wheel_build(
     """
     name = name or f"wheel:{file}"
     if not file.is_file():
-        raise UsageError("file not found", where=str(file), hint="use wheel:FILE, a wheel of torch", code="no-wheel")
+        raise UsageError("file not found", where=str(file), hint="pass a torch wheel as wheel:FILE", code="no-wheel")
     wheel = _named(file.name, str(file))
     built = _packed(file)
     with file.open("rb") as stream:

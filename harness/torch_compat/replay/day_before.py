@@ -147,7 +147,7 @@ def day_before(evidence: Evidence, root: Path, version: str, scratch: Path) -> D
         raise CorpusError(
             f"{len(problems)} records of torch-{version} or later remain: {problems[0]}",
             where="the day before",
-            hint="harness/torch_compat/replay/before.py removes them",
+            hint="harness/torch_compat/replay/before.py must remove these records; fix it there",
             code="leak",
         )
     return found

@@ -172,7 +172,7 @@ def observe_deprecations(
     """
     corpus = evidence.corpus
     if not corpus.deprecations:
-        raise NothingSelected("there are no probes for deprecated features to run", where=str(place.fixtures / "deprecations"))
+        raise NothingSelected("there are no deprecation probes to run", where=str(place.fixtures / "deprecations"))
     if record and corpus.damage:
         found = corpus.damage[0]
         raise CorpusError(found.detail, where=str(corpus.folder / found.subject), code=found.kind)

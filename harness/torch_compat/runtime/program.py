@@ -442,7 +442,7 @@ class Program:
                 if member.a_value.__class__ is wanted.__class__ and member.a_value == wanted:
                     return member.mentioned()
             raise Refused(
-                f"has no member of {target.path} with this value, a {type(wanted).__name__}", where=self.path, code="enum"
+                f"{target.path} has no member with this value (of type {type(wanted).__name__})", where=self.path, code="enum"
             )
         if info.python is None:
             raise Refused(f"contains an object of {target.path}, an interface", where=self.path, code="pickle")

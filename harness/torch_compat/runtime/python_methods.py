@@ -174,7 +174,7 @@ def _load_state_dict(module: Module, args: Arguments, encode: Encode) -> Any:
     if state.__class__ is not dict or any(key.__class__ is not str for key in state):
         raise Raised(f"Expected state_dict to be dict-like, got {type(state).__name__}", code="TypeError")
     if _given(args, 2, False):
-        raise Unsupported("the reference reader does not assign tensors in load_state_dict", code="method")
+        raise Unsupported("the reference reader does not support load_state_dict(assign=True)", code="method")
     missing: list[str] = []
     unexpected: list[str] = []
     errors: list[str] = []

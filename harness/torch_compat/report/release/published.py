@@ -110,9 +110,7 @@ def read_published(data: bytes, where: str) -> tuple[Published, ...]:
     for number, entry in enumerate(releases, 1):
         _check(entry, {"version": str, "notes": str, "whole": bool, "why": str}, f"release {number}", where)
         if not _address(entry["notes"]) or entry["version"] in found:
-            raise UsageError(
-                f"release {number} has no https address, or is listed twice", where=where, hint=HINT, code="published"
-            )
+            raise UsageError(f"release {number} has no https URL, or is listed twice", where=where, hint=HINT, code="published")
         found[str(Release(entry["version"]))] = []
     for number, entry in enumerate(items, 1):
         name = f"item {number}"
@@ -124,7 +122,7 @@ def read_published(data: bytes, where: str) -> tuple[Published, ...]:
             raise UsageError(f"{name} needs either found, a list of strings, or unseen", where=where, hint=HINT, code="published")
         if entry["release"] not in found or not _address(entry["source"]):
             raise UsageError(
-                f"{name} does not name a release in the table, or has no https address", where=where, hint=HINT, code="published"
+                f"{name} does not name a release in the table, or has no https URL", where=where, hint=HINT, code="published"
             )
         said = PublishedStatement(entry["title"], entry["source"], tuple(names), entry.get("unseen", ""), entry.get("note", ""))
         found[entry["release"]].append(said)

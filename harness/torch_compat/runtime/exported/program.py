@@ -194,7 +194,7 @@ class ExportedModule:
         self.program = program
 
     def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"call an exported program directly; it has no method or attribute {name!r}")
+        raise AttributeError(f"an exported program has no method or attribute {name!r}; call the program directly")
 
     @property
     def methods(self) -> dict[str, Any]:

@@ -83,7 +83,7 @@ class Unit(Names):
     def _parse(self, source: bytes | memoryview) -> ast.Module:
         self.host.source += memory_needed(bytes(source))
         if self.host.source > MOST_PARSED:
-            raise SourceError("contains more source than the limit for a program", where=self.where, code="too-large")
+            raise SourceError("exceeds the source size limit for a program", where=self.where, code="too-large")
         # Each byte one character: texts are bytes to TorchScript (see torch_compat.runtime.values)
         text = str(source, "latin-1")
         self.lines = _LINE_END.split(text) if "\r" in text else text.split("\n")

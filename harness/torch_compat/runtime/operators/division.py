@@ -161,7 +161,7 @@ def _by_zero_2_0(self: Operand, other: Operand) -> None:
         )
     if not np.all(divisor):
         raise Unsupported(
-            "divides complex numbers by zero: from 2.0 to 2.6, vectorized code gives a different result from scalar code",
+            "division of complex numbers by zero is not supported: from 2.0 to 2.6, vectorized and scalar code give different results",
             code="complex",
         )
 

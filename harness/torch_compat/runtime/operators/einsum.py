@@ -109,7 +109,9 @@ def _parsed(equation: str, tensors: list[Tensor], era: Era) -> tuple[list[Names]
     else:
         kept = [*inside, *sorted(name for name in set(every) if name.isalpha() and every.count(name) == 1)]
     if era.alike and (len(inners) > 1 or (len(terms) > 1 and inners and not {*kept} >= {*inside})):
-        raise fail("einsum(): ellipsis must represent as many dimensions in all terms, and stand in the result")
+        raise fail(
+            "einsum(): the ellipsis must represent the same number of dimensions in all terms, and must appear in the output"
+        )
     if len(set(kept)) != len(kept) or not {*every, *inside} >= set(kept):
         raise fail("einsum(): an output subscript appears more than once, or in no input operand")
     rest = {*every} - {*kept}

@@ -249,7 +249,8 @@ def lu_unpack_1_9(
     """Up to 1.11 what is not wanted is no tensor."""
     if not unpack_data or not unpack_pivots:
         raise Unsupported(
-            "the reference reader does not support lu_unpack of one part only, which returns undefined tensors", code="value"
+            "the reference reader does not support lu_unpack with unpack_data or unpack_pivots set to False, which returns undefined tensors",
+            code="value",
         )
     return _lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots)
 
@@ -273,7 +274,7 @@ def substituted(triangle: Array, right: Array, *, upper: bool) -> Array:
     """
     count = triangle.shape[-1]
     if (arrays.diagonal(triangle, 0, -2, -1) == 0).any() and right.size:
-        raise Unsupported("the reference reader does not support triangular systems without a solution", code="value")
+        raise Unsupported("the reference reader does not support singular triangular systems", code="value")
     found = np.array(np.broadcast_to(right, (*np.broadcast_shapes(triangle.shape[:-2], right.shape[:-2]), *right.shape[-2:])))
     for k in range(looped(count, right.size)):
         at = count - 1 - k if upper else k

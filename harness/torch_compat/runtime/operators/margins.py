@@ -23,7 +23,9 @@ def _margins(self: Tensor, target: Tensor, reduction: int) -> tuple[Tensor, Tens
     if labels.shape != x.shape and not (x.ndim < 2 and labels.ndim < 2 and labels.size == x.size):
         raise fail(f"inconsistent target size: {list(labels.shape)} for input of size: {list(x.shape)}")
     if not x.size:
-        raise Unsupported("the multilabel margin loss of an empty batch is uninitialized memory", code="operator")
+        raise Unsupported(
+            "the multilabel margin loss of an empty batch is not supported: releases return uninitialized memory", code="operator"
+        )
     if x.dtype not in (np.float32, FLOAT64):
         raise not_implemented("multilabel_margin_loss_forward_out_frame", x.dtype)
     if labels.dtype != INT64:

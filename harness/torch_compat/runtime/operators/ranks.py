@@ -152,7 +152,10 @@ def _most(values: Array, *, quicksort: bool = False) -> int:
     """
     some = values.dtype.kind not in "iub" and bool(np.isnan(values).any())
     if some and not quicksort and values.size > algorithms.INSERTED:
-        raise Unsupported(f"aten::mode of more than {algorithms.INSERTED} numbers that include NaN", code="operator")
+        raise Unsupported(
+            f"the reference reader does not support aten::mode of more than {algorithms.INSERTED} numbers that include NaN",
+            code="operator",
+        )
     numbers = wide(values).tolist()
     places = list(range(values.size))
     if quicksort:

@@ -112,7 +112,9 @@ def segment_reduce(
             )
     starts = np.cumsum(counts) - counts if lengths is not None else given[:-1]
     if (counts < 0).any() or (starts < 0).any() or (starts + counts > array.shape[0]).any():
-        raise Unsupported("segments that extend past the end of the tensor, which releases read out of bounds", code="operator")
+        raise Unsupported(
+            "segments that extend past the end of the tensor are not supported: releases read out of bounds", code="operator"
+        )
     looped(array.shape[0] + len(counts), array.size // array.shape[0])
     name = _REDUCTIONS[reduce]
     value = np.empty((max(len(given) - (lengths is None), 0), *array.shape[1:]), FLOAT64)
