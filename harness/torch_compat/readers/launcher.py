@@ -15,10 +15,10 @@ Run as ``python -I -S launcher.py SPEC`` by this package's own Python. SPEC is a
 With ``"probe": true`` and no command it tries everything on itself and prints ``{"network": reason, "home": reason}``; a reason is null if
 the machine supports that part.
 
-Implementation: Landlock shuts off the file system (Linux 6.2 and newer: its third version is the first that covers truncation). A seccomp
-    filter shuts off every socket, and the calls that change file metadata, which Landlock does not cover. Both need no privileges, no user
-    namespace and no helper program, keep the user's id, and work inside containers. Capabilities are dropped, so root inside the fence has
-    no more rights than a user, except that it can still read files of other users where Landlock allows it.
+Landlock shuts off the file system (Linux 6.2 and newer: its third version is the first that covers truncation). A seccomp filter shuts off
+every socket, and the calls that change file metadata, which Landlock does not cover. Both need no privileges, no user namespace and no
+helper program, keep the user's id, and work inside containers. Capabilities are dropped, so root inside the fence has no more rights than
+a user, except that it can still read files of other users where Landlock allows it.
 """
 
 from __future__ import annotations
@@ -46,9 +46,7 @@ SECCOMP_MODE_FILTER = 2
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1, 2, 4, 8
 ALL_FILE_RIGHTS = (1 << 15) - 1  # of the third version: all but ioctl, which matters only for devices, and those are listed below
 MAKE_DEVICES = 1 << 6 | 1 << 11
-OF_FILES = (
-    EXECUTE | WRITE_FILE | READ_FILE | 1 << 14
-)  # what a rule for a file rather than a folder may grant; the last is truncation
+OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | 1 << 14  # what a rule for a file, not a folder, may grant; the last is truncation
 OLDEST_LANDLOCK = 3
 WITH_NETWORK, WITH_SCOPES = 4, 6  # versions of Landlock that can also refuse TCP; signals and abstract sockets
 LANDLOCK_CREATE, LANDLOCK_ADD, LANDLOCK_RESTRICT = 444, 445, 446  # the same on every machine
@@ -121,13 +119,7 @@ ALLOWED = {
 }  # fmt: skip
 TGKILL = {"x86_64": 234, "aarch64": 131}  # allowed only for the process itself: abort() sends a signal to its own process
 FCNTL = {"x86_64": 72, "aarch64": 25}
-DESCRIPTOR_COMMANDS = (
-    0,
-    1,
-    2,
-    3,
-    1030,
-)  # of fcntl: F_DUPFD to F_GETFL, F_DUPFD_CLOEXEC; others can have signals sent to any process
+DESCRIPTOR_COMMANDS = (0, 1, 2, 3, 1030)  # of fcntl: F_DUPFD to F_GETFL, F_DUPFD_CLOEXEC; others can signal any process
 X32 = 0x40000000  # system calls of x86-64's third ABI, which have separate numbers
 
 libc = ctypes.CDLL(None, use_errno=True)

@@ -115,9 +115,7 @@ def load(
 
 @lru_cache(maxsize=1)
 def _workshop() -> Workshop:
-    """Return the template that creates processes for this process's programs. It is single-threaded: numpy must not start threads before a
-    fork.
-    """
+    """Return the template that forks processes for this process's programs. Single-threaded: numpy must not start threads first."""
     from torch_compat.readers.child_processes import Workshop  # noqa: PLC0415 - as above
 
     made = Workshop({**THREADS, "PYTHONPATH": str(Path(__file__).parents[2])})

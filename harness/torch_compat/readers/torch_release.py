@@ -148,10 +148,7 @@ class TorchRelease:
                 [self.environment.python, "-c", BOOT, WORKER, str(write_fd), self._stated()],
                 fence=self.isolation,
                 reads=[*self.environment.folders, *self.reads, WORKER],
-                writes=[
-                    self._scratch,
-                    self._given,
-                ],  # torch also opens files that it maps as shared for writing; these are copies
+                writes=[self._scratch, self._given],  # torch also opens files mapped as shared for writing; these are copies
                 reply=write_fd,
             )
             try:

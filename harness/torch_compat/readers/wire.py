@@ -267,9 +267,7 @@ class Writing:
     def __init__(self, known: Sequence[Array] = (), hand: Callable[[Any], int] | None = None) -> None:
         self._known = known
         self._hand = hand
-        self._whole = {
-            id(one): place for place, one in enumerate(known)
-        }  # by array identity, regardless of what they are views of
+        self._whole = {id(one): place for place, one in enumerate(known)}  # by array identity, whatever they are views of
         self._places = {id(owner(one)): place for place, one in enumerate(known)}
         self._storages: list[tuple[Array, list[int]]] = []
         self._views: list[tuple[list[Any], int, int]] = []
