@@ -1,11 +1,10 @@
-"""Recorded observations: a folder with one file per release, which holds all that this release added to the matrix.
+"""Recorded observations: a folder with one file per release, which contains everything that the release added to the matrix.
 
-The cell of a writer and a reader stands in the file of the newer of the two. So a new release adds a file and changes none: two
-branches that each add a release merge without a conflict, and what neither could observe, the cells of one release with the
-other, is missing by name after the merge. Every distinct outcome and every long text
-stands once, in the oldest file that needs it.
+The cell of a writer and a reader is in the file of the newer of the two. A new release therefore adds a file and changes no other: two
+branches that each add a release merge without conflict, and the cells that neither could observe, those of one release with the other, are
+reported as missing after the merge. Every distinct outcome and every long text is stored once, in the oldest file that needs it.
 
-The grammar. A file is ASCII, its fields are separated by tabs, its lines end with a newline and stand in this order, sorted::
+Grammar: a file is ASCII, fields are separated by tabs, and lines end with a newline and are sorted, in this order::
 
     file        = header reader* shown* options* text* answer* probe* deprecation* outcome* writers* read* wrote* end
     header      = "observations 3" LABEL              the file is LABEL.txt: torch-2.15.0, or reference
@@ -31,11 +30,11 @@ The grammar. A file is ASCII, its fields are separated by tabs, its lines end wi
     SPAN        = FIRST | FIRST ".." LAST | FIRST ".."      from one to the other; to the last one of the list
     end         = "end" LINES SHA256                  of all lines above
 
-In an answer or an outcome, a text that begins with "@" itself has a second one before it. In the departures of an outcome,
-``/calls/4//error`` is ``/calls/4/first/error`` and ``/calls/4/second/error``: most of what differs differs in both turns of a call.
+In an answer or an outcome, a text that itself begins with "@" is escaped with a second "@". In the departures of an outcome,
+``/calls/4//error`` stands for ``/calls/4/first/error`` and ``/calls/4/second/error``: most differences occur in both turns of a call.
 
-``SUBJECT`` digests what a reader is given of a fixture, ``LOAD`` the load options themselves (see :func:`cell_key`). ``read`` lines
-mean the subject that the fixture's ``wrote`` line states, unless they state their own.
+``SUBJECT`` is a digest of a reader's input from a fixture, ``LOAD`` of the load options themselves (see :func:`cell_key`). ``read`` lines
+refer to the subject in the fixture's ``wrote`` line, unless they state their own.
 """
 
 from __future__ import annotations
