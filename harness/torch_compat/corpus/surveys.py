@@ -344,10 +344,7 @@ def drop_surveys(fixtures: Path, releases: Iterable[str]) -> None:
     told = surveyed_releases(fixtures)
     dropped = frozenset(releases) & told.keys()
     if dropped == told.keys():
-        for file in (
-            RELEASES,
-            *(file for file, _ in FILES.values()),
-        ):  # the list of releases is removed first: the other files count only with it
+        for file in (RELEASES, *(file for file, _ in FILES.values())):  # the list of releases first: it stands for the others
             remove(inside(fixtures, file))
     elif dropped:
         texts = {inside(fixtures, file): _merged(fixtures, name, told, [], dropped) for name, (file, _) in FILES.items()}
