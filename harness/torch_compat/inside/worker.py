@@ -2,10 +2,9 @@
 
 Python 3.6 syntax, standard library and torch only. Started as ``python worker.py REPLY_FD VERSION`` in an empty directory.
 
-Protocol: one JSON object per line. Requests arrive on standard input; replies are written to the file descriptor REPLY_FD, which nothing
-    else uses, so output from torch cannot corrupt them. The first reply, unprompted, is the identity; a worker with a torch other than
-    VERSION then exits. A request is ``{"id": n, "do": name, "timeout_s": seconds, ...}``; its reply repeats the id and contains exactly one
-    of
+The protocol has one JSON object per line. Requests arrive on standard input; replies are written to the file descriptor REPLY_FD, which
+nothing else uses, so output from torch cannot corrupt them. The first reply, unprompted, is the identity; a worker with a torch other than
+VERSION then exits. A request is ``{"id": n, "do": name, "timeout_s": seconds, ...}``; its reply repeats the id and contains exactly one of
 
 * ``"result"``    the result (for ``"many"``: the list of replies to its ``"requests"``, in order),
 * ``"failed"``    the request itself could not be carried out ``{"type", "message", "trace"}``: a fault of the harness,

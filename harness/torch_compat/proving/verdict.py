@@ -4,8 +4,10 @@
 ``relaxed``     the old program raised, the new one returns a value
 ``changed``     another value, or an error instead of a value
 ``changed-later`` like ``changed``, but due to a later operator change in the policy: the upgraded call was correct when the upgrader was
-added ``no-program``  no program of the old release can contain this call: there is nothing to preserve ``no-input``    one side has no such
-dtype ``unsupported`` the reference reader does not support something: the outcome is unknown
+                added
+``no-program``  no program of the old release can contain this call: there is nothing to preserve
+``no-input``    one side has no such dtype
+``unsupported`` the reference reader does not support something: the outcome is unknown
 """
 
 from __future__ import annotations

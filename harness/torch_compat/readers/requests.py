@@ -1,8 +1,7 @@
 """Requests to the reference reader, and its replies.
 
 A request is ``{"do": "observe", "path", "family", "calls", "horizon"}`` or ``{"do": "run", "path", "method", "args", "horizon"}``.
-It is answered in a separate process (:mod:`torch_compat.readers.child`). Stage messages may precede its reply, which contains exactly one
-of
+It is answered in a separate process (:mod:`torch_compat.readers.child`). Stage messages may precede its reply, which has exactly one of
 
 * ``"result"`` the program's behavior, in the form of goldens and observations (see harness/torch_compat/inside/worker.py);
 * ``"crashed"`` that the release of the horizon crashes, according to ``policies/torch/behaviors.toml``: ``{"stage", "signal",
