@@ -149,7 +149,7 @@ class Proofs:
 
 
 def stated_digest(operator: str, first: int, bump: int, old_schema: str, body: str, old: str) -> str:
-    """Return a digest of what a proof depends on: the upgrader's table without irrelevant entries.
+    """Return a digest of the fields of an upgrader's table that a proof depends on.
 
     Parameters:
         operator: the operator with its overload.

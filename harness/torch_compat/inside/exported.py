@@ -41,7 +41,7 @@ def section(obtained, entries, why_incomplete=None):
 def ask(torch, witnesses):
     """Return both sections. ``witnesses`` lists the altered archives, each base before the archives derived from it:
 
-    ``{"name", "path", "base": name of the base or None, "marker": text that only the altered program contains, "shapes": of each call}``
+    ``{"name", "path", "base": name of the base or None, "marker": text that the altered program has and its base has not, "shapes": of each call}``
     """
     schema = schema_of(torch)
     if schema is None:

@@ -51,7 +51,7 @@ def ask(torch, request):
 
 
 def operators(torch):
-    """Return ``{operator: its dispatcher dump}``."""
+    """Return ``{operator: what the dispatcher says of it}``."""
     release = [int(part) for part in re.findall(r"\d+", str(torch.__version__))[:2]]
     if not hasattr(torch._C, "_dispatch_dump") or release < [1, 7]:
         raise Unaskable("torch %s does not show its dispatcher (torch._C._dispatch_dump)" % torch.__version__)

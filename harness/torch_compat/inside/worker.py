@@ -8,7 +8,7 @@ VERSION then exits. A request is ``{"id": n, "do": name, "timeout_s": seconds, .
 
 * ``"result"``    the result (for ``"many"``: the list of replies to its ``"requests"``, in order),
 * ``"failed"``    the request itself could not be carried out ``{"type", "message", "trace"}``: a fault of the harness,
-* ``"crashed"``   the process died: ``{"signal": "SIGSEGV", "said": last output}`` or ``{"exit": status, ...}``,
+* ``"crashed"``   the process died: ``{"signal": "SIGSEGV", "said": last words}`` or ``{"exit": status, ...}``,
 * ``"timed-out"`` it exceeded its time limit: ``{"timeout_s": n}``.
 
 torch is imported once; every request is carried out in a fork of that process, so a crash costs milliseconds and exactly one reply. The

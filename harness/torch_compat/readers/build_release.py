@@ -97,7 +97,7 @@ def build_of(name: str, policy: Policy, say: Callable[[str], None], index: str |
 
 
 def with_build(policy: Policy, build: Build) -> tuple[Policy, BuildRelease]:
-    """Return a policy whose calendar also contains a build, and the build as a release of that calendar.
+    """Return a policy whose calendar includes a build's version, and the build as a release.
 
     A build of a release in the calendar gets that release's date, because promises are made about releases.
     """

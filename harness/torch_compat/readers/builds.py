@@ -201,7 +201,8 @@ def _day(
     """Return the date of a build and the source of the date; reject an impossible date.
 
     Raises:
-        BuildError: the date in its version is in the future, later than its files, or differs from the date on which it was packed.
+        BuildError: its build date is malformed, or the date in its version is in the future, later than its files, or differs from the date
+            on which it was packed.
     """
     version = folder / "version.py"
     written = dt.datetime.fromtimestamp((version if version.is_file() else folder / "__init__.py").stat().st_mtime, dt.UTC).date()

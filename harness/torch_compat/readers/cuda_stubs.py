@@ -197,7 +197,7 @@ def _offered(torch: Path, command: Commands) -> dict[str, Path]:
 
 
 def _default_folders() -> list[Path]:
-    """The folders that the loader searches last, regardless of its cache."""
+    """Return the folders that the loader searches last, regardless of its cache."""
     roots = [Path("/lib64"), Path("/usr/lib64"), Path("/lib"), Path("/usr/lib")]
     return [folder for root in roots for folder in (root, root / "x86_64-linux-gnu") if folder.is_dir()]
 

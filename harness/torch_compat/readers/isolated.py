@@ -2,7 +2,7 @@
 
 A child (:mod:`torch_compat.readers.child_processes`) serves one archive. It may be controlled by the author of that archive, so each of its
 messages is limited in size, its tensors pass through :mod:`torch_compat.arrays`, its data is copied before it is examined, and only errors
-of the :class:`HarnessError` family can be raised here on its behalf.
+of the :class:`torch_compat.errors.HarnessError` family can be raised here on its behalf.
 """
 
 from __future__ import annotations
@@ -300,7 +300,7 @@ def _error(said: Any) -> HarnessError:
     """Return the error in an answer.
 
     Raises:
-        ReaderError: it is not in the :class:`HarnessError` family.
+        ReaderError: it is not in the :class:`torch_compat.errors.HarnessError` family.
     """
     if said.__class__ is not list or len(said) != 6 or any(part is not None and part.__class__ is not str for part in said):
         raise bad("an invalid error")

@@ -56,7 +56,7 @@ SYSTEM = (
     "/etc/alternatives", "/etc/group", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/ld.so.preload",
     "/etc/localtime", "/etc/nsswitch.conf", "/etc/os-release", "/etc/passwd", "/proc", "/sys",
 )  # fmt: skip
-"""Readable for every release. Landlock denies access to the /proc data of processes outside the fence, such as their variables and
+"""Readable by every release. Landlock denies access to the /proc data of processes outside the fence, such as their variables and
 memory."""
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 
