@@ -56,7 +56,7 @@ def spelled(call):
 
 
 def ways(torch, name, arguments):
-    """Return expressions that call an operator. Up to 1.4, ``torch.ops`` has only some operators, so other ways are tried."""
+    """Yield expressions that call an operator. Up to 1.4, ``torch.ops`` has only some operators, so other ways are tried."""
     namespace, own = name.partition(".")[0].split("::")
     rest = "(%s)" % ", ".join(arguments)
     yield "torch.ops.%s.%s%s" % (namespace, own, rest)

@@ -39,7 +39,7 @@ def section(obtained, entries, why_incomplete=None):
 
 
 def ask(torch, witnesses):
-    """Return both sections. ``witnesses`` lists the altered archives, each base before the archives derived from it:
+    """Return both sections. ``witnesses`` lists the altered archives, each base before its derived archives.
 
     ``{"name", "path", "base": name of the base or None, "marker": text that the altered program has and its base has not, "shapes": of each call}``
     """

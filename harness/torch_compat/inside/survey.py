@@ -194,7 +194,7 @@ def version_record(path):
 
 
 def read_only_texts(torch):
-    """Return the read-only data of the release's CPU libraries, which contains their string literals."""
+    """Yield the read-only data of the release's CPU libraries, which contains their string literals."""
     root = os.path.dirname(os.path.abspath(torch.__file__))
     for folder in (root, os.path.join(root, "lib")):
         for name in sorted(os.listdir(folder)):
@@ -761,7 +761,7 @@ def default_of_weights_only(torch):
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Versions that the loaders take, found by trying
+# Versions that the loaders accept, determined by trial
 
 
 def accepts(torch):

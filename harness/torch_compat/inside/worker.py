@@ -585,8 +585,7 @@ def write(torch, recipe, made, path):
 
 
 def save_checkpoint(made, path):
-    """Save a state dict as a distributed checkpoint of one process, for 2.0 and newer. The path, which newer metadata contains, is only the
-    name."""
+    """Save a one-process distributed checkpoint, for 2.0 and newer. Newer metadata contains the path, here only the name."""
     import torch.distributed.checkpoint as checkpoint
 
     here = os.getcwd()

@@ -80,7 +80,7 @@ def _case(form: Form, source: Seeded, kinds: tuple[str, ...]) -> list[Any]:
 def _tensor(make: Maker, name: str, dtype: str, shape: tuple[int, ...], drawn: list[Any]) -> Any:
     alike = [one for one in drawn if one["tensor"]["dtype"] == dtype]
     if alike and make.integer(0, 7) == 0:
-        return make.pick(alike)  # the very same memory
+        return make.pick(alike)  # the same memory
     if name == "out" and make.integer(0, 3):
         whole = max((tuple(one["tensor"]["shape"]) for one in drawn), key=len, default=shape)
         return make.tensor(make.pick((whole, whole, (0,))), dtype)

@@ -155,7 +155,7 @@ class Branches:
 
     @property
     def found(self) -> list[Obligation]:
-        """Return the findings."""
+        """The findings."""
         return [Obligation("branch", name, str(count)) for name, count in self.counts.items()]
 
 
