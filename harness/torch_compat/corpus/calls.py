@@ -1,10 +1,10 @@
-"""Recorded calls of operators: ``fixtures/operators/calls.jsonl``, and what every release answers to them, ``calls.txt`` beside it.
+"""Recorded operator calls, ``fixtures/operators/calls.jsonl``, and every release's results in ``calls.txt`` next to it.
 
-The calls are frozen: all releases were asked for these very arguments. They are small, and chosen so that each version of an operator that
-the reference reader has is called, and told apart from the one before it where some call does so, and that each upgrader runs. The answers are a section of the survey
-(``harness/torch_compat/inside/calls.py``), so ``admit`` asks a new release for them.
+The calls are frozen: all releases were called with exactly these arguments. They are small, and chosen so that each operator version in the
+reference reader is called, and distinguished from the previous version if a call can do so, and that each upgrader runs. The results are a
+section of the survey (``harness/torch_compat/inside/calls.py``), so ``admit`` obtains them from a new release.
 
-An argument is a pair of its TorchScript type and its value in the neutral form. The type ``None`` stands for itself.
+An argument is a pair of its TorchScript type and its value in neutral form. The type ``None`` represents itself.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class RecordedCall(NamedTuple):
     """One call.
 
     Attributes:
-        name: of the operator with the overload for which it was made, ``aten::add.Tensor``; a release's compiler chooses for itself.
-        number: tells calls of one name apart.
-        file_format: the version of the archive whose program makes the call, which upgraders look at; 0 where its source is compiled.
+        name: the operator with the intended overload, ``aten::add.Tensor``; a release's compiler does its own overload resolution.
+        number: distinguishes calls with the same name.
+        file_format: the version of the archive whose program makes the call, which upgraders check; 0 if its source is compiled.
     """
 
     name: str
@@ -46,24 +46,24 @@ class RecordedCall(NamedTuple):
 
     @property
     def key(self) -> str:
-        """Of its answers."""
+        """The key of its answers."""
         return f"{self.name}{f'@{self.file_format}' if self.file_format else ''} {self.number}"
 
     @property
     def operator(self) -> str:
-        """The name without the overload."""
+        """The operator name without the overload."""
         return self.name.partition(".")[0]
 
     def as_json(self) -> dict[str, Any]:
-        """As a release is asked."""
+        """The form that is sent to a release."""
         return {"key": self.key, **self._asdict()}
 
 
 def recorded_calls(fixtures: Path) -> list[RecordedCall]:
-    """All recorded calls; none where a corpus has none.
+    """Return all recorded calls; empty if the corpus has none.
 
     Raises:
-        CorpusError: the file is damaged, or a line is no call.
+        CorpusError: the file is damaged, or a line is not a call.
     """
     path = inside(fixtures, CALLS)
     if not path.exists():
@@ -80,7 +80,7 @@ def recorded_calls(fixtures: Path) -> list[RecordedCall]:
 
 
 def write_calls(fixtures: Path, calls: Iterable[RecordedCall]) -> None:
-    """Write all of them. Answers to calls that are not among them any more are of no use."""
+    """Write all calls. Recorded answers to calls that are no longer included become useless."""
     entries = (
         {"kind": "call", **one._asdict()} for one in sorted(calls, key=lambda one: (one.name, one.file_format, one.number))
     )

@@ -1,11 +1,12 @@
-"""What the corpus has to hold, class by class, and what is known to be lacking: ``fixtures/classes.toml``.
+"""The classes that the corpus must cover, and the known gaps: ``fixtures/classes.toml``.
 
-The classes themselves are derived from what releases say (:mod:`torch_compat.replay.classes`). The file holds what no release says:
+The classes themselves are derived from the surveys of releases (:mod:`torch_compat.replay.classes`). The file contains what no survey
+provides:
 
 ``[[form]]``     a way of saving: ``id``, ``family``, ``container``, ``since``, ``because``
-``[[no_class]]`` names that a survey lists and that are no classes: ``group``, ``classes``, ``because``
-``[[hole]]``     classes that some release is to have written and that no archive holds: ``group``, ``classes`` (patterns with ``*``),
-                 ``because``. A hole that is closed has to go.
+``[[no_class]]`` names that a survey lists but that are not classes: ``group``, ``classes``, ``because``
+``[[hole]]``     classes that some release should have written but no archive contains: ``group``, ``classes`` (patterns with ``*``),
+                 ``because``. A closed hole must be removed.
 """
 
 from __future__ import annotations
@@ -37,10 +38,10 @@ class SaveForm:
     """A way of saving.
 
     Attributes:
-        id: in words: ``torch.save, zip``.
-        family, container: of its archives.
-        since: the first release of the corpus that is asked for it.
-        because: why not before.
+        id: a readable name: ``torch.save, zip``.
+        family, container: those of its archives.
+        since: the first release of the corpus that must write it.
+        because: why not earlier ones.
     """
 
     id: str
@@ -52,7 +53,7 @@ class SaveForm:
 
 @dataclass(frozen=True)
 class Stated:
-    """Classes of a group of which something is said, with the reason.
+    """A statement about classes of a group, with the reason.
 
     Attributes:
         classes: names, or patterns with ``*``.
@@ -63,13 +64,13 @@ class Stated:
     because: str
 
     def speaks_of(self, group: str, name: str) -> bool:
-        """Whether it is about a class."""
+        """Whether the statement applies to a class."""
         return group == self.group and any(fnmatchcase(name, pattern) for pattern in self.classes)
 
 
 @dataclass(frozen=True)
 class StatedClasses:
-    """The whole file."""
+    """The contents of the file."""
 
     forms: tuple[SaveForm, ...]
     no_classes: tuple[Stated, ...]
@@ -77,11 +78,11 @@ class StatedClasses:
 
 
 def read_classes(path: Path) -> StatedClasses:
-    """What the file says.
+    """Read the file.
 
     Raises:
-        CorpusError: it cannot be read, or a table lacks a key or has another.
-        PolicyError: it is no TOML; with the line.
+        CorpusError: it cannot be read, or a table lacks a key or has an unknown one.
+        PolicyError: it is not valid TOML; with the line.
     """
     try:
         tables = parsed(read_whole(path).decode("utf-8"), path.name)
@@ -105,15 +106,15 @@ def read_classes(path: Path) -> StatedClasses:
 
 @dataclass
 class SavedClass:
-    """One class, and what covers it.
+    """A class and its coverage.
 
     Attributes:
         group: ``module``, ``dtype``, ``construct``, ``operator`` or ``packed``.
-        name: of the class in its group.
-        family: of the archives that hold it.
-        asked: versions of the releases of its grid, oldest first.
-        covered: of each release the recipes whose archives hold it.
-        refused: of each release what it says where it cannot save it.
+        name: its name in the group.
+        family: that of the archives that contain it.
+        asked: versions of the releases in its grid, oldest first.
+        covered: by release, the recipes whose archives contain it.
+        refused: by release, the message if it cannot save the class.
     """
 
     group: str
@@ -125,12 +126,12 @@ class SavedClass:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """The releases of its grid of which nothing is known."""
+        """The releases in its grid without evidence."""
         return tuple(release for release in self.asked if release not in self.covered and release not in self.refused)
 
 
 def unexplained(classes: Iterable[SavedClass], stated: StatedClasses) -> list[str]:
-    """What is wrong, in words: classes that no archive covers and no hole states, and holes that are none any more."""
+    """Describe all problems: classes that no archive covers and no hole lists, and holes that are closed."""
     left = [one for one in classes if one.missing]
     wrong = [
         f"{one.group} {one.name}: no recipe covers it in {', '.join(one.missing)}"

@@ -1,7 +1,7 @@
-"""The corpus of a root: recipes, manifests and whether every file is still what it was.
+"""The corpus of a root: recipes, manifests, and the integrity of every file.
 
-``fixtures/FROZEN`` pins every manifest entry (and with it every archive's hash): a line ``<digest>  torch-1.5.1/div`` each.
-Lines are added when something is produced and never change. That holds for what is synthetic, too.
+``fixtures/FROZEN`` pins every manifest entry (and with it every archive's hash): one line ``<digest>  torch-1.5.1/div`` each.
+Lines are added when something is produced and never change. This also applies to synthetic fixtures.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ if TYPE_CHECKING:
 __all__ = ["FROZEN", "Corpus", "CorpusDamage", "load_corpus", "load_deprecations", "read_frozen", "write_frozen"]
 
 FROZEN = "FROZEN"
-MAKER = frozenset({"make.py", "README.md"})  # what made the synthetic fixtures, and the account of each
+MAKER = frozenset({"make.py", "README.md"})  # the program that made the synthetic fixtures, and their description
 Read = TypeVar("Read")
 
 
 @dataclass(frozen=True)
 class CorpusDamage:
-    """One way in which the corpus is not what it was.
+    """One deviation of the corpus from its recorded state.
 
     Attributes:
-        kind: ``unreadable-manifest``, ``missing-file``, ``outside`` (a link that leads out of the corpus, or that nothing lists), ``wrong-size``,
-            ``wrong-hash``, ``orphan-file``, ``not-frozen``, ``changed-entry``, ``missing-entry``, ``unreadable-recipe``,
+        kind: ``unreadable-manifest``, ``missing-file``, ``outside`` (a link that leads out of the corpus, or is not listed),
+            ``wrong-size``, ``wrong-hash``, ``orphan-file``, ``not-frozen``, ``changed-entry``, ``missing-entry``, ``unreadable-recipe``,
             ``unreadable-probe``, ``unreadable-deprecation`` or ``unreadable-pins``.
         subject: the fixture or file, relative to ``fixtures/``.
         detail: what was found and what was expected.
@@ -63,7 +63,7 @@ class CorpusDamage:
 
 @dataclass(frozen=True)
 class Corpus:
-    """Everything under ``fixtures/`` that rules ask about."""
+    """Everything under ``fixtures/`` that rules use."""
 
     folder: Path
     recipes: tuple[Recipe, ...]
@@ -79,43 +79,43 @@ class Corpus:
 
     @cached_property
     def synthetic(self) -> tuple[Synthetic, ...]:
-        """Every fixture that no release wrote, by name."""
+        """Every fixture that no release wrote, sorted by name."""
         return tuple(fixture for fixture in self.fixtures.values() if isinstance(fixture, Synthetic))
 
     @cached_property
     def entries(self) -> tuple[Fixture | NotWritable, ...]:
-        """Every manifest entry, by release and recipe."""
+        """Every manifest entry, sorted by release and recipe."""
         return tuple(entry for manifest in self.manifests for entry in manifest.entries)
 
     @cached_property
     def not_writable(self) -> dict[str, NotWritable]:
-        """Every recorded inability, by id."""
+        """Every recorded inability to write a recipe, by id."""
         return {entry.id: entry for manifest in self.manifests for entry in manifest.not_writable}
 
     def __repr__(self) -> str:
-        return f"<corpus of {len(self.fixtures)} fixtures in {self.folder}>"  # the generated text takes megabytes and hides errors beside it
+        return f"<corpus of {len(self.fixtures)} fixtures in {self.folder}>"  # the generated repr takes megabytes and hides errors next to it
 
     def path(self, fixture: Fixture) -> Path:
-        """Where the archive of a fixture lies, a file or a directory: what a reader is given.
+        """Return the path of a fixture's archive, a file or a directory, as passed to a reader.
 
         Raises:
-            CorpusError: its name, or a link, leads out of the corpus.
+            CorpusError: its name or a link leads out of the corpus.
         """
         folder = release_folder(fixture.release)
         return inside(self.folder, f"{folder}/{fixture.file}", where=f"{self.folder / folder / MANIFEST}, {fixture.recipe}")
 
     def damage_of(self, fixture: Fixture) -> CorpusDamage | None:
-        """What is wrong with a fixture's archive. To observe one that is not what it was would put down a wrong fact."""
+        """Return the damage of a fixture's archive, if any. Observing a damaged archive would record a wrong fact."""
         subject = f"{release_folder(fixture.release)}/{fixture.file}"
         return next(
             (damage for damage in self.damage if damage.subject == subject or damage.subject.startswith(f"{subject}/")), None
         )
 
     def named(self, names: Sequence[str]) -> list[Fixture]:
-        """Fixtures by id; all where none is named.
+        """Return fixtures by id; all if no name is given.
 
         Raises:
-            UsageError: there is no such fixture.
+            UsageError: a fixture does not exist.
         """
         for name in names:
             if name in self.not_writable:
@@ -129,7 +129,7 @@ class Corpus:
 
 
 def load_corpus(folder: Path) -> Corpus:
-    """Read a corpus and verify every byte of it. Damage is reported, not raised: it is a finding.
+    """Read a corpus and verify every byte of it. Damage is reported as a finding, not raised.
 
     Parameters:
         folder: ``fixtures/`` of a root.
@@ -143,7 +143,7 @@ def load_corpus(folder: Path) -> Corpus:
         try:
             manifest = read_manifest(inside(folder, f"{release.name}/{MANIFEST}"), goldens)
         except CorpusError as error:
-            detail = str(error).replace(f"{folder}/", "")  # the report names no place of this machine
+            detail = str(error).replace(f"{folder}/", "")  # the report contains no local paths
             damage.append(CorpusDamage("unreadable-manifest", f"{release.name}/{MANIFEST}", detail))
             continue
         manifests.append(manifest)
@@ -156,14 +156,14 @@ def load_corpus(folder: Path) -> Corpus:
 
 
 def load_deprecations(folder: Path) -> Corpus:
-    """The probes of deprecations alone, for what asks about nothing else: no archive is looked at."""
+    """Load only the deprecation probes, without checking any archive."""
     damage: list[CorpusDamage] = []
     deprecations = _programs(folder, "deprecation", read_deprecation, damage)
     return Corpus(folder, (), (), (), tuple(damage), deprecations)
 
 
 def _programs(folder: Path, kind: str, read: Callable[[Path], Read], damage: list[CorpusDamage]) -> tuple[Read, ...]:
-    """Every recipe, probe or probe of a deprecated thing, by name; one that cannot be read costs itself alone."""
+    """Read every recipe, probe or deprecation probe, sorted by name; an unreadable file does not affect the others."""
     found = []
     for path in sorted(folder.glob(f"{kind}s/*.py")):
         try:
@@ -193,12 +193,12 @@ def _files(folder: Path, release: Path, manifest: Manifest) -> list[CorpusDamage
             what = "is a link that is not listed in the manifest" if link else "is not listed in the manifest"
             damage.append(
                 CorpusDamage("outside" if link else "orphan-file", f"{release.name}/{name}", what)
-            )  # produce writes through it
+            )  # `produce` would write through it
     return damage
 
 
 def _archive(path: Path, subject: str, fixture: Fixture) -> Iterator[CorpusDamage]:
-    """How the files of an archive are not what they were. Files that nothing lists are found elsewhere."""
+    """Yield how the files of an archive differ from their record. Unlisted files are found elsewhere."""
     pinned = _pinned(fixture)
     if isinstance(fixture, DirectoryFixture) and (path.is_symlink() or not path.is_dir()):
         what = "is not a directory" if os.path.lexists(path) else "does not exist"
@@ -216,7 +216,7 @@ def _archive(path: Path, subject: str, fixture: Fixture) -> Iterator[CorpusDamag
             yield CorpusDamage("missing-file", about, f"is listed in the manifest, but {what}")
             return
         size += there.st_size
-    if size != fixture.size:  # first: what is listed with a few bytes is not read if it has a million times as many
+    if size != fixture.size:  # checked first: a file far larger than its listed size is not read
         yield CorpusDamage("wrong-size", subject, f"has {size} bytes, expected {fixture.size}")
         return
     for name, expected in pinned.items():
@@ -226,12 +226,12 @@ def _archive(path: Path, subject: str, fixture: Fixture) -> Iterator[CorpusDamag
 
 
 def _pinned(fixture: Fixture) -> dict[str, str]:
-    """The SHA-256 of each file of an archive, by name; that of an archive that is one file without a name."""
+    """Return the SHA-256 of each file of an archive by name; the name is empty if the archive is a single file."""
     return fixture.files if isinstance(fixture, DirectoryFixture) else {"": fixture.sha256}
 
 
 def _found(folder: str, above: str) -> Iterator[tuple[str, bool]]:
-    """What lies in a folder and the folders inside it, by its name from the first one; and whether it is a link."""
+    """Walk a folder recursively; yield each relative name and whether it is a link."""
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
@@ -266,10 +266,10 @@ def _pins(folder: Path, manifests: list[Manifest]) -> list[CorpusDamage]:
 
 
 def read_frozen(path: Path) -> dict[str, str]:
-    """Pins by fixture id.
+    """Read the pins by fixture id.
 
     Raises:
-        CorpusError: there is no such file, it is too large, or a line is not a pin.
+        CorpusError: the file does not exist, is too large, or a line is not a pin.
     """
     if not path.is_file():
         raise CorpusError("file not found", where=str(path), code="missing-file")
@@ -289,5 +289,5 @@ def read_frozen(path: Path) -> dict[str, str]:
 
 
 def write_frozen(path: Path, pins: dict[str, str]) -> None:
-    """Write pins, sorted by fixture."""
+    """Write the pins, sorted by fixture."""
     put(path, "".join(f"{pin}  {name}\n" for name, pin in sorted(pins.items())))

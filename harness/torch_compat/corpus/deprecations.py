@@ -1,7 +1,7 @@
-"""What a release does with a deprecated thing: warns, works, raises, lacks it; and what its documentation says of it.
+"""What a release does with a deprecated feature: warns, works, raises or lacks it; and what its documentation says about it.
 
-A probe (``fixtures/deprecations/<name>.py``) uses the deprecated thing and, as a control, what is to be used instead. What a
-reader did with both is recorded like any observation, among those of the reader.
+A probe (``fixtures/deprecations/<name>.py``) uses the deprecated feature and, as a control, its replacement. The reader's behavior with
+both is recorded with its other observations.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ __all__ = ["OUTCOMES", "DeprecationObservation", "Use", "deprecation_entry", "pa
 OUTCOMES: Final = frozenset({"worked", "raised", "lacks", "crashed", "timed-out"})
 BEHAVIOURS: Final = frozenset({"old", "new", None})
 
-# What a release says of the machine, not of what was called: 1.7.1 looks for a driver of NVIDIA in the first backward pass.
+# Messages about the machine rather than the call: 1.7.1 looks for an NVIDIA driver in the first backward pass.
 _OF_THE_MACHINE = re.compile(r"CUDA initialization: ")
-# Warnings of C++ end with the source file, by its path on the machine that built the release.
+# C++ warnings end with the source file's path on the machine that built the release.
 _TRIGGERED = re.compile(r"\s*\(Triggered internally at [^)]*\)")
-# Loggers print the time and the process before the source file; the letter says how bad it is.
+# Loggers print the time and the process before the source file; the letter is the severity.
 _STAMP = re.compile(r"(?m)(?:^|\[)([A-Z])\d{4} \d\d:\d\d:\d\d(?:\.\d+)?(?: \d+)? ")
-# Sentences of a docstring that tell of the life of the thing, not of its use.
+# Sentences of a docstring about a feature's deprecation status, not its use.
 _TELLS = re.compile(
     r"deprecat|version(?:changed|removed)::|\bremoved\b|no longer|in the future|future (?:pytorch )?(?:release|version)"
     r"|upcoming release|next (?:major )?release|backwards?[ -]compat|will (?:default|error)|will be (?:changed|required|updated)"
@@ -35,14 +35,14 @@ _SENTENCE_ENDS = re.compile(r"(?<=[.!?])\s+(?=[A-Z`:*])")
 
 @dataclass(frozen=True)
 class Use:
-    """What happened when one thing was used.
+    """What happened when a feature was used.
 
     Attributes:
         outcome: ``worked``, ``raised``, ``lacks`` (this release does not have it), ``crashed`` or ``timed-out``.
-        warnings: category and text, sorted.
-        said: what was printed on standard error, where some releases warn without Python's knowing.
-        behaves: ``old`` or ``new``, where the probe can tell them apart.
-        error: ``{"type", "message"}`` of what was raised; of ``lacks``, which name; of ``crashed``, the signal and last words.
+        warnings: categories and texts, sorted.
+        said: what was printed on standard error, where some releases warn without a Python warning.
+        behaves: ``old`` or ``new``, if the probe can distinguish them.
+        error: ``{"type", "message"}`` of the exception; for ``lacks``, the missing name; for ``crashed``, the signal and the last output.
     """
 
     outcome: str
@@ -54,13 +54,13 @@ class Use:
 
 @dataclass(frozen=True)
 class DeprecationObservation:
-    """What one reader did with one deprecated thing and with its alternative.
+    """What one reader did with a deprecated feature and with its alternative.
 
     Attributes:
         probe: name of the probe.
-        key: digest of what the reader was given and who it is; another probe or reader has another one.
+        key: digest of the reader's input and identity; differs for each probe and reader.
         deprecated, alternative: what happened with each.
-        docs: the sentences of the docstring that tell of deprecation, removal or change; None where there is no docstring.
+        docs: the sentences of the docstring about deprecation, removal or change; None if there is no docstring.
     """
 
     probe: str
@@ -71,7 +71,7 @@ class DeprecationObservation:
 
 
 def read_reply(probe: str, key: str, result: dict[str, Any]) -> DeprecationObservation:
-    """The observation that the result of the worker's ``deprecation`` request is, without what only this run has in its texts."""
+    """Convert the result of the worker's ``deprecation`` request to an observation, without run-specific text."""
     docs = result["docs"]
     return DeprecationObservation(
         probe,
@@ -94,7 +94,7 @@ def _use(found: dict[str, Any]) -> Use:
 
 
 def statements(docstring: str) -> tuple[str, ...]:
-    """The sentences of a docstring that tell of deprecation, removal or change, in their order, each on one line."""
+    """Return the sentences of a docstring about deprecation, removal or change, in order, each on one line."""
     found: list[str] = []
     for paragraph in re.split(r"\n[ \t]*\n", docstring):
         text = " ".join(paragraph.split())
@@ -103,7 +103,7 @@ def statements(docstring: str) -> tuple[str, ...]:
 
 
 def deprecation_entry(observation: DeprecationObservation) -> dict[str, Any]:
-    """The recorded line of an observation."""
+    """Return the recorded line of an observation."""
     return {
         "kind": "deprecation",
         "probe": observation.probe,
@@ -125,10 +125,10 @@ def _use_entry(use: Use) -> dict[str, Any]:
 
 
 def parse_deprecation(entry: dict[str, Any]) -> DeprecationObservation:
-    """The observation of a recorded line.
+    """Parse the observation in a recorded line.
 
     Raises:
-        KeyError, TypeError, ValueError: it lacks something, or contradicts itself.
+        KeyError, TypeError, ValueError: it is incomplete or inconsistent.
     """
     docs = entry["docs"]
     return DeprecationObservation(

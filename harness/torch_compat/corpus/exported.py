@@ -1,4 +1,4 @@
-"""What is recorded of exported programs beside their archives: the schema of each release, and what its loader does with altered archives."""
+"""Records about exported programs besides their archives: each release's schema, and its loader's behavior on altered archives."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ OPSET: Final = "max_operator_version"
 
 @dataclass(frozen=True)
 class RecordedExports:
-    """Schemas and loaders of all releases.
+    """The recorded schemas and loader behavior of all releases.
 
     Attributes:
         schemas: the schema of each release.
-        witnesses: what each loader did with altered archives.
-        constants: what releases write and state, among it the operator set version.
+        witnesses: each loader's behavior on altered archives.
+        constants: the constants that releases write and report, including the operator set version.
         digest: SHA-256, in hex, of the files.
     """
 
@@ -36,7 +36,7 @@ class RecordedExports:
     digest: str
 
     def opset(self, release: str) -> int | None:
-        """The operator set version that a release writes into exported programs; None where it is not recorded."""
+        """Return the operator set version that a release writes into exported programs; None if it is not recorded."""
         if release not in self.constants.releases:
             return None
         try:
@@ -47,7 +47,7 @@ class RecordedExports:
 
 
 def read_exports(fixtures: Path) -> RecordedExports | None:
-    """What a corpus has recorded of exported programs; None where it has nothing of the kind.
+    """Return a corpus's records about exported programs; None if it has none.
 
     Raises:
         CorpusError: the files cannot be read, or one of them is missing.

@@ -1,11 +1,11 @@
-"""Calls, goldens and read-backs: the values that manifests name by their digest, each distinct one recorded once.
+"""Calls, goldens and read-backs: the values that manifests reference by digest, each distinct value recorded once.
 
-A value stands in ``goldens.jsonl`` beside the manifest of the oldest release that has it. So a new release adds a file with what
-nobody computed before, and changes none. What no release wrote tells its own values, whether a release has them or not.
+A value is stored in ``goldens.jsonl`` next to the manifest of the oldest release that has it. A new release therefore adds a file with its
+new values, and changes no other. Synthetic fixtures store their own values, even if a release also has them.
 
 The file is one of :mod:`torch_compat.corpus.json_lines`: a header of kind ``goldens``, a line ``{"id", "kind": "value", "value"}`` for each
-value, sorted by id, and a footer. ``id`` digests the canonical JSON of the value. Of a golden, a second call and a later state that
-are the first again are left out, which is half of the bytes.
+value, sorted by id, and a footer. ``id`` digests the canonical JSON of the value. In a golden, a second call result and a later state that
+equal the first are omitted, which halves the size.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["GOLDENS", "Goldens", "canonical", "settle", "short_form", "value_id"
 GOLDENS: Final = "goldens.jsonl"
 ID_DIGITS: Final = 16
 PLAIN: Final = ("same", "")
-"""Read-backs without a recorded value: the result equals the golden, or nobody has read the archive back."""
+"""Read-backs without a recorded value: the result equals the golden, or the archive has not been read back."""
 _REMEMBERED: Final = 1 << 14
 _texts: dict[int, tuple[Any, str]] = {}
 
@@ -38,13 +38,13 @@ class Goldens:
     """The recorded values of a corpus.
 
     Attributes:
-        unreadable: files that cannot be read, as ``torch-1.5.1/goldens.jsonl``, and why. What they hold is missing.
+        unreadable: files that cannot be read, such as ``torch-1.5.1/goldens.jsonl``, and why. Their values are missing.
     """
 
     def __init__(self, fixtures: Path) -> None:
         """Read the files of all folders of ``fixtures/``."""
         self.unreadable: dict[str, CorpusError] = {}
-        self._told: dict[str, tuple[Any, str]] = {}  # by id: the value as recorded, and where
+        self._told: dict[str, tuple[Any, str]] = {}  # by id: the value as recorded, and its location
         self._full: dict[tuple[str, str], Any] = {}
         for path in sorted(fixtures.glob(f"*/{GOLDENS}")):
             try:
@@ -55,16 +55,16 @@ class Goldens:
                 self._told |= {name: (value, where) for name, (value, where) in told.items() if name not in self._told}
 
     def value(self, field: str, name: Any, where: str, recipe: Any) -> Any:
-        """The value of a field of a manifest's entry; the same object wherever it is named.
+        """Return the value of a field of a manifest entry; the same object for every reference.
 
         Parameters:
             field: ``calls``, ``golden`` or ``readback``.
-            name: what the manifest says: the value's id. A read-back may be one of :data:`PLAIN`.
-            where: the line of the manifest, for errors.
-            recipe: what the entry is of, for errors.
+            name: the field's content in the manifest: the value's id. A read-back may be one of :data:`PLAIN`.
+            where: the line of the manifest, for error messages.
+            recipe: the recipe of the entry, for error messages.
 
         Raises:
-            CorpusError: no file that can be read tells this value, or it is not of the form that a release gives.
+            CorpusError: no readable file contains this value, or it does not have the form that releases produce.
         """
         if field == "readback" and name in PLAIN:
             return name
@@ -92,15 +92,15 @@ class Goldens:
 
 
 def value_id(value: Any) -> str:
-    """The id of a value as it is recorded."""
+    """Return the id of a value in recorded form."""
     return hashlib.sha256(canonical(value).encode()).hexdigest()[:ID_DIGITS]
 
 
 def _read(path: Path) -> dict[str, tuple[Any, str]]:
-    """The values of one file, and where each stands, by id.
+    """Read the values of one file with their locations, by id.
 
     Raises:
-        CorpusError: it is not whole, not of this form, or a value is not the one that its id stands for.
+        CorpusError: it is incomplete, malformed, or a value does not match its id.
     """
     _, lines = read_lines(path, "goldens")
     told: dict[str, tuple[Any, str]] = {}
@@ -127,14 +127,14 @@ def _read(path: Path) -> dict[str, tuple[Any, str]]:
 
 
 def settle(fixtures: Path, folder: str, values: dict[str, Any], write: Callable[[], None]) -> None:
-    """Write a manifest, and see to it that every value that a manifest names stands once, with the oldest release that names it.
+    """Write a manifest, and store every referenced value once, with the oldest release that references it.
 
-    A value is never gone in between: it is written where it is new before the manifest that names it, and taken away from
-    where it is no longer needed afterwards. While a file of the corpus cannot be read, nothing is taken away.
+    No value is ever missing in between: it is written to its new location before the manifest that references it, and removed from where it
+    is no longer needed afterwards. While any file of the corpus cannot be read, nothing is removed.
 
     Parameters:
-        folder: of the manifest: ``torch-1.5.1``.
-        values: all that it names, by id.
+        folder: that of the manifest: ``torch-1.5.1``.
+        values: all values that it references, by id.
         write: writes the manifest.
     """
     told, whole = _told(fixtures)
@@ -157,7 +157,7 @@ def settle(fixtures: Path, folder: str, values: dict[str, Any], write: Callable[
         wanted[place] = {name: every[name] for name in (ids - seen if release else ids)}
         seen |= ids
     moves = [place for place in {*wanted, *told} if wanted.get(place, {}).keys() != told.get(place, {}).keys()]
-    for place in moves:  # first where something comes to stand, then where it goes from
+    for place in moves:  # first write values to their new locations, then remove them from old ones
         if wanted.get(place, {}).keys() - told.get(place, {}).keys():
             _write(fixtures, place, {**told.get(place, {}), **wanted[place]})
     for place in moves:
@@ -165,18 +165,18 @@ def settle(fixtures: Path, folder: str, values: dict[str, Any], write: Callable[
 
 
 def _told(fixtures: Path) -> tuple[dict[str, dict[str, Any]], bool]:
-    """The values of each folder, and whether all their files can be read."""
+    """Return the values of each folder, and whether all their files can be read."""
     found, whole = {}, True
     for path in sorted(fixtures.glob(f"*/{GOLDENS}")):
         try:
             found[path.parent.name] = {name: value for name, (value, _) in _read(path).items()}
-        except CorpusError:  # its values stay; the corpus is damaged, and says so wherever it is read
+        except CorpusError:  # its values are kept; the damage is reported wherever the corpus is read
             whole = False
     return found, whole
 
 
 def _named(manifest: Path) -> set[str] | None:
-    """The ids that a manifest names; None where it cannot be read."""
+    """Return the ids that a manifest references; None if it cannot be read."""
     try:
         _, lines = read_lines(manifest, "manifest")
     except CorpusError:
@@ -186,7 +186,7 @@ def _named(manifest: Path) -> set[str] | None:
 
 
 def _age(folder: str) -> tuple[bool, Release]:
-    """What places folders from the oldest release to the newest; those of no release come last."""
+    """Sort key of folders, from the oldest release to the newest; folders that belong to no release come last."""
     release = stated(folder.removeprefix("torch-"))
     return release is None, release or Release("0.0")
 
@@ -203,21 +203,21 @@ def _write(fixtures: Path, folder: str, values: dict[str, Any]) -> None:
 
 
 def canonical(value: Any) -> str:
-    """The canonical JSON of a value; of one object it is made once."""
+    """Return the canonical JSON of a value; cached per object."""
     known = _texts.get(id(value))
     if known is not None and known[0] is value:
         return known[1]
     text = dump_again(value)
     if len(_texts) >= _REMEMBERED:
         _texts.clear()
-    _texts[id(value)] = value, text  # the object itself is kept, so its id stays its own
+    _texts[id(value)] = value, text  # the object is kept alive, so its id is not reused
     return text
 
 
 def short_form(golden: dict[str, Any]) -> dict[str, Any]:
-    """A golden as it is stored: a second call and a later state that are the first again are left out, half of the bytes.
+    """Return the stored form of a golden: a second call result and a later state that equal the first are omitted.
 
-    As texts, since True is 1 and -0.0 is 0.0. A golden that lacks one of two stays as it is.
+    They are compared as JSON texts, since True == 1 and -0.0 == 0.0. A golden that lacks one of the two is left unchanged.
     """
     short = dict(golden)
     if "calls" in golden:
@@ -233,11 +233,11 @@ def _without(facts: dict[str, Any], later: str, first: str) -> dict[str, Any]:
 
 
 def _full_form(golden: Any) -> Any:
-    """The golden in full. What is no golden of a program comes back as it is.
+    """Return the full form of a golden. A value that is not a program's golden is returned unchanged.
 
     Raises:
-        TypeError: something among its calls is no call.
-        KeyError: it lacks its state, or a call its result.
+        TypeError: an item of its calls is not a call.
+        KeyError: it lacks its state, or a call lacks its result.
     """
     if not isinstance(golden, dict) or "calls" not in golden:
         return golden

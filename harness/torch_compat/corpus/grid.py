@@ -1,14 +1,14 @@
-"""Which releases have to write a recipe: all of the corpus, or the reduced grid of a generated recipe.
+"""Determines which releases must write a recipe: all of the corpus, or the reduced grid of a generated recipe.
 
-A recipe that walks through everything of a kind (each module class, each dtype) says ``WRITERS = "reduced"``. Then these write it, of
+A recipe that enumerates everything of a kind (each module class, each dtype) sets ``WRITERS = "reduced"``. It is then written by these of
 the corpus's writers between its SINCE and UNTIL:
 
-* the first and the last of them;
-* of every version of the file format that its family has, the first that writes this version;
-* those of its ``BESIDES``, in which a form begins that it walks through.
+* the first and the last;
+* for every version of its family's file format, the first that writes this version;
+* those in its ``BESIDES``, in which a form that it enumerates first appears.
 
-The readers are all releases, as for every recipe. The grid is calculated from the calendar and the table of formats: a new release is
-the last one and writes the recipe, and what was written before stays.
+The readers are all releases, as for every recipe. The grid is computed from the calendar and the table of formats: a new release becomes
+the last one and writes the recipe; existing archives stay.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["asked_writers", "reduced"]
 
 
 def asked_writers(policy: Policy, recipe: Recipe) -> tuple[str, ...]:
-    """The versions of the releases of which the manifest has to say something of a recipe, oldest first."""
+    """Return the versions of the releases whose manifests must have an entry for a recipe, oldest first."""
     if not recipe.reduced:
         return tuple(policy.corpus.writers)
     able = [version for version in policy.corpus.writers if Release(version) in recipe.writers]
@@ -36,7 +36,7 @@ def asked_writers(policy: Policy, recipe: Recipe) -> tuple[str, ...]:
 
 
 def reduced(policy: Policy, family: str, able: Iterable[str]) -> tuple[str, ...]:
-    """Of the releases that can write a form: the first, the last, and the first of every version of the family's file format.
+    """Select, from the releases that can write a form, the first, the last, and the first of every version of the family's file format.
 
     Parameters:
         able: versions of releases of the corpus.

@@ -1,13 +1,13 @@
-"""Recorded JSON lines: a header that says what the file is, entries in a fixed order, a footer that proves it is whole.
+"""Recorded JSON lines: a header with the kind of file, entries in a fixed order, and a footer that proves the file is complete.
 
-A file that a crashed run left half written, or that was edited by hand, does not read as a shorter, greener one.
+A file that was left half-written by a crash, or edited by hand, is rejected rather than read as a shorter valid file.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import marshal  # noqa: TID251 - to compare values in one step: nothing is ever read with it
+import marshal  # noqa: TID251 - to compare values in one step; never used for loading
 import math
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -24,18 +24,18 @@ __all__ = ["DECODER", "SCHEMA_VERSION", "digest", "dump", "dump_again", "read_li
 SCHEMA_VERSION = 1
 
 
-_REMEMBERED = 1 << 14  # values whose line is kept
+_REMEMBERED = 1 << 14  # values whose line is cached
 _dumped: dict[bytes, str] = {}
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def dump(value: Any) -> str:
-    """One canonical line of JSON: sorted keys, no spaces, ASCII."""
+    """Return one canonical line of JSON: sorted keys, no spaces, ASCII."""
     return _CANONICAL.encode(value)
 
 
 def dump_again(value: Any) -> str:
-    """The same as :func:`dump`, for calls and goldens: releases write mostly what others wrote, and equal values are encoded once."""
+    """Like :func:`dump`, but encodes equal values only once, for calls and goldens, which are mostly equal across releases."""
     try:
         key = marshal.dumps(value, 2)
     except ValueError:  # nested too deeply for marshal
@@ -49,7 +49,7 @@ def dump_again(value: Any) -> str:
 
 
 def digest(*values: Any) -> str:
-    """SHA-256, in hex, of values by their canonical JSON."""
+    """Return the SHA-256 of the canonical JSON of values, in hex."""
     total = hashlib.sha256()
     for value in values:
         total.update(dump(value).encode() + b"\n")
@@ -57,7 +57,7 @@ def digest(*values: Any) -> str:
 
 
 def write_lines(path: Path, header: dict[str, Any], entries: Iterable[dict[str, Any]]) -> None:
-    """Write a file of JSON lines, whole or not at all."""
+    """Write a file of JSON lines atomically."""
     lines = [dump({**header, "schema_version": SCHEMA_VERSION}), *(dump(entry) for entry in entries)]
     body = "".join(line + "\n" for line in lines)
     footer = dump({"kind": "end", "lines": len(lines), "sha256": hashlib.sha256(body.encode()).hexdigest()})
@@ -65,10 +65,10 @@ def write_lines(path: Path, header: dict[str, Any], entries: Iterable[dict[str, 
 
 
 def read_lines(path: Path, kind: str) -> tuple[dict[str, Any], list[tuple[int, dict[str, Any]]]]:
-    """Read a file of the given kind: its header, and its entries with their line numbers.
+    """Read the header and the numbered entries of a file of the given kind.
 
     Raises:
-        CorpusError: it is missing, no regular file, too large, of another kind, of a newer schema, not JSON lines, or not whole.
+        CorpusError: it is missing, not a regular file, too large, of another kind, of a newer schema, not JSON lines, or incomplete.
     """
     try:
         body = read_whole(path)

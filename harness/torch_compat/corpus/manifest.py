@@ -1,9 +1,9 @@
-"""Manifests: what each release wrote, and what it computed on that day. One file per release, frozen once merged.
+"""Manifests: what each release wrote, and what it computed at that time. One file per release, frozen once merged.
 
-One more is of what no release can write: ``fixtures/synthetic/`` holds archives that are made by the rules of their format.
+One more manifest is for what no release can write: ``fixtures/synthetic/`` contains archives built from their format's specification.
 
-Most releases compute what others computed. So calls, goldens and read-backs stand in files of their own beside the manifests
-(see :mod:`torch_compat.corpus.goldens`), each distinct value once, and a manifest names them by their digest.
+Most releases compute the same values as others. Calls, goldens and read-backs are therefore stored in separate files next to the manifests
+(see :mod:`torch_compat.corpus.goldens`), each distinct value once, and manifests reference them by digest.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ EXTENSIONS = {
 }  # fmt: skip
 DIRECTORIES = frozenset({"distributed"})
 """The families whose archives are directories."""
-_TYPES: dict[str, type | tuple[type, ...]] = {  # of an entry's values; all others are texts
+_TYPES: dict[str, type | tuple[type, ...]] = {  # types of an entry's values; all others are strings
     "size": int,
     "versions": dict,
     "operators": list,
@@ -62,11 +62,11 @@ _TYPES: dict[str, type | tuple[type, ...]] = {  # of an entry's values; all othe
 SHA256 = re.compile(r"[0-9a-f]{64}")
 VALUES = frozenset({"calls", "golden", "readback"})
 """The fields whose values are stored in separate files."""
-VARYING = ("sha256", "size", "files", "written", "writer")  # what producing again may change; everything else must come out equal
+VARYING = ("sha256", "size", "files", "written", "writer")  # fields that reproducing may change; everything else must be equal
 
 
 def release_folder(release: str) -> str:
-    """The folder of a release's fixtures, which is also how their ids begin: ``torch-1.5.1``, or ``synthetic``."""
+    """Return the folder of a release's fixtures, also the prefix of their ids: ``torch-1.5.1``, or ``synthetic``."""
     return SYNTHETIC if release == SYNTHETIC else f"torch-{release}"
 
 
@@ -75,18 +75,18 @@ class Fixture:
     """An archive that a real release wrote, with its golden.
 
     Attributes:
-        release: the writer, as ``1.5.1``.
-        recipe: name of the recipe that was run; ``recipe_sha256`` pins its text on that day.
-        file: name of the archive, a file or a directory, inside the release's folder.
-        sha256, size: of the archive's bytes (see torch_compat.archive_files).
-        content: digest of what the archive says apart from what varies (see torch_compat.formats.content).
+        release: the writer, such as ``1.5.1``.
+        recipe: name of the recipe that was run; ``recipe_sha256`` pins its text at that time.
+        file: name of the archive, a file or a directory, in the release's folder.
+        sha256, size: those of the archive's bytes (see torch_compat.archive_files).
+        content: digest of the archive's content except for the parts that vary (see torch_compat.formats.content).
         writer: id of the writer's identity, in the same manifest.
-        written: the day (ISO, UTC).
-        family, container, versions: what the archive is.
+        written: the date (ISO, UTC).
+        family, container, versions: the kind of archive.
         operators: qualified names that the recipe exercises; tolerances and version bumps are looked up by them.
-        calls: ``[{"method", "args": [neutral values]}]``; empty where loading is all there is to do.
+        calls: ``[{"method", "args": [neutral values]}]``; empty if the archive is only loaded.
         golden: the result in the writer's memory.
-        readback: the writer's own result on reading its file back, or "same".
+        readback: the writer's result of reading its own file back, or "same".
     """
 
     release: str
@@ -108,12 +108,12 @@ class Fixture:
 
     @cached_property
     def id(self) -> str:
-        """``torch-1.5.1/div``."""
+        """The id, such as ``torch-1.5.1/div``."""
         return f"{release_folder(self.release)}/{self.recipe}"
 
     @cached_property
     def subject(self) -> str:
-        """Digest of everything a reader is given and compared with: archive, calls and golden."""
+        """Digest of a reader's input and expected result: archive, calls and golden."""
         texts = (dump(self.sha256), dump(self.family), canonical(self.calls), canonical(self.golden))
         return hashlib.sha256("".join(f"{text}\n" for text in texts).encode()).hexdigest()
 
@@ -125,14 +125,14 @@ class Fixture:
 
 @dataclass(frozen=True)
 class Synthetic(Fixture):
-    """An archive that no release of the calendar can write, made by the rules of its format; its golden is what they say.
+    """An archive that no release of the calendar can write, built, like its golden, from the specification of its format.
 
-    ``release`` is ``synthetic``, ``recipe`` its name; there is no recipe file, and nobody has read it back.
+    ``release`` is ``synthetic``, ``recipe`` is its name; there is no recipe file and no read-back.
 
     Attributes:
-        formats: what it stands for, by the labels of the policy's formats: ``["container tar"]``. Readers that take all of
-            them have to give the golden.
-        base: id of the fixture that it is made from, "" where it is made from nothing.
+        formats: the formats it represents, by their labels in the policy: ``["container tar"]``. Readers that support all of them must
+            produce the golden.
+        base: id of the fixture that it is derived from, "" if none.
     """
 
     formats: list[str]
@@ -141,7 +141,7 @@ class Synthetic(Fixture):
 
 @dataclass(frozen=True)
 class DirectoryFixture(Fixture):
-    """An archive that is a directory, as a distributed checkpoint is. Its size and SHA-256 are those of all its files together.
+    """An archive that is a directory, such as a distributed checkpoint. Its size and SHA-256 cover all its files.
 
     Attributes:
         files: the SHA-256 of each file, by name.
@@ -152,7 +152,7 @@ class DirectoryFixture(Fixture):
 
 @dataclass(frozen=True)
 class NotWritable:
-    """Evidence that a release cannot write what a recipe asks for."""
+    """Evidence that a release cannot write a recipe's archive."""
 
     release: str
     recipe: str
@@ -164,7 +164,7 @@ class NotWritable:
 
     @property
     def id(self) -> str:
-        """``torch-1.2.0/mobile``."""
+        """The id, such as ``torch-1.2.0/mobile``."""
         return f"torch-{self.release}/{self.recipe}"
 
     @cached_property
@@ -174,12 +174,12 @@ class NotWritable:
 
 
 def _facts(entry: Fixture | NotWritable) -> dict[str, Any]:
-    """Every field by name; unlike ``dataclasses.asdict`` without copying goldens."""
+    """Return every field by name; unlike ``dataclasses.asdict``, goldens are not copied."""
     return {one.name: getattr(entry, one.name) for one in fields(entry)}
 
 
 def _pin(entry: Fixture) -> str:
-    """The digest of the facts of an entry. Most are those of other releases, too, and calls and golden are nearly all of them."""
+    """Return the digest of an entry's fields. Calls and golden, most of the bytes, are usually shared with other releases."""
     texts = {
         name: encode_basestring_ascii(value)
         if value.__class__ is str
@@ -194,7 +194,7 @@ def _pin(entry: Fixture) -> str:
 
 @dataclass(frozen=True)
 class Manifest:
-    """All that one release wrote or could not write; or all that is synthetic."""
+    """Everything that one release wrote or could not write, or all synthetic fixtures."""
 
     release: str
     writers: dict[str, dict[str, Any]]
@@ -203,7 +203,7 @@ class Manifest:
 
     @property
     def entries(self) -> tuple[Fixture | NotWritable, ...]:
-        """Both kinds of entries, by recipe."""
+        """Both kinds of entries, sorted by recipe."""
         both: list[Fixture | NotWritable] = [*self.fixtures, *self.not_writable]
         return tuple(sorted(both, key=lambda entry: entry.recipe))
 
@@ -219,7 +219,7 @@ _KINDS: dict[type[Fixture | NotWritable], str] = {
 
 
 def write_manifest(path: Path, manifest: Manifest) -> None:
-    """Write a manifest; entries sorted by recipe, so that diffs stay small. Values that older releases tell are not told again."""
+    """Write a manifest; entries are sorted by recipe, so that diffs stay small. Values that older releases have are not repeated."""
     values: dict[str, Any] = {}
     entries: list[dict[str, Any]] = [
         {"kind": "writer", "id": key, "identity": identity} for key, identity in sorted(manifest.writers.items())
@@ -228,7 +228,7 @@ def write_manifest(path: Path, manifest: Manifest) -> None:
         body = _facts(entry)
         del body["release"]
         for name in VALUES & body.keys():
-            if body[name].__class__ is not str:  # a read-back that is the golden says "same"
+            if body[name].__class__ is not str:  # a read-back that equals the golden is "same"
                 value = short_form(body[name]) if name == "golden" else body[name]
                 body[name] = value_id(value)
                 values[body[name]] = value
@@ -241,11 +241,11 @@ def read_manifest(path: Path, goldens: Goldens | None = None) -> Manifest:
     """Read a manifest.
 
     Parameters:
-        goldens: the values that manifests of this corpus name; read from its files unless they were read already.
+        goldens: the values that manifests of this corpus reference; read from its files by default.
 
     Raises:
-        CorpusError: it is missing, not whole, of another release, or an entry lacks something, has a value that is not of the
-            form that a release gives (see torch_compat.values.form), or a name that can be no file's.
+        CorpusError: it is missing, incomplete, of another release, or an entry is incomplete, has a value that does not have the form that
+            releases produce (see torch_compat.values.form), or a name that is not a valid file name.
     """
     header, lines = read_lines(path, "manifest")
     release = header.get("release")
@@ -321,7 +321,7 @@ def _check_identity(identity: Any) -> None:
 
 
 def _check_entry(entry: dict[str, Any], where: str) -> None:
-    """What the types of the fields leave open."""
+    """Check what the types of the fields do not ensure."""
     odd = next(
         (name for name, text in entry.items() if text.__class__ is str and not text.isascii() and not _is_whole(text)), None
     )
@@ -378,7 +378,7 @@ def _check_files(entry: dict[str, Any]) -> None:
 
 
 def _is_whole(text: str) -> bool:
-    """Whether a text holds no lone surrogate."""
+    """Whether a string contains no lone surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -391,9 +391,9 @@ def _named(entry: dict[str, Any]) -> str:
 
 
 def same_but_for_varying(old: Fixture | NotWritable, new: Fixture | NotWritable) -> list[str]:
-    """Names of the fields in which a fixture that was produced again is not the recorded one. Empty: reproduced.
+    """Return the names of the fields in which a reproduced fixture differs from the recorded one; empty if reproduced exactly.
 
-    Errors count without tracebacks of programs, which older entries quote.
+    Errors are compared without program tracebacks, which older entries contain.
     """
     if type(old) is not type(new):
         return ["writable" if isinstance(new, Fixture) else "no longer writable"]

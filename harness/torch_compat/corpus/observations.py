@@ -1,7 +1,7 @@
-"""Observations: what readers did with subjects. Facts; how they are recorded says :mod:`torch_compat.corpus.recorded`.
+"""Observations: what readers did with fixtures. :mod:`torch_compat.corpus.recorded` defines how they are recorded.
 
-Most cells are alike: nearly all are ``same``, and a reader that refuses an archive refuses many in the same words. So what was
-observed (:class:`Body`) is kept apart from where it was observed (:class:`Observation`).
+Most cells are alike: nearly all are ``same``, and a reader that refuses an archive refuses many with the same message. The outcome
+(:class:`Body`) is therefore stored separately from the cell in which it was observed (:class:`Observation`).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ __all__ = [
     "probe_entry",
 ]
 
-SUBJECT_DIGITS = 20  # of a subject's digest: enough to tell one fixture from another, and to see that it changed
+SUBJECT_DIGITS = 20  # of a subject's digest: enough to distinguish fixtures and to detect changes
 OUTCOME_DIGITS = 12
 OTHER_ERROR = "error"
 """The kind of difference when an error is not the golden's error."""
@@ -52,23 +52,23 @@ REFERENCE = "reference"
 
 @dataclass(slots=True)
 class Observation:
-    """What one reader did with one fixture under one set of load options. Nobody changes one; there are too many to freeze them.
+    """What one reader did with one fixture under one set of load options. Treat as immutable; not frozen because there are too many.
 
     Attributes:
         fixture: ``torch-1.5.1/div``.
         options: id of the option set.
-        key: digest of what the reader was given (see :func:`cell_key`); who the reader is stands beside, once for all cells.
-        result: one of :data:`RESULTS`. ``differs`` is a fact; whether it is close enough is for judging.
-        stage: ``load`` or ``call``, where it crashed or timed out.
+        key: digest of the reader's input (see :func:`cell_key`); the reader's identity is stored once for all cells.
+        result: one of :data:`RESULTS`. ``differs`` is a fact; judging decides whether it is close enough.
+        stage: ``load`` or ``call``, if it crashed or timed out.
         signal: the signal it died of, or ``exit N``.
-        errors: ``[{"type", "message"}]`` met where the golden has none.
-        differences: the first few of ``count``, for people.
-        extent: all of them in short, for judging (see :class:`torch_compat.values.compare.Comparison`).
-        digest: of what the reader computed, where it is not the golden; equal digests are bit-equal results.
-        departures: where the reader's own result is not the golden, and what is there instead (see :meth:`own_result`).
+        errors: ``[{"type", "message"}]`` raised where the golden has none.
+        differences: the first few of ``count``, for human readers.
+        extent: a summary of all of them, for judging (see :class:`torch_compat.values.compare.Comparison`).
+        digest: of the reader's result, if it is not the golden; equal digests mean bitwise equal results.
+        departures: the parts of the reader's own result that differ from the golden (see :meth:`own_result`).
         warnings: ``[[category, text]]``.
         both: the two observations of an ``unstable`` cell.
-        heard, said: whether errors were compared with the golden's, and the warnings of calls; and these, where they are others (see
+        heard, said: whether errors and the warnings of calls were compared with the golden's; and those that differ (see
             :class:`torch_compat.values.compare.Comparison`).
     """
 
@@ -95,19 +95,19 @@ class Observation:
         return self.fixture, self.options
 
     def own_result(self, golden: dict[str, Any]) -> dict[str, Any]:
-        """The reader's own result in full, given the fixture's golden: what later models of that reader are held against."""
+        """Return the reader's full result, given the fixture's golden: the reference for later models of that reader."""
         result: dict[str, Any] = depart(golden, self.departures)
         return result
 
     def contradicts(self, other: Observation) -> bool:
-        """Whether two observations of one cell cannot both be what this reader does. Bits of floats are another matter."""
+        """Whether two observations of one cell cannot both be correct for this reader. Float bits are not compared."""
         if self.heard != other.heard:
             return self.unheard().contradicts(other.unheard())
         mine, theirs = self._essence(), other._essence()
         return mine != theirs
 
     def unheard(self) -> Observation:
-        """The same as it would have been observed without comparing errors with errors, and the warnings of calls."""
+        """Return the observation as it would be without comparing errors with errors, and without the warnings of calls."""
         extent = tuple(one for one in self.extent if one["kind"] != OTHER_ERROR)
         kinds = {one["kind"] for one in extent}
         plain = replace(self, heard=False, said=())
@@ -127,7 +127,7 @@ class Observation:
 
 @dataclass(frozen=True)
 class Probe:
-    """What a reader said to a probe: checks that hold, do not hold, or (None) cannot be asked of this release."""
+    """A reader's answer to a probe: checks that hold, do not hold, or (None) do not apply to this release."""
 
     name: str
     key: str
@@ -140,13 +140,13 @@ class ObservedReader:
     """All observations of one reader.
 
     Attributes:
-        name: ``torch-1.12.1+cu102``: the exact version. 2.13.0 and 2.13.0+cpu are two readers. Or ``reference``, which read
-            each fixture at the horizon of its writer.
-        identity: what exactly answered: torch with its local part, git revision, Python, wheel, CPU capability.
-        observed: the day of the newest observation (ISO, UTC).
+        name: ``torch-1.12.1+cu102``: the exact version. 2.13.0 and 2.13.0+cpu are two readers. Or ``reference``, which reads each fixture
+            at the horizon of its writer.
+        identity: the exact software: torch with its local part, git revision, Python, wheel, CPU capability.
+        observed: the date of the newest observation (ISO, UTC).
         protocol: version of the worker's protocol.
-        cells, probes, deprecations: by cell and by name.
-        days: the day of the newest observation in each recorded file that has some, where it is not ``observed``.
+        cells, probes, deprecations: the observations by cell and by name.
+        days: the date of the newest observation in each recorded file with observations, if it is not ``observed``.
     """
 
     name: str
@@ -160,12 +160,12 @@ class ObservedReader:
 
     @cached_property
     def release(self) -> str:
-        """The public part of the version, by which policies speak of readers: ``1.12.1``."""
+        """The public part of the version, which policies use for readers: ``1.12.1``."""
         return public(self.name)
 
     @cached_property
     def identity_digest(self) -> str:
-        """Short hash of the identity, as in keys."""
+        """Short hash of the identity, as used in keys."""
         return digest(self.identity)[:16]
 
     @cached_property
@@ -183,7 +183,7 @@ class ObservedReader:
 
 
 def cell_key(subject: str, load: dict[str, Any]) -> str:
-    """The key of a cell within the observations of one reader: a pair observed under this key need not be observed again.
+    """Return the key of a cell within one reader's observations: a pair observed under this key need not be observed again.
 
     Parameters:
         subject: :attr:`torch_compat.corpus.manifest.Fixture.subject`.
@@ -198,15 +198,15 @@ def _load_digest(load: str) -> str:
 
 
 def probe_entry(probe: Probe) -> dict[str, Any]:
-    """The recorded form of a probe, apart from its name."""
+    """Return the recorded form of a probe, without its name."""
     return {"key": probe.key, "checks": [list(check) for check in probe.checks], "error": probe.error}
 
 
 def parse_probe(name: str, entry: dict[str, Any]) -> Probe:
-    """The probe of a recorded form.
+    """Parse a probe from its recorded form.
 
     Raises:
-        KeyError, TypeError, ValueError: it lacks something, or is not of that form.
+        KeyError, TypeError, ValueError: it is incomplete or malformed.
     """
     error = entry["error"]
     checks = tuple((str(check), holds, str(note)) for check, holds, note in entry["checks"])
@@ -220,7 +220,7 @@ def parse_probe(name: str, entry: dict[str, Any]) -> Probe:
 
 
 def body_entry(cell: Observation | Body) -> dict[str, Any]:
-    """The recorded form of what was observed, apart from where."""
+    """Return the recorded form of an outcome, without its cell."""
     entry: dict[str, Any] = {"result": cell.result}
     for name in ("stage", "signal", "count", "digest"):
         if getattr(cell, name):
@@ -246,16 +246,16 @@ def body_entry(cell: Observation | Body) -> dict[str, Any]:
 
 
 def _pairs(extent: Iterable[Mapping[str, Any]]) -> list[list[str]]:
-    """The errors that are others than the golden's, as the extent of an observation has them."""
+    """Return the errors that differ from the golden's, as listed in the extent of an observation."""
     return [pair for one in extent if one["kind"] == OTHER_ERROR for pair in one["errors"]]
 
 
 def _difference_entry(difference: Difference, pairs: list[list[str]]) -> dict[str, Any]:
-    """The recorded form of a difference. Of errors, it says which of those in the extent they are, not their texts again."""
+    """Return the recorded form of a difference. Errors are given by their index in the extent, without repeating their texts."""
     if difference.kind != OTHER_ERROR:
         return difference.as_json()
     pair = [difference.facts[side][part] for side in ("expected", "got") for part in ("type", "message")]
-    at = next((at for at, known in enumerate(pairs) if list(known) == pair), None)  # without a place, reading refuses it
+    at = next((at for at, known in enumerate(pairs) if list(known) == pair), None)  # without an index, reading rejects it
     return {"kind": difference.kind, "where": difference.where, "pair": at}
 
 
@@ -275,7 +275,7 @@ _TURN = re.compile(r"\A(-?/calls/([0-9]+)/)(first|second|)((?:/.*)?)\Z", re.DOTA
 
 
 def _in_short(paths: Iterable[str]) -> list[str]:
-    """Paths of departures in the recorded form: those of a call that are the same in both turns stand once."""
+    """Return the recorded form of departure paths: those that are the same in both turns of a call are listed once."""
     short: list[str] = []
     for call, group in groupby(paths, lambda path: (found := _TURN.match(path)) and found[2]):
         places = list(group)
@@ -286,7 +286,7 @@ def _in_short(paths: Iterable[str]) -> list[str]:
 
 
 def _in_full(paths: Iterable[str]) -> tuple[str, ...]:
-    """The paths that :func:`_in_short` was given: all of the first turn of a call, then all of its second."""
+    """Invert :func:`_in_short`: all paths of the first turn of a call, then all of its second."""
     full: list[str] = []
     for call, group in groupby(paths, lambda path: (found := _TURN.match(path)) and not found[3] and found[2]):
         places = list(group)
@@ -298,7 +298,7 @@ def _in_turn(path: str, turn: str) -> str:
     return _TURN.sub(rf"\g<1>{turn}\g<4>", path)
 
 
-# What an observation of each result has beside it: True always, False never, None where it depends.
+# The other fields of an observation, by result: True always, False never, None if it depends.
 _CARRIES: dict[str, dict[str, bool | None]] = {
     "same": {"signal": None, "stage": None, "errors": False, "count": False, "digest": None, "departures": False, "both": False},
     "differs": {
@@ -369,7 +369,7 @@ _CARRIES: dict[str, dict[str, bool | None]] = {
 
 
 def _contradiction(cell: Body | Observation) -> str:
-    """In what an observation contradicts itself, as one does whose result alone was edited; "" if in nothing."""
+    """Describe the inconsistency in an observation, for example after an edit of its result alone; "" if there is none."""
     for name, always in _CARRIES[cell.result].items():
         if always is not None and always is not bool(getattr(cell, name)):
             return f"is {cell.result!r}, but has {'no' if always else 'a value for'} {name!r}"
@@ -393,7 +393,7 @@ def _contradiction(cell: Body | Observation) -> str:
 
 @dataclass(frozen=True)
 class Body:
-    """What was observed: the attributes that an observation shares with all others of the same outcome."""
+    """An outcome: the attributes that an observation shares with all others of the same outcome."""
 
     result: str
     stage: str = ""
@@ -410,7 +410,7 @@ class Body:
     said: Said = ()
 
     def of(self, fixture: str, options: str, key: str) -> Observation:
-        """The observation of this outcome in one cell."""
+        """Return the observation of this outcome in one cell."""
         both = tuple(one.of(fixture, options, key) for one in self.both)
         return Observation(
             fixture,
@@ -437,15 +437,15 @@ SAME = Body("same")
 
 
 def body_id(entry: dict[str, Any]) -> str:
-    """The name of a recorded form: a digest of it, ``same`` for :data:`SAME`."""
+    """Return the id of a recorded form: its digest, or ``same`` for :data:`SAME`."""
     return SAME.result if entry == {"result": SAME.result} else digest(entry)[:OUTCOME_DIGITS]
 
 
 def parse_body(body: dict[str, Any]) -> Body:
-    """What was observed, by its recorded form.
+    """Parse an outcome from its recorded form.
 
     Raises:
-        KeyError, TypeError, ValueError: it lacks something, is not of that form, or contradicts itself.
+        KeyError, TypeError, ValueError: it is incomplete, malformed or inconsistent.
     """
     if body["result"] not in RESULTS:
         raise ValueError(f"unknown result {body['result']!r}")
@@ -476,7 +476,7 @@ def parse_body(body: dict[str, Any]) -> Body:
 
 
 def _check_types(body: dict[str, Any]) -> None:
-    """What judging and showing take for granted of an outcome, so that no other value comes so far."""
+    """Check the types that judging and display assume, so that invalid values are rejected early."""
     for name in ("stage", "signal", "digest"):
         if body.get(name, "").__class__ is not str:
             raise ValueError(f"{name} is {body[name]!r:.60}, expected a string")

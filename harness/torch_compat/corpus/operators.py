@@ -1,4 +1,4 @@
-"""What is recorded of operators, as judging looks at it."""
+"""The records about operators that judging uses."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ VERSIONS: Final = "operator_versions.txt"
 
 @dataclass(frozen=True)
 class RecordedOperators:
-    """The operators of all releases.
+    """The recorded operators of all releases.
 
     Attributes:
         schemas: every schema, with the releases that have it.
-        versions: the upgraders of every release that shows them.
+        versions: the upgraders of every release that exposes them.
         digest: SHA-256, in hex, of the files.
     """
 
@@ -34,7 +34,7 @@ class RecordedOperators:
 
 
 def read_operators(fixtures: Path) -> RecordedOperators | None:
-    """What a corpus has recorded of operators; None where it has nothing of the kind.
+    """Return a corpus's records about operators; None if it has none.
 
     Raises:
         CorpusError: the files cannot be read, or one of the two is missing.

@@ -2,12 +2,12 @@
 
 A file of JSON lines (:mod:`torch_compat.corpus.json_lines`) of kind ``proof``:
 
-``facts``            who answered which calls, and what became of them; what the upgrader's table stated then, as a digest; the
-                     tolerances under which values count as equal
-``obligation``       what was found of the body: whether a reader compiles it, which of its branches generated calls reach, which version
-                     an upgraded program states when it is saved, and whether it stays as it is when it is saved once more
-``counterexample``   the smallest call of each sort of change
-``kept``             calls that once were counterexamples: a proof tries them first
+``facts``            who answered which calls, with which verdicts; a digest of the upgrader's table at that time; the tolerances under
+                     which values count as equal
+``obligation``       a finding about the body: whether a reader compiles it, which of its branches generated calls reach, which version an
+                     upgraded program has after saving, and whether saving it again leaves it unchanged
+``counterexample``   the smallest call for each sort of change
+``kept``             former counterexamples, which a proof tries first
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["CHECKED", "Example", "Obligation", "ProofCall", "Proofs", "RecordedP
 KIND: Final = "proof"
 SUFFIX: Final = ".jsonl"
 CHECKED: Final = ("same", "close", "equally-refused", "relaxed", "changed", "changed-later")
-"""Verdicts for calls whose outcome is known."""
+"""Verdicts on calls whose outcome is known."""
 FACTS: Final[dict[str, type]] = {
     "upgrader": str, "stated": str, "seed": str, "count": int, "old": list, "new": list, "calls": dict, "confirmed": int, "later": list,
     "tolerances": dict,
@@ -47,7 +47,7 @@ class ProofCall:
 
     Attributes:
         call: the expression of the program with the types of its parameters: ``torch.div(a_self, a_other) of Tensor, Tensor``.
-        arguments: in the neutral form.
+        arguments: in neutral form.
     """
 
     call: str
@@ -59,11 +59,11 @@ class Example:
     """A counterexample.
 
     Attributes:
-        sort: of the change: ``dtype``, ``shape``, ``value of float64``, ``raised``...
-        call, arguments: the smallest call that was found, as in :class:`ProofCall`; the arguments in the neutral form.
-        shown: the arguments in one line.
-        old, new: what the call came to before and after, in one line each.
-        said: the difference in words.
+        sort: the sort of change: ``dtype``, ``shape``, ``value of float64``, ``raised``...
+        call, arguments: the smallest call found, as in :class:`ProofCall`; the arguments in neutral form.
+        shown: the arguments on one line.
+        old, new: the outcome of the call before and after, on one line each.
+        said: a description of the difference.
         calls: how many generated calls show a change of this sort.
     """
 
@@ -79,12 +79,13 @@ class Example:
 
 @dataclass(frozen=True)
 class Obligation:
-    """What was found of one property of the body.
+    """A finding about one property of the body.
 
     Attributes:
         what: ``compiles``, ``branch``, ``saved`` or ``again``.
-        of: the reader that was asked; of ``branch``, which one.
-        found: the error, or "" where it compiles; how many calls of the first program that reaches a branch do; the version; "same" or the difference.
+        of: the reader that was queried; for ``branch``, which branch.
+        found: the error, or "" if it compiles; how many calls of the first program that reaches a branch do so; the version; "same" or the
+            difference.
     """
 
     what: str
@@ -94,18 +95,18 @@ class Obligation:
 
 @dataclass(frozen=True)
 class RecordedProof:
-    """What was recorded of one upgrader.
+    """The recorded proof of one upgrader.
 
     Attributes:
         upgrader: its id.
-        stated: digest of what its table stated then (:func:`stated_digest`).
-        seed, count: of the generated calls, and how many for each form of a call.
-        old, new: the real releases and builds that answered, the one that counts first.
-        calls: how many, by verdict.
-        confirmed: calls that real ones answered on both sides.
-        later: changes of the operator that came after the upgrader and by which some calls differ.
-        tolerances: by dtype, ``[ULP, absolute]``: under which values counted as equal.
-        obligations, examples, kept: see the module.
+        stated: digest of its table at the time of the proof (:func:`stated_digest`).
+        seed, count: the seed of the generated calls, and their number for each form of a call.
+        old, new: the real releases and builds that answered, the decisive one first.
+        calls: the number of calls by verdict.
+        confirmed: number of calls that real releases or builds answered on both sides.
+        later: changes of the operator after the upgrader that make some calls differ.
+        tolerances: by dtype, ``[ULP, absolute]``, under which values counted as equal.
+        obligations, examples, kept: see the module docstring.
     """
 
     upgrader: str
@@ -124,11 +125,11 @@ class RecordedProof:
 
     @property
     def checked(self) -> int:
-        """Calls of which something is known."""
+        """The number of calls with a known outcome."""
         return sum(self.calls.get(one, 0) for one in CHECKED)
 
     def of(self, what: str) -> tuple[Obligation, ...]:
-        """What was found of one kind."""
+        """Return the findings of one kind."""
         return tuple(one for one in self.obligations if one.what == what)
 
 
@@ -137,7 +138,7 @@ class Proofs:
     """All recorded proofs of a tree.
 
     Attributes:
-        found: by upgrader.
+        found: the proofs by upgrader.
         unreadable: files that could not be read, and why.
         digest: SHA-256, in hex, of the files.
     """
@@ -148,17 +149,17 @@ class Proofs:
 
 
 def stated_digest(operator: str, first: int, bump: int, old_schema: str, body: str, old: str) -> str:
-    """A digest of what a proof is of: the table of an upgrader without what changes nothing.
+    """Return a digest of the fields of an upgrader's table that a proof depends on.
 
     Parameters:
-        operator: with its overload.
-        old: the last release that computed the old way; "" where there is none.
+        operator: the operator with its overload.
+        old: the last release with the old behavior; "" if there is none.
     """
     return digest(operator, first, bump, old_schema, body.strip("\n"), old)[:20]
 
 
 def write_proof(folder: Path, one: RecordedProof) -> Path:
-    """Write a proof into a folder; the file.
+    """Write a proof into a folder; return the file.
 
     Raises:
         WriteError: it cannot be written.
@@ -178,7 +179,7 @@ def read_proof(path: Path) -> RecordedProof:
     """Read a recorded proof.
 
     Raises:
-        CorpusError: it is none, or is not whole.
+        CorpusError: it is not a proof, or incomplete.
     """
     _, lines = read_lines(path, KIND)
     parts: dict[str, list[dict[str, Any]]] = {"facts": [], "obligation": [], "counterexample": [], "kept": []}
@@ -216,7 +217,7 @@ def _check(facts: dict[str, Any], path: Path) -> None:
 
 
 def read_proofs(folder: Path) -> Proofs:
-    """The recorded proofs of a folder; none where it does not exist. A file that cannot be read costs its own proof alone."""
+    """Read the proofs of a folder; empty if it does not exist. An unreadable file does not affect other proofs."""
     found: dict[str, RecordedProof] = {}
     unreadable: dict[str, str] = {}
     total = hashlib.sha256()

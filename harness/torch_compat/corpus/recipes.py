@@ -1,20 +1,20 @@
-"""Recipes and probes: what they say of themselves, read without running or importing anything.
+"""Recipes and probes: reads their constants without running or importing anything.
 
-A probe of a deprecated thing says in SUBJECT which thing that is, by its dotted name.
+A deprecation probe gives the dotted name of the deprecated feature in SUBJECT.
 
-A recipe is a Python 3.6 file of the standard library and torch. Its constants:
+A recipe is a Python 3.6 file that uses only the standard library and torch. Its constants:
 
-* ``FAMILY``     what it writes
-* ``OPERATORS``  qualified operator names it exercises; tolerances and version bumps are looked up by them. ``["*"]``: every operator that
-  the writer can print
+* ``FAMILY``     the family of the archive that it writes
+* ``OPERATORS``  qualified names of the operators it exercises; tolerances and version bumps are looked up by them. ``["*"]``: every
+  operator that the writer can serialize
 * ``SINCE``      the earliest release known to write it; ``UNTIL`` the last one (optional)
-* ``EXCEPT``     releases in between that cannot write it, a set as ``"2.2.2"`` (optional)
-* ``WHY``        why not before, after or in between, where SINCE is not the beginning
-* ``WRITERS``    ``reduced`` where not every release has to write it: :func:`torch_compat.corpus.grid.asked_writers` says which do (optional)
-* ``BESIDES``    with ``WRITERS``, the releases in which a form begins that the recipe walks through: these write it, too (optional)
+* ``EXCEPT``     releases in between that cannot write it, a release set such as ``"2.2.2"`` (optional)
+* ``WHY``        why it cannot be written before, after or in between, if SINCE is not the beginning
+* ``WRITERS``    ``reduced`` if not every release has to write it: :func:`torch_compat.corpus.grid.asked_writers` tells which do (optional)
+* ``BESIDES``    with ``WRITERS``, the releases in which a form that the recipe enumerates first appears: these also write it (optional)
 
-What a recipe is known by, its ``sha256``, leaves these claims about releases out (all but FAMILY and OPERATORS): later evidence
-corrects them; the rest is the program that was run.
+The ``sha256`` that identifies a recipe does not cover these claims about releases (all but FAMILY and OPERATORS), because later evidence
+corrects them; it covers the rest, the program that was run.
 """
 
 from __future__ import annotations
@@ -37,23 +37,23 @@ if TYPE_CHECKING:
 __all__ = ["EVERY", "UNFINISHED", "DeprecationFile", "ProbeFile", "Recipe", "read_deprecation", "read_probe", "read_recipe"]
 
 UNFINISHED = "<replace this: "
-"""Marks what only the author of a new recipe can fill in. A file with such a placeholder is not accepted as a recipe."""
+"""Marks what the author of a new recipe must fill in. A file with such a placeholder is not accepted as a recipe."""
 
 
 CLAIMS = frozenset({"SINCE", "UNTIL", "EXCEPT", "WHY", "WRITERS", "BESIDES"})
 REDUCED = "reduced"
 EVERY = "*"
-"""In ``OPERATORS``: every operator that the writer can print."""
+"""In ``OPERATORS``: every operator that the writer can serialize."""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a recipe says of itself.
+    """The declarations of a recipe.
 
     Attributes:
-        lacking: the releases between ``since`` and ``until`` that cannot write it, a set as text.
-        reduced: whether only some of the releases that can write it have to.
-        besides: versions of releases that have to, besides those of every reduced grid.
+        lacking: the releases between ``since`` and ``until`` that cannot write it, a release set as text.
+        reduced: whether only some of the releases that can write it must do so.
+        besides: versions of releases that must write it in addition to the reduced grid.
     """
 
     name: str
@@ -71,19 +71,19 @@ class Recipe:
 
     @cached_property
     def writers(self) -> ReleaseSet:
-        """The releases that can write it, as it says; UsageError where it names no release."""
+        """The releases that it declares able to write it; UsageError if it names no release."""
         found = ReleaseSet.between(Release(self.since), Release(self.until) if self.until is not None else None)
         return found if self.lacking is None else found - ReleaseSet.parse(self.lacking)
 
     @property
     def file(self) -> str:
-        """Name of the archive that it writes."""
+        """The name of the archive that it writes."""
         return self.name + EXTENSIONS[self.family]
 
 
 @dataclass(frozen=True)
 class ProbeFile:
-    """What a probe says of itself."""
+    """The declarations of a probe."""
 
     name: str
     path: Path
@@ -93,12 +93,12 @@ class ProbeFile:
 
 @dataclass(frozen=True)
 class DeprecationFile(ProbeFile):
-    """What a probe of a deprecated thing says of itself.
+    """The declarations of a deprecation probe.
 
     Attributes:
-        subject: dotted name of the thing; what is observed of its documentation is that of this name.
-        since: the first release of the calendar that has it.
-        alternative: dotted name of what is to be used instead, where that is a name and not another way of calling.
+        subject: dotted name of the deprecated feature, also used to look up its documentation.
+        since: the first release of the calendar that has the feature.
+        alternative: dotted name of the replacement, if it is a name rather than another way of calling.
     """
 
     subject: str
@@ -107,10 +107,10 @@ class DeprecationFile(ProbeFile):
 
 
 def read_recipe(path: Path) -> Recipe:
-    """What a recipe's file says.
+    """Read the declarations of a recipe file.
 
     Raises:
-        CorpusError: it is no Python 3.6, or lacks a constant.
+        CorpusError: it is not valid Python 3.6, or lacks a constant.
     """
     constants, summary, sha256 = _constants(path)
     family = _text(constants, "FAMILY", path)
@@ -135,7 +135,7 @@ def read_recipe(path: Path) -> Recipe:
 
 
 def _releases(said: Any, path: Path) -> ReleaseSet:
-    """The releases that EXCEPT names."""
+    """Return the releases in EXCEPT."""
     try:
         found = ReleaseSet.parse(said) if isinstance(said, str) else ReleaseSet()
     except UsageError as error:
@@ -146,7 +146,7 @@ def _releases(said: Any, path: Path) -> ReleaseSet:
 
 
 def _grid(constants: dict[str, Any], path: Path) -> tuple[bool, tuple[str, ...]]:
-    """Whether a recipe has a reduced grid of writers, and the releases that it adds to it."""
+    """Return whether a recipe has a reduced grid of writers, and the releases that it adds to the grid."""
     writers, besides = constants.get("WRITERS"), constants.get("BESIDES", [])
     if writers not in (None, REDUCED):
         raise CorpusError(f"WRITERS is {writers!r}, expected {REDUCED!r}; otherwise omit WRITERS", where=str(path))
@@ -160,20 +160,20 @@ def _grid(constants: dict[str, Any], path: Path) -> tuple[bool, tuple[str, ...]]
 
 
 def read_probe(path: Path) -> ProbeFile:
-    """What a probe's file says.
+    """Read the declarations of a probe file.
 
     Raises:
-        CorpusError: it is no Python 3.6, or has no docstring.
+        CorpusError: it is not valid Python 3.6, or has no docstring.
     """
     _, summary, sha256 = _constants(path)
     return ProbeFile(path.stem, path, sha256, summary)
 
 
 def read_deprecation(path: Path) -> DeprecationFile:
-    """What a probe of a deprecated thing says.
+    """Read the declarations of a deprecation probe.
 
     Raises:
-        CorpusError: it is no Python 3.6, or lacks its docstring, SUBJECT, SINCE or one of its functions.
+        CorpusError: it is not valid Python 3.6, or lacks its docstring, SUBJECT, SINCE or one of its functions.
     """
     constants, summary, sha256 = _constants(path)
     subject, since = _text(constants, "SUBJECT", path), _text(constants, "SINCE", path)
@@ -203,7 +203,7 @@ def _constants(path: Path) -> tuple[dict[str, Any], str, str]:
         if isinstance(error, HarnessError):
             raise
         raise CorpusError(f"is not valid Python 3.6: {error}", where=str(path)) from error
-    except (RecursionError, MemoryError) as error:  # which is how the parser says so
+    except (RecursionError, MemoryError) as error:  # the parser's errors for deep nesting
         raise CorpusError("is nested too deeply to be parsed", where=str(path)) from error
     constants = {}
     for node in tree.body:

@@ -1,8 +1,8 @@
-"""Surveys: what each release says about itself, recorded as histories that all releases share.
+"""Surveys: what each release reports about itself, recorded as histories shared by all releases.
 
-Every section of a survey (harness/torch_compat/inside/survey.py) has one file, in the format of :mod:`torch_compat.operators.history`; who was
-asked, and when, stands in ``operators/releases.jsonl``. A release is added to the files, or replaced in them, as a whole; what it
-shares with other releases is on lines that are there already. What is read back of a release is what its survey said, exactly.
+Every section of a survey (harness/torch_compat/inside/survey.py) has one file, in the format of :mod:`torch_compat.operators.history`; the
+surveyed readers and dates are in ``operators/releases.jsonl``. A release is added to the files, or replaced in them, as a whole; facts that
+it shares with other releases are on existing lines. Reading a release back gives exactly its survey.
 """
 
 from __future__ import annotations
@@ -79,10 +79,10 @@ class SurveySection:
     """One set.
 
     Attributes:
-        obtained: how it was obtained, one sentence.
+        obtained: how it was obtained, in one sentence.
         complete: whether nothing is missing from it.
         why_incomplete: what is missing and why; None exactly if it is complete.
-        entries: the set itself; its form is the section's own.
+        entries: the set itself; its form depends on the section.
     """
 
     obtained: str
@@ -97,9 +97,9 @@ class Survey:
 
     Attributes:
         release: the release as the calendar names it, "1.5.1".
-        identity: the reader that said so.
-        recorded: the day.
-        sections: set by name.
+        identity: the identity of the surveyed reader.
+        recorded: the date.
+        sections: the sets by name.
     """
 
     release: str
@@ -112,7 +112,7 @@ class Survey:
 
 
 def parse_survey(release: str, identity: Mapping[str, Any], recorded: dt.date, survey: Any) -> Survey:
-    """What the survey of a release gave, checked; raises CorpusError if it is not one, or cannot be recorded without loss."""
+    """Check and parse the survey of a release; raise CorpusError if it is invalid, or cannot be recorded without loss."""
     where = f"the survey of {release}"
 
     def need(holds: object, message: str) -> None:
@@ -148,7 +148,7 @@ def _one_line(text: object) -> bool:
 
 
 def _facts(name: str, entries: Any) -> Iterator[Fact]:
-    """What a section says, as pairs of key and value."""
+    """Yield the facts of a section as pairs of key and value."""
     layout = FILES[name][1]
     if layout == "texts":
         yield from ((text, "") for text in entries)
@@ -191,7 +191,7 @@ def _sets(name: str, entries: Any) -> dict[str, list[str]]:
 
 
 def _entries(name: str, facts: Iterable[Fact]) -> list[Any] | dict[str, Any]:
-    """The entries of a section, out of its pairs: the reverse of ``_facts``."""
+    """Rebuild the entries of a section from its pairs: the inverse of ``_facts``."""
     layout = FILES[name][1]
     if layout == "texts":
         return sorted(text for text, _ in facts)
@@ -251,7 +251,7 @@ def _nested(facts: Iterable[Fact]) -> dict[str, Any]:
 
 
 def surveyed_releases(fixtures: Path) -> dict[str, dict[str, Any]]:
-    """Who was asked and when, by release; empty where nothing is recorded."""
+    """Return who was surveyed and when, by release; empty if nothing is recorded."""
     path = inside(fixtures, RELEASES)
     try:
         lines = read_whole(path).decode("utf-8").splitlines()
@@ -277,7 +277,7 @@ def surveyed_releases(fixtures: Path) -> dict[str, dict[str, Any]]:
 
 
 def read_survey(fixtures: Path, release: str) -> Survey:
-    """The recorded survey of a release, as it said it; raises CorpusError if there is none or a file of it is damaged."""
+    """Return the recorded survey of a release; raise CorpusError if there is none or one of its files is damaged."""
     told = surveyed_releases(fixtures)
     if release not in told:
         raise CorpusError(
@@ -299,10 +299,10 @@ def read_survey(fixtures: Path, release: str) -> Survey:
 
 
 def _recorded(fixtures: Path, name: str, told: Mapping[str, Any], replaced: frozenset[str] = frozenset()) -> HistoryFile:
-    """The file of a section, of the very releases that are recorded.
+    """Read the file of a section, which must have exactly the recorded releases.
 
     Parameters:
-        replaced: releases that are about to be written: a run that was killed may have left them in this file and not in all.
+        replaced: releases that are about to be written: a killed run may have left them in this file but not in all.
     """
     file, layout = FILES[name]
     recorded = HistoryFile(inside(fixtures, file))
@@ -322,7 +322,7 @@ def _recorded(fixtures: Path, name: str, told: Mapping[str, Any], replaced: froz
 
 
 def write_surveys(fixtures: Path, surveys: Iterable[Survey]) -> None:
-    """Add surveys to what is recorded, or put them in the place of earlier ones of their releases; nothing else changes."""
+    """Add surveys to the record, or replace earlier ones of their releases; nothing else changes."""
     surveys = list(surveys)
     told = surveyed_releases(fixtures)
     texts = {inside(fixtures, file): _merged(fixtures, name, told, surveys) for name, (file, _) in FILES.items()}
@@ -337,14 +337,14 @@ def write_surveys(fixtures: Path, surveys: Iterable[Survey]) -> None:
 
 
 def drop_surveys(fixtures: Path, releases: Iterable[str]) -> None:
-    """Take the surveys of releases out of what is recorded; nothing else changes. A release that was not surveyed is no mistake.
+    """Remove the surveys of releases from the record; nothing else changes. Releases that were not surveyed are ignored.
 
-    Where no survey is left, nor is any file: a history cannot be one of no release.
+    If no survey is left, all files are removed, since a history needs at least one release.
     """
     told = surveyed_releases(fixtures)
     dropped = frozenset(releases) & told.keys()
     if dropped == told.keys():
-        for file in (RELEASES, *(file for file, _ in FILES.values())):  # who was asked goes first: it stands for the others
+        for file in (RELEASES, *(file for file, _ in FILES.values())):  # the list of releases first: it stands for the others
             remove(inside(fixtures, file))
     elif dropped:
         texts = {inside(fixtures, file): _merged(fixtures, name, told, [], dropped) for name, (file, _) in FILES.items()}
@@ -352,7 +352,7 @@ def drop_surveys(fixtures: Path, releases: Iterable[str]) -> None:
 
 
 def section_without(fixtures: Path, name: str, releases: Iterable[str]) -> str:
-    """The text of the file of one section without some releases, of which at least one other is recorded.
+    """Return the text of one section's file without some releases; at least one other release must be recorded.
 
     Parameters:
         name: a key of :data:`FILES`.
@@ -362,7 +362,7 @@ def section_without(fixtures: Path, name: str, releases: Iterable[str]) -> str:
 
 
 def _write(fixtures: Path, texts: dict[Path, str], told: Mapping[str, Mapping[str, Any]]) -> None:
-    """Write the files of all sections, and last who was asked."""
+    """Write the files of all sections, and the list of releases last."""
     texts[inside(fixtures, RELEASES)] = "".join(dump(told[release]) + "\n" for release in sorted(told, key=Release))
     for path, text in texts.items():
         put(path, text, encoding="utf-8")
@@ -371,7 +371,7 @@ def _write(fixtures: Path, texts: dict[Path, str], told: Mapping[str, Mapping[st
 def _merged(
     fixtures: Path, name: str, told: Mapping[str, Any], surveys: list[Survey], dropped: frozenset[str] = frozenset()
 ) -> str:
-    """The file of a section with these surveys in it, and without those that are dropped."""
+    """Return the file of a section with these surveys added and the dropped ones removed."""
     new = {survey.release: survey.sections[name] for survey in surveys}
     known = Known(sorted({*told, *new} - dropped, key=Release))
     facts: dict[Fact, int] = {}
@@ -442,9 +442,9 @@ def _layout(layout: str, facts: dict[Fact, int], known: Known, *, apart: bool) -
 
 
 def survey_differences(old: Survey, new: Survey) -> list[str]:
-    """What another survey of the same release says differently, one line per section and fact; empty if nothing.
+    """Return the differences between two surveys of the same release, one line per section and fact.
 
-    The day does not count, and the identity only in what it says of torch itself.
+    The date is ignored, and of the identity only the parts about torch itself are compared.
     """
     lines = [
         f"{key}: was {old.identity.get(key)!r}, is {new.identity.get(key)!r}"
@@ -479,7 +479,7 @@ def _section_differences(old: SurveySection, new: SurveySection) -> Iterator[str
 
 
 def _compared(entries: Any, path: str = "") -> dict[str, Any]:
-    """Entries as one flat table that can be compared: a list at the top is a set of texts, objects go by their path."""
+    """Flatten entries into one comparable table: a top-level list is a set of texts, object values are keyed by path."""
     if isinstance(entries, dict) and (entries or not path):
         flat: dict[str, Any] = {}
         for key, value in entries.items():

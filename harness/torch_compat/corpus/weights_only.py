@@ -1,6 +1,6 @@
-"""What ``torch.load(weights_only=True)`` of each release does, from what was recorded of it, as a policy file.
+"""Generates the policy file on ``torch.load(weights_only=True)`` in each release from the recorded behavior.
 
-The policy file is derived, so that nothing in it can differ from what the releases did; ``nox -s generate`` rewrites it.
+The policy file is generated, so that it cannot differ from the releases' actual behavior; ``nox -s generate`` rewrites it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ LISTS: Final = {"globals": "allowed[]", "opcodes": "opcodes[]", "blocked": "bloc
 
 
 def weights_only_policy(fixtures: Path) -> str:
-    """The text of policies/torch/weights_only.toml."""
+    """Return the text of policies/torch/weights_only.toml."""
     recorded = FactHistory(inside(fixtures, FILES["weights_only"][0]))
     spans: dict[tuple[int, int], dict[str, Any]] = {}
     having = [release for release in recorded.releases if recorded.value("default", release) is not None]
@@ -75,20 +75,20 @@ def weights_only_policy(fixtures: Path) -> str:
 
 
 def _named(recorded: FactHistory, first: int, last: int) -> ReleaseSet:
-    """The releases from one place to another; open to the future where the newest is among them."""
+    """Return the releases from one index to another; open-ended if the newest is included."""
     asked = recorded.known.parsed
     return ReleaseSet.between(asked[first], asked[last] if last < len(asked) - 1 else None)
 
 
 class _Answers:
-    """What one release answered."""
+    """The answers of one release."""
 
     def __init__(self, recorded: FactHistory, release: str) -> None:
         self.recorded = recorded
         self.release = release
 
     def __getitem__(self, question: str) -> str:
-        """The answer in full; empty where the question makes no sense to the release."""
+        """Return the full answer; empty if the question does not apply to the release."""
         try:
             return str(self.recorded.value(f"answers > {question}", self.release))
         except KeyError:
@@ -134,11 +134,11 @@ JUDGES: Final[dict[str, Callable[[_Answers], Any]]] = {
     "tar": lambda answers: answers.takes("load-tar"),
     "torchscript": lambda answers: answers.takes("load-torchscript"),
 }
-"""For each policy key, the value according to a release's answers."""
+"""For each policy key, a function that computes its value from a release's answers."""
 
 
 def _runs(values: list[Any]) -> list[tuple[int, int, Any]]:
-    """``(first, last, value)`` of each run of equal values; None is no value."""
+    """Return ``(first, last, value)`` of each run of equal values; None is not a value."""
     runs: list[tuple[int, int, Any]] = []
     for at, value in enumerate(values):
         if value is None:

@@ -1,12 +1,12 @@
-"""Scripts that run inside an old release: Python 3.6 syntax, the standard library and torch, and nothing of this package.
+"""Scripts that run inside an old release; they use only Python 3.6 syntax, the standard library and torch.
 
 * ``worker.py``: answers requests one at a time; :class:`torch_compat.readers.torch_release.TorchRelease` starts it
 * ``survey.py``: lists operators, kernels, upgraders and limits of a release
-* ``exported.py``: lists the schema of exported programs, and what the loader does with altered ones
+* ``exported.py``: lists the schema of exported programs, and the loader's behavior on altered ones
 * ``extension.py``: loads an extension and reports what it registers
 
-Each script is a single file, because a release starts it by its path and can import nothing beside it. This is why ``worker.py`` and
-``survey.py`` are longer than other files. No module imports them; use :func:`script` for their paths.
+Each script is a single file, because a release starts it by path and cannot import other files. This is why ``worker.py`` and ``survey.py``
+are longer than other files. No module imports them; use :func:`script` for their paths.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["script"]
 
 
 def script(name: str) -> Path:
-    """The path of a script in this folder.
+    """Return the path of a script in this folder.
 
     Parameters:
         name: ``worker``, ``survey``, ``exported`` or ``extension``.

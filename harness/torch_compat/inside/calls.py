@@ -1,22 +1,23 @@
-"""What one torch release answers to the recorded calls of operators: a value, a refusal, or a death.
+"""Records the result of each recorded operator call in one torch release: a value, an error, or a crash.
 
-Python 3.6 syntax, standard library and torch only. The worker runs this text behind that of ``survey.py``, whose ``section`` and
-``map_in_forks`` it uses, under the release's own Python, and calls ``ask(torch, calls)``, which gives one section, ``calls``.
+Python 3.6 syntax, standard library and torch only. The worker runs this source appended to that of ``survey.py``, whose ``section`` and
+``map_in_forks`` it uses, under the release's own Python, and calls ``ask(torch, calls)``, which returns one section, ``calls``.
 
-A call is ``{"key", "name", "args", "keywords", "file_format"}``: each argument is its TorchScript type with its value in the neutral form, and a type ``None``
-stands for itself. A function that makes the call is compiled for it, so the compiler of the release chooses the overload and fills in defaults. It gives its arguments
-back beside the result: what it does to a list or a dictionary does not show outside. A call with a file format version other than 0 is made by the
-program of an archive that states this version, so the release's upgraders see it; such a call gives a tensor.
+A call is ``{"key", "name", "args", "keywords", "file_format"}``: each argument is its TorchScript type with its value in neutral form, and
+the type ``None`` represents itself. Each call is compiled as a function, so that the release's compiler resolves the overload and fills in
+defaults. The function also returns its arguments, because changes to a list or a dictionary are not visible outside. A call with a file
+format version other than 0 is made by a program in an archive with this version, so that the release's upgraders apply; such a call returns
+a tensor.
 
 An answer is one of::
 
-    [value, {position: input}]   what it gave, and the inputs that it changed, in the neutral form
+    [value, {position: input}]   the result, and the inputs that it changed, in neutral form
     "refused: RuntimeError"      it raised this class
     "died: SIGFPE"
-    "no call"                    its compiler knows no such operator or overload, or there is no such dtype
+    "no call"                    the compiler has no such operator or overload, or the dtype does not exist
 
-Of a tensor, strides stand only where it is not contiguous or shares memory with an input, offset and storage only where it shares memory; the
-storages of the inputs have the first numbers.
+For a tensor, strides are given only if it is not contiguous or shares memory with an input, offset and storage only if it shares memory;
+the storages of the inputs are numbered first.
 """
 
 import inspect
@@ -31,7 +32,7 @@ OBTAINED = "A function that makes each call of fixtures/operators/calls.jsonl wa
 
 
 def ask(torch, calls):
-    """The section. ``calls`` are the lines of ``fixtures/operators/calls.jsonl``."""
+    """Return the section. ``calls`` are the lines of ``fixtures/operators/calls.jsonl``."""
     entries = {}
     for call, answer, died in map_in_forks(lambda call: answer_to(torch, call), calls):  # noqa: F821 - of survey.py
         entries[call["key"]] = "died: " + died if died else answer
@@ -39,7 +40,7 @@ def ask(torch, calls):
 
 
 def spelled(call):
-    """The parameters of a function that makes the call, the call's arguments as texts, and the values that the function is given."""
+    """Return the parameters of a function that makes the call, the call's arguments as source, and the values to pass to the function."""
     parameters, given, arguments = [], [], []
     named = sorted((name + "=", one) for name, one in call["keywords"].items())
     for prefix, (kind, value) in [("", one) for one in call["args"]] + named:
@@ -55,13 +56,13 @@ def spelled(call):
 
 
 def ways(torch, name, arguments):
-    """Expressions that call an operator. Up to 1.4 Python reaches by ``torch.ops`` only some, so another way to the same operator is tried."""
+    """Yield expressions that call an operator. Up to 1.4, ``torch.ops`` has only some operators, so other ways are tried."""
     namespace, own = name.partition(".")[0].split("::")
     rest = "(%s)" % ", ".join(arguments)
     yield "torch.ops.%s.%s%s" % (namespace, own, rest)
     if namespace != "aten" or reaches(torch):
         return
-    if not inspect.isfunction(getattr(torch, own, None)):  # which makes something else of its arguments first
+    if not inspect.isfunction(getattr(torch, own, None)):  # a Python function would first convert its arguments
         yield "torch.%s%s" % (own, rest)
     yield "torch._C._nn.%s%s" % (own, rest)
     if arguments and arguments[0] == "a0":
@@ -80,7 +81,7 @@ def reaches(torch):
 
 
 def compiled(torch, call, parameters, arguments):
-    """A function that makes the call, and gives a tuple of the result, None and its arguments; None where the release has no such call."""
+    """Return a function that makes the call and returns its result, None and its arguments; None if the release has no such call."""
     if call["file_format"]:
         return loaded(torch, call, parameters, arguments)
     back = "".join(", a%d" % at for at in range(len(parameters)))
@@ -88,13 +89,13 @@ def compiled(torch, call, parameters, arguments):
         try:
             text = "def f(%s):\n    made = %s\n    return (made, None%s)\n" % (", ".join(parameters), made, back)
             return torch.jit.CompilationUnit(text).f
-        except Exception:  # the compiler knows no such call
+        except Exception:  # the compiler has no such call
             pass
     return None
 
 
 def loaded(torch, call, parameters, arguments):
-    """The same, of the program of an archive."""
+    """Like ``compiled``, with the program loaded from an archive."""
     source = "class Model(Module):\n  __parameters__ = []\n  training : bool\n  def forward(self: __torch__.call.Model,\n    %s) -> Tensor:\n    return torch.%s(%s)\n"
     own = call["name"].partition(".")[0].split("::")[1]
     records = [
@@ -110,20 +111,20 @@ def loaded(torch, call, parameters, arguments):
     stream.seek(0)
     try:
         program = torch.jit.load(stream)
-    except Exception:  # its layout is that of 1.4 and newer
+    except Exception:  # its layout is only supported from 1.4 on
         return None
     return lambda *args: (program(*args), None) + args
 
 
 def answer_to(torch, call):
-    """What the release answers to one call."""
+    """Return the release's answer to one call."""
     worker = sys.modules["__main__"]
     parameters, arguments, given = spelled(call)
     try:
         args = worker.Decoder(torch).decode({"tuple": given})
         dtypes = [one.dtype for one in args if isinstance(one, torch.Tensor)]
         if any(str(dtype).startswith("torch.complex") for dtype in dtypes):
-            torch.zeros(2, dtype=torch.complex64).view([1, 2])  # 1.5 names complex types and makes no view of them
+            torch.zeros(2, dtype=torch.complex64).view([1, 2])  # 1.5 has complex dtypes but cannot make views of them
     except Exception:
         return ABSENT
     function = compiled(torch, call, parameters, arguments)
@@ -144,7 +145,7 @@ def answer_to(torch, call):
 
 
 def shown(value, shared):
-    """A value without what is its own: storages from number ``shared`` on, and strides of what is contiguous there."""
+    """Return a value without its unshared storages (number ``shared`` and above), and without the strides of contiguous tensors in them."""
     if isinstance(value, list):
         return [shown(one, shared) for one in value]
     if not isinstance(value, dict):
@@ -161,7 +162,7 @@ def shown(value, shared):
 
 
 def contiguous(shape, strides):
-    """Whether elements follow each other; the steps of dimensions with one element are nobody's matter."""
+    """Whether a tensor is contiguous; strides of dimensions of size 1 are ignored."""
     step = 1
     for size, stride in reversed(list(zip(shape, strides))):
         if size > 1 and stride != step:

@@ -1,22 +1,23 @@
-"""What one torch release says of exported programs: its schema, and what its loader does with archives that were altered.
+"""Records one torch release's schema of exported programs, and its loader's behavior on altered archives.
 
 Python 3.6 syntax, standard library and torch only: the worker runs this file under the release's own Python and calls ``ask(torch,
-witnesses)``, which gives two sections in the form of ``survey.py``. Every release has both; one without ``torch.export.load`` says so.
+witnesses)``, which returns two sections in the form of ``survey.py``. Every release has both; a release without ``torch.export.load``
+reports this in them.
 
 ``export_schema``: the dataclasses, unions and enums of torch/_export/serde/schema.py, as the release imports them::
 
     {"version": [8, 20], "treespec_version": 1, "records": {name: {field: type}}, "unions": {name: {member: type}},
      "enums": {name: {member: number}}}
 
-A type is ``int``, ``list[Argument]``, ``dict[str, SymInt]``; ``?`` behind it means that it can be None, `` = default`` that an archive need not have it.
-How a release spells a type (``Optional[int]``, ``int | None``) makes no difference.
+A type is ``int``, ``list[Argument]``, ``dict[str, SymInt]``; a ``?`` suffix means that it can be None, `` = default`` that an archive may
+omit it. How a release spells a type (``Optional[int]``, ``int | None``) makes no difference.
 
-``export_witnesses``: of each archive that the harness altered, by its name::
+``export_witnesses``: for each archive that the harness altered, by name::
 
     {"archive": SHA-256, "loads": "loads" or "refused: ...", "says": [warnings and messages], "computes": ..., "keeps": bool or None}
 
-``computes`` holds a text for each call. Of an archive whose base the release loads, it is ``"as its base"`` where all texts are those of the base.
-``keeps`` says whether the release writes the alteration again when it saves the program, None where that cannot be told.
+``computes`` contains a text for each call. For an archive whose base the release loads, it is ``"as its base"`` if all texts equal those of
+the base. ``keeps`` tells whether the release writes the alteration again when it saves the program, None if unknown.
 """
 
 import hashlib
@@ -38,7 +39,7 @@ def section(obtained, entries, why_incomplete=None):
 
 
 def ask(torch, witnesses):
-    """Both sections. ``witnesses`` lists the altered archives, each base before what was made of it:
+    """Return both sections. ``witnesses`` lists the altered archives, each base before its derived archives.
 
     ``{"name", "path", "base": name of the base or None, "marker": text that the altered program has and its base has not, "shapes": of each call}``
     """
@@ -53,7 +54,7 @@ def ask(torch, witnesses):
 
 
 def schema_of(torch):
-    """The module with the schema; None before 2.1."""
+    """Return the module with the schema; None before 2.1."""
     try:
         import torch.export
 
@@ -74,7 +75,7 @@ SCHEMA = "Read from the dataclasses and enums of torch._export.serde.schema; eve
 def described(schema):
     import enum
 
-    dataclasses = sys.modules["dataclasses"]  # the schema imports it; the oldest Python that runs this file has none
+    dataclasses = sys.modules["dataclasses"]  # imported by the schema; the oldest Python that runs this file does not have it
     version = schema.SCHEMA_VERSION
     entries = {
         "version": list(version) if isinstance(version, (list, tuple)) else version,
@@ -96,7 +97,7 @@ def described(schema):
 
 
 def default(dataclasses, field):
-    """What stands behind the type of a field that an archive need not have."""
+    """Return the suffix after the type of an optional field."""
     if field.default is not dataclasses.MISSING:
         return " = %s" % (json.dumps(field.default),)
     if field.default_factory is not dataclasses.MISSING:
@@ -105,12 +106,12 @@ def default(dataclasses, field):
 
 
 def spelled(kind):
-    """A type in one spelling, whatever the release writes for it."""
+    """Return a type in canonical spelling, regardless of the release's."""
     if isinstance(kind, str):
         return kind.strip("'\"")
     if hasattr(kind, "__forward_arg__"):
         return kind.__forward_arg__
-    if hasattr(kind, "__metadata__"):  # typing.Annotated: numbers for a format that nobody writes
+    if hasattr(kind, "__metadata__"):  # typing.Annotated: numbers for an unused format
         return spelled(kind.__origin__)
     parts = getattr(kind, "__args__", None) or ()
     if type(None) in parts:
@@ -130,7 +131,7 @@ WITNESSES = (
 
 
 class Heard(logging.Handler):
-    """What is said while it is open: warnings of Python, and messages of the loggers of torch.export from WARNING on."""
+    """Collects Python warnings, and messages of torch.export's loggers from WARNING on, while it is open."""
 
     def __init__(self, paths):
         super(Heard, self).__init__(logging.WARNING)
@@ -163,7 +164,7 @@ class Heard(logging.Handler):
 
 
 def one_line(text, paths):
-    """The first line that says something, without what differs from run to run: paths, addresses and lines of sources."""
+    """Return the first non-empty line without parts that differ between runs: paths, addresses and source line numbers."""
     text = next((line.strip() for line in str(text).split("\n") if line.strip()), "")
     for path in paths:
         text = text.replace(path, "PATH")
@@ -207,7 +208,7 @@ def answers(torch, witnesses):
 
 
 def computes(torch, program, shape, paths):
-    """What one call gives, as text: values that are small and exact, or the error."""
+    """Return the result of one call as text: small exact values, or the error."""
     count = 1
     for size in shape:
         count *= size
@@ -231,7 +232,7 @@ def plain(torch, value):
 
 
 def keeps(torch, program, marker):
-    """Whether the release writes the marker when it saves the program again; None where it does not save it."""
+    """Whether the release writes the marker when it saves the program again; None if it cannot save it."""
     folder = tempfile.mkdtemp()
     path = os.path.join(folder, "again.pt2")
     try:

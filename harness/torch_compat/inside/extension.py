@@ -1,4 +1,4 @@
-"""What an extension does to the dispatcher of one torch release: which operators it defines, and for which it registers kernels.
+"""Records how an extension changes the dispatcher of one torch release: operators that it defines and kernels that it registers.
 
 Python 3.6 syntax, standard library and torch only: the worker runs this file under the release's own Python. ``ask(torch, request)``
 dumps the dispatcher, loads the extension, and dumps it again. The difference is plain JSON:
@@ -14,15 +14,15 @@ import sys
 
 KERNEL = r"^(\w+)(?:\[alias\])?(?: \(inactive\))?: (?:registered at )?(.*?) :: (.*) \[ (?:boxed|unboxed|fallthrough)[\w ]*\]$"
 BACKENDS = ("PrivateUse1", "PrivateUse2", "PrivateUse3", "XLA", "HPU", "IPU", "XPU", "MPS", "MTIA", "VE", "Lazy", "ORT", "MAIA")
-"""Dispatch keys that a backend outside PyTorch can have; those that a release lacks are passed over."""
+"""Dispatch keys that an out-of-tree backend can have; those that a release lacks are skipped."""
 
 
 class Unaskable(Exception):
-    """This release does not show its dispatcher."""
+    """This release does not expose its dispatcher."""
 
 
 def ask(torch, request):
-    """Load an extension and say what it did.
+    """Load an extension and return what it did.
 
     ``request``: ``paths`` (folders to import from), ``module`` or ``library`` (what to load), ``call`` (a function of the module to call
     afterwards, or None).
@@ -39,7 +39,7 @@ def ask(torch, request):
         if request.get("call"):
             stage = "call"
             getattr(sys.modules[request["module"]], request["call"])()
-    except Exception as error:  # what the extension raises is the answer
+    except Exception as error:  # an error in the extension is a valid answer
         answer["error"] = {"stage": stage, "type": type(error).__name__, "message": str(error)}
     after = operators(torch)
     answer["defined"] = [described(name, after[name], {}) for name in sorted(set(after) - set(before))]
@@ -51,7 +51,7 @@ def ask(torch, request):
 
 
 def operators(torch):
-    """``{operator: what the dispatcher says of it}``."""
+    """Return ``{operator: what the dispatcher says of it}``."""
     release = [int(part) for part in re.findall(r"\d+", str(torch.__version__))[:2]]
     if not hasattr(torch._C, "_dispatch_dump") or release < [1, 7]:
         raise Unaskable("torch %s does not show its dispatcher (torch._C._dispatch_dump)" % torch.__version__)
@@ -64,7 +64,7 @@ def operators(torch):
 
 
 def kernels(text):
-    """``{key: (place, signature)}``: what a dump lists."""
+    """Parse a dump into ``{key: (place, signature)}``."""
     return {key: (place, signature) for key, place, signature in re.findall(KERNEL, text, re.MULTILINE) if key != "debug"}
 
 
@@ -86,7 +86,7 @@ def kernel(key, place, signature):
 
 
 def fallback_keys(torch):
-    """Backends with a kernel for every operator without one. Releases that cannot be asked give none."""
+    """Return backends with a fallback kernel; empty for releases that do not expose this."""
     if not hasattr(torch._C, "_dispatch_has_backend_fallback"):
         return []
     known = getattr(torch._C, "DispatchKey", None)
@@ -98,7 +98,7 @@ def has_fallback(torch, key):
 
 
 def dangling_impls(torch):
-    """Operators that have a kernel and that nobody defined."""
+    """Return operators that have a kernel but no definition."""
     if not hasattr(torch._C, "_dispatch_find_dangling_impls"):
         return []
     return [re.search(r"^name: (.*)$", text, re.MULTILINE).group(1) for text in torch._C._dispatch_find_dangling_impls()]

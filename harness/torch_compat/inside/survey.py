@@ -1,15 +1,14 @@
-"""What one torch release says about itself, recorded while its environment stands, so that nobody has to rebuild it.
+"""Records what one torch release reports about itself, so that its environment need not be rebuilt later.
 
 Python 3.6 syntax, standard library and torch only: the worker runs this file under the release's own Python and calls
-``survey(torch)``. The result is plain JSON, the same on every run, and holds no path of the machine:
+``survey(torch)``. The result is plain JSON, the same on every run, and contains no paths of the machine:
 
     {section: {"obtained": how, one sentence, "complete": bool, "why_incomplete": str or None, "entries": ...}}
 
-It is one file, and longer than others, because the release starts it by its path and can import nothing beside it.
+It is one file, and longer than others, because the release starts it by path and cannot import other files.
 
-Every section is always there; what a release lacks is said in ``why_incomplete``. Each section is asked in a fork of its
-own, and so is each single question that is known to crash some release: a crash costs that answer and is recorded.
-An exception that is not expected ends the survey.
+Every section is always present; ``why_incomplete`` states what a release lacks. Each section runs in its own fork, as does each single
+question that is known to crash some release: a crash loses only that answer and is recorded. An unexpected exception ends the survey.
 """
 
 import hashlib
@@ -39,11 +38,11 @@ LONGEST_CALL_S = 10
 
 
 class Died(Exception):
-    """The process that was asked died; the message names the signal or the exit status."""
+    """The forked process died; the message names the signal or the exit status."""
 
 
 class Raised(Exception):
-    """What was asked raised. ``message`` is what it said in one line; the text is the whole traceback."""
+    """The forked function raised. ``message`` is the error in one line; the text is the whole traceback."""
 
     def __init__(self, message, trace):
         super(Raised, self).__init__(trace)
@@ -51,7 +50,7 @@ class Raised(Exception):
 
 
 def in_fork(function, *args, longest_s=LONGEST_ANSWER_S):
-    """``function(*args)``, computed in a fork; its value has to be JSON. Raises Died or Raised."""
+    """Compute ``function(*args)`` in a fork; the value must be JSON. Raises Died or Raised."""
     answers, died = _ask_fork(lambda arguments: function(*arguments), [args], longest_s)
     if died:
         raise Died(died)
@@ -59,7 +58,7 @@ def in_fork(function, *args, longest_s=LONGEST_ANSWER_S):
 
 
 def map_in_forks(function, items):
-    """``[(item, function(item), None) or (item, None, why it died)]``: one fork for all, a further one after each death."""
+    """``[(item, function(item), None) or (item, None, why it died)]``: one fork for all items, and another after each crash."""
     results = []
     while len(results) < len(items):
         rest = items[len(results) :]
@@ -71,7 +70,7 @@ def map_in_forks(function, items):
 
 
 def _ask_fork(function, items, longest_s):
-    """The answers that one fork gave, in order, and why it died before it had given all; None if it gave all."""
+    """Return the answers of one fork in order, and why it died before the last one; None if it did not."""
     readable, writable = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -81,7 +80,7 @@ def _ask_fork(function, items, longest_s):
             for item in items:
                 try:
                     answer = json.dumps({"value": function(item)})
-                except BaseException as error:  # all of it is the parent's to raise
+                except BaseException as error:  # the parent raises it
                     raised = "%s: %s" % (type(error).__name__, first_line(error))
                     answer = json.dumps({"raised": raised, "trace": traceback.format_exc()})
                 stream.write(answer.encode("ascii") + b"\n")
@@ -113,7 +112,7 @@ def first_line(error):
 
 
 def why_not(error):
-    """Of a Raised or Died, for use inside a sentence."""
+    """Describe a Raised or Died, for use inside a sentence."""
     return error.message.rstrip(":.") if isinstance(error, Raised) else "the process died: %s" % error
 
 
@@ -122,7 +121,7 @@ def site_packages(torch):
 
 
 class Workplace:
-    """An empty folder as the current one, so that no file name in a message is more than a plain name."""
+    """Makes an empty folder the current directory, so that messages contain only plain file names."""
 
     def __enter__(self):
         self.back = os.getcwd()
@@ -147,14 +146,14 @@ PROGRAMS = {
 
 
 def program(torch, name):
-    """A module of one method, from source text: no file stands behind it. One per process: some releases clash on two."""
+    """Return a module with one method, compiled from text without a file. One per process: in some releases, two conflict."""
     module = torch.jit.ScriptModule()
     module.define(PROGRAMS[name])
     return module
 
 
 def save_zip(torch, path):
-    """torch.save as a zip archive; False where this release writes none."""
+    """Save with torch.save as a zip archive; False if this release cannot."""
     keywords = {}
     if "_use_new_zipfile_serialization" in inspect.signature(torch.save).parameters:
         keywords["_use_new_zipfile_serialization"] = True
@@ -167,7 +166,7 @@ def save_mobile(torch, path):
     if hasattr(module, "_save_for_lite_interpreter"):
         module._save_for_lite_interpreter(path)
         return True
-    compiled = getattr(module, "_c", None)  # 1.0 has none; that of 1.4 raises for a missing attribute, its class does not
+    compiled = getattr(module, "_c", None)  # 1.0 does not have it; in 1.4 it raises for a missing attribute, its class does not
     if hasattr(type(compiled), "_save_for_mobile"):
         compiled._save_for_mobile(path, {})
         return True
@@ -186,7 +185,7 @@ def write_members(path, entries):
 
 
 def version_record(path):
-    """``[member without its folder, number]`` of the record that states the file format version."""
+    """Return ``[member without its folder, number]`` of the record with the file format version."""
     for name, data in members(path):
         member = name.split("/", 1)[1]
         if member in ("version", ".data/version"):
@@ -195,7 +194,7 @@ def version_record(path):
 
 
 def read_only_texts(torch):
-    """The read-only data of the release's own CPU libraries: where the texts stand that it was compiled with."""
+    """Yield the read-only data of the release's CPU libraries, which contains their string literals."""
     root = os.path.dirname(os.path.abspath(torch.__file__))
     for folder in (root, os.path.join(root, "lib")):
         for name in sorted(os.listdir(folder)):
@@ -204,7 +203,7 @@ def read_only_texts(torch):
 
 
 def elf_section(path, wanted):
-    """The bytes of a section of a 64-bit little-endian ELF file; empty if it has none of that name."""
+    """Return the bytes of a section of a 64-bit little-endian ELF file; empty if it has no such section."""
     with open(path, "rb") as stream:
         header = stream.read(64)
         if header[:6] != b"\x7fELF\x02\x01":
@@ -293,7 +292,7 @@ sys.stdout.write("\n" + json.dumps([plain, found]))
 
 
 def imported(torch):
-    """``{operator: [module]}`` of those operators of the section ``schemas`` that ``import torch`` alone does not register."""
+    """``{operator: [module]}`` for operators in the section ``schemas`` that ``import torch`` alone does not register."""
     if not hasattr(torch._C, "_jit_get_all_schemas"):
         return section("Not obtained.", {}, "This release has no list of all schemas (torch._C._jit_get_all_schemas).")
     wanted = sorted(name for name in sys.modules if name.split(".")[0] == "torch")
@@ -313,22 +312,22 @@ PRINTED = "A single return without a name stands without the parentheses that so
 
 
 def as_text(schema):
-    """The schema as text; 1.2 to 1.12 print ``-> (Tensor)`` for what the others print as ``-> Tensor``."""
+    """Return the schema as text; 1.2 to 1.12 print ``-> (Tensor)`` where others print ``-> Tensor``."""
     return re.sub(r"-> \((?!\.)([^(),\s]+(?:\([^()]*\))?[^(),\s]*)\)$", r"-> \1", str(schema))
 
 
 def only_cpu(torch, what):
-    """Why a set is incomplete where this build of the release is the one without CUDA; None for any other build."""
+    """Return why a set is incomplete if this is the build without CUDA; None for other builds."""
     if torch.version.cuda is not None:
         return None
     return "This is the build without CUDA: %s that only other builds have are missing." % what
 
 
 def spelled_in_library(torch, objects):
-    """The texts of the libraries that spell one of the schema objects; and the names of the objects that none spells."""
+    """Return the strings in the libraries that spell one of the schema objects, and the names of the objects without such a string."""
     texts = {}
     for data in read_only_texts(torch):
-        # A quotation mark behind the arrow: the text of an assertion that quotes a schema, not a schema.
+        # A quotation mark after the arrow indicates an assertion message that quotes a schema, not a schema.
         for match in re.finditer(rb"\w+::\w+\([^\0]*\) *-> *[^\0\"]+(?=\0)", data):
             text = re.sub(r"\) *-> *", ") -> ", re.sub(r"\s+", " ", match.group().decode("ascii")).strip())
             texts.setdefault(typed(text), set()).add(text)
@@ -428,7 +427,7 @@ def upgraders(torch):
 
 
 def sources_in_library(torch, names):
-    """``{name: [source of each overload]}`` of those of the names whose TorchScript source stands in a library."""
+    """``{name: [source of each overload]}`` for those names whose TorchScript source is in a library."""
     bodies = {}
     for text in read_only_texts(torch):
         for match in re.finditer(rb"\ndef (\w+)\([^\0]*?(?=\0|\ndef )", text):
@@ -485,7 +484,7 @@ def kernels(torch):
 
 
 def dispatch_keys(name):
-    """Keys with a kernel, by their own names ("Math", "CompositeImplicitAutograd"...); None: not in the dispatcher."""
+    """Return the keys with a kernel, by their names ("Math", "CompositeImplicitAutograd"...); None if not in the dispatcher."""
     import torch
 
     text = torch._C._dispatch_dump(name)
@@ -606,7 +605,7 @@ class Mine:
     """A class that the user allows; module-level, so that a pickle can name it."""
 
     class Inner:
-        """One inside it."""
+        """A nested class."""
 
 
 class MyList(list):
@@ -619,11 +618,11 @@ class MyDict(dict):
 
 ORDERED = b"ccollections\nOrderedDict\n"
 MINE = "safe-"
-"""What begins with this is asked after the user allowed what the question names."""
+"""Prefix of questions asked after the user allowed the globals that the question names."""
 
 
 def weights_only_questions(torch):
-    """``{name: pickle without the first two and the last byte}``; the answer is what the release's own unpickler does."""
+    """Return ``{name: pickle without the first two and the last byte}``; the answer is the behavior of the release's own unpickler."""
     ordered = ORDERED + b")R"
     counter = b"ccollections\nCounter\n)R"
     parameter = b"ctorch.nn.parameter\nParameter\n"
@@ -702,7 +701,7 @@ def weights_only_questions(torch):
 
 
 def ask_weights_only(torch, name, pickled):
-    """What the unpickler made of it, in one line: its type and text, or the error."""
+    """Return the unpickled value in one line, as its type and text, or the error."""
     import io
     import os
     import warnings
@@ -728,7 +727,7 @@ def ask_weights_only(torch, name, pickled):
 
 
 def save_tar(torch, path):
-    """An archive as torch 0.1 wrote it, of an empty dict."""
+    """Save an empty dict in the archive format of torch 0.1."""
     import io
     import pickle
     import tarfile
@@ -762,7 +761,7 @@ def default_of_weights_only(torch):
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Versions that the loaders take, found by trying
+# Versions that the loaders accept, determined by trial
 
 
 def accepts(torch):
@@ -807,7 +806,7 @@ def loads_or_refuses(load, path):
 
 
 def without_places_in_source(text):
-    """A message of C++ without the line numbers, which change with every release."""
+    """Return a C++ message without the line numbers, which change with every release."""
     return re.sub(r'(\w+\.(?:cpp|cc|h)"?):\d+', r"\1", text)
 
 
@@ -852,7 +851,7 @@ def accepts_mobile(torch):
 
 
 def bytecode_number(data):
-    """``(start, end, number)`` of the version number in a bytecode.pkl; start == end and None where it has none."""
+    """``(start, end, number)`` of the version number in a bytecode.pkl; start == end and None if it has none."""
     operations = list(pickletools.genops(data))
     at = 2 if operations[1][0].name == "MARK" else 1
     operation, number, start = operations[at]
@@ -862,7 +861,7 @@ def bytecode_number(data):
 
 
 def with_bytecode(data, version):
-    """The same bytecode.pkl with another version number, or without: its tuple then has one element more or less."""
+    """Return the bytecode.pkl with another version number or without one; its tuple then has one element more or less."""
     start, end, number = bytecode_number(data)
     tuples = [at for operation, _, at in pickletools.genops(data) if operation.name in ("TUPLE", "TUPLE1", "TUPLE2", "TUPLE3")]
     change = (version is not None) - (number is not None)
@@ -873,7 +872,7 @@ def with_bytecode(data, version):
 
 
 def export_schema(torch):
-    """The schema version that torch.export states: [major, minor], or a single number; None where there is no export."""
+    """Return the schema version of torch.export: [major, minor], or a single number; None if there is no torch.export."""
     if not hasattr(torch, "export"):
         return None
     try:
@@ -908,7 +907,7 @@ def accepts_export(torch):
 
 
 def load_exported(path):
-    """torch.export.load; what it only logs before it raises an error without a cause is part of the error."""
+    """Call torch.export.load; if it logs the cause and raises an error without one, the log becomes part of the error."""
     import logging
 
     import torch
@@ -1037,20 +1036,20 @@ LEFT_OUT = (
     "torch.utils.viz",
     "torch.ao.pruning._experimental",
 )
-"""Packages that are not searched: tests, compilers and command-line tools. What they define a pickle could name, too."""
+"""Packages that are not searched: tests, compilers and command-line tools. A pickle could also name their contents."""
 
 
 def global_names(torch):
-    """``{module: [name...]}``: what a GLOBAL opcode can resolve to; and the modules that could not be imported."""
+    """``{module: [name...]}``: what a GLOBAL opcode can resolve; and the modules that could not be imported."""
     import importlib
 
     found, failed = {}, {}
     with Workplace() as folder:
-        tempfile.tempdir = folder  # torch.distributed.nn writes modules into a folder of its own
+        tempfile.tempdir = folder  # torch.distributed.nn writes modules into its own folder
         for name in module_names(torch):
             try:
                 importlib.import_module(name)
-            except BaseException as error:  # a module that ends the process is listed, too
+            except BaseException as error:  # a module that exits the process is also listed
                 failed[name] = "%s: %s" % (type(error).__name__, first_line(error))
         tempfile.tempdir = None
     for name, module in sorted(sys.modules.items()):
@@ -1076,7 +1075,7 @@ def left_out(name):
 
 
 def module_names(torch):
-    """The modules that lie in the package's folder, by their files."""
+    """Return the modules in the package's folder, from their files."""
     root = os.path.dirname(os.path.abspath(torch.__file__))
     names = set()
     for folder, folders, files in os.walk(root):
@@ -1090,7 +1089,7 @@ def module_names(torch):
 
 
 def is_named(value):
-    """Whether an attribute of a module is something of torch that a pickle can mean by that name."""
+    """Whether an attribute of a module is an object of torch that a pickle can reference by that name."""
     import torch
 
     constants = tuple(getattr(torch, name) for name in ("dtype", "layout", "memory_format", "qscheme") if hasattr(torch, name))
@@ -1103,14 +1102,14 @@ def is_named(value):
         if isinstance(home, str):
             return in_torch(home)
         owner = getattr(value, "__self__", None)
-        if owner is None:  # a static method of a type of C, as torch.add is until 1.11; what the standard library has names its module
+        if owner is None:  # a static method of a C type, as torch.add is up to 1.11; those of the standard library have a module name
             return True
         return in_torch(getattr(owner if isinstance(owner, type) else type(owner), "__module__", ""))
     return False
 
 
 def renamed_modules(torch):
-    """The modules that torch.load looks up under another name."""
+    """Return the modules that torch.load looks up under another name."""
     import ast
 
     with open(os.path.join(os.path.dirname(torch.__file__), "serialization.py"), "rb") as stream:
@@ -1127,7 +1126,7 @@ def renamed_modules(torch):
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Floats of 16 bits on the CPU
+# 16-bit floats on the CPU
 
 ONE = """
 abs absolute acos acosh angle arccos arccosh arcsin arcsinh arctan arctanh asin asinh atan atanh ceil celu clone conj contiguous cos cosh
@@ -1180,7 +1179,7 @@ bucketize(m, v)|searchsorted(v, m)|unique_dim(m, 0)|multinomial(m, 2)|cov(m)|bin
 nll_loss(m, k)|nll_loss2d(i, t3)|nll_loss_nd(m, k)|cross_entropy_loss(m, k)|multi_margin_loss(m, k)|margin_ranking_loss(v, w, v)|triplet_margin_loss(m, n, m)|cosine_embedding_loss(m, n, u)|poisson_nll_loss(m, n, True, False, 1e-8, 1)
 scaled_dot_product_attention(b, b, b)|_scaled_dot_product_attention_math(b, b, b)|gru_cell(m, p2, w62, w6, r6, r6)|lstm_cell(m, [p2, p2], w83, w82, r8, r8)|rnn_tanh_cell(m, p2, w23, s2, u, u)|rnn_relu_cell(m, p2, w23, s2, u, u)|histc(m, 3)
 full_like(m, 1)|to(m, 6)|_cast_Float(m, False)|item(a)|tolist(m)|is_nonzero(a)|_local_scalar_dense(a)|Float(a)|normal_(m, 0, 1)|geometric_(m, 0.5)|bernoulli_(m, 0.5)|uniform_(m)|rand_like(m)|randn_like(m)
-"""  # of programs, as they stand in archives
+"""  # of programs, as written in archives
 SHAPES = {
     "a": (), "v": (3,), "w": (3,), "u": (2,), "m": (2, 3), "n": (2, 3), "s": (3, 3), "p": (3, 2), "p2": (2, 2), "s2": (2, 2), "b": (2, 3, 4), "d": (2, 4, 3), "b3": (2, 2, 3),
     "c": (2, 3, 3), "p3": (3, 4), "w3": (2, 3, 3), "l": (1, 2, 6), "g": (2, 2, 3), "i": (1, 2, 4, 4), "i4": (1, 4, 2, 2), "f": (2, 2, 2, 2), "f1": (2, 1, 2, 2), "o": (1, 2, 4, 4, 4), "z": (2, 2, 2, 2, 2),
@@ -1192,14 +1191,14 @@ HALVES = ("float16", "bfloat16")
 
 
 def halves_asked():
-    """Calls as expressions of TorchScript, in a fixed order."""
+    """Return the calls as TorchScript expressions, in a fixed order."""
     asked = [one.strip() for line in OTHERS.strip().split("\n") for one in line.split("|")]
     asked += ["%s(m)" % name for name in ONE] + ["%s_(m)" % name for name in IN_PLACE] + ["%s(m, n)" % name for name in TWO]
     return sorted(set(asked))
 
 
 def halves_given(torch, dtype, empty):
-    """All tensors that a question may name: floats of one dtype, the first size 0 if they are to be empty."""
+    """Return all tensors that a question may name: floats of one dtype; the first size is 0 if ``empty``."""
     given = {}
     for name, shape in SHAPES.items():
         count = 1
@@ -1220,7 +1219,7 @@ def halves_given(torch, dtype, empty):
 
 
 def halves_spelled(question):
-    """The ways to spell a call in TorchScript; which of them a release knows differs by operator."""
+    """Return the ways to spell a call in TorchScript; which ones a release supports depends on the operator."""
     heads = ("torch.", "torch.ops.aten.", "torch._C._nn.", "torch._C._linalg.", "torch._C._special.", "torch._C._fft.")
     spelled = [head + question for head in heads]
     method = re.match(r"(\w+)\((\w+)(?:, )?(.*)", question)
@@ -1228,7 +1227,7 @@ def halves_spelled(question):
 
 
 def halves_answer(torch, call, dtype, empty):
-    """What a call comes to: "computes", or the class and first line of the error; None if there are no such tensors."""
+    """Return the outcome of a call: "computes", or the class and first line of the error; None if there are no such tensors."""
     try:
         given = halves_given(torch, dtype, empty)
     except (AttributeError, RuntimeError, TypeError):
@@ -1243,7 +1242,7 @@ def halves_answer(torch, call, dtype, empty):
 
 
 def halves_said(error):
-    """The line of an error that is about the call; what stands around it names places in the program."""
+    """Return the line of an error about the call; the surrounding lines are source locations in the program."""
     lines = [line.strip() for line in str(error).split("\n") if line.strip()]
     said = next((line for line in lines if line.startswith("RuntimeError: ")), lines[0] if lines else "")
     said = re.sub(r" \((?:[^()]|\(\))* at [^()]*:\d+\)$", "", said)
@@ -1251,7 +1250,7 @@ def halves_said(error):
 
 
 def halves(torch):
-    """Which operators take floats of 16 bits on the CPU, by calling each; only what computes with float32 is asked."""
+    """Determine which operators support 16-bit floats on the CPU by calling each; only calls that work with float32 are tried."""
 
     def ask(asked):
         question, empty = asked
@@ -1311,12 +1310,12 @@ scatter_reduce_(m, 1, t, p2, "amax")|scatter_reduce_(m, 1, t, p2, "mean")|scatte
 index_reduce(m, 0, k, n, "amax")|index_reduce_(m, 0, k, n, "prod")|index_reduce_(m, 0, k, n, "mean")|index_reduce_(m, 0, k, n, "amax")|masked_fill_(m, h, a)|set_(m, n)|is_set_to(m, n)|is_signed(m)|nonzero_numpy(m)|mish_(m)
 dequantize(m)|embedding_renorm(m, k, 1.0, 2.0)|embedding_renorm_(m, k, 1.0, 2.0)|_conj(s)|gelu_(m)|hardtanh(m, 0, 1)|hardtanh_(m, 0, 1)|log1p_(m)|logaddexp2(m, a)|nansum(a)|roll(m, [1], [0])|native_dropout(m, 0.5, False)
 sort(m, stable=True, dim=1)|argsort(m, stable=True, dim=1)|msort(m)|unfold_copy(m, 1, 2, 1)|_unsafe_view(m, [6])|lift_fresh_copy(m)|pad(l, [1, 1], "replicate")|pad(i, [1, 1, 1, 1], "replicate")|scatter_reduce(m, 1, t, p2, "amin")|scatter_reduce(m, 1, t, p2, "prod")|scatter_reduce_(m, 1, t, p2, "amin")|scatter_reduce_(m, 1, t, p2, "prod")|scatter_reduce_(m, 1, t, p2, "sum")|linalg_matrix_norm(s, "fro")|_pad_enum(l, [1, 1], 2)|_pad_enum(i, [1, 1, 1, 1], 2)
-"""  # of `dtypes` and `outs` alone, of which floats of 16 bits are asked as well
+"""  # only for `dtypes` and `outs`, which also ask about 16-bit floats
 FACTORIES = """
 arange(5)|arange(0, 5)|arange(0.0, 5.0)|eye(3)|eye(2, 3)|linspace(0, 1, 3)|logspace(0, 1, 3)|range(0, 3)|zeros([2])|ones([2])|full([2], 1)|full([2], 1.5)|full([2], True)|empty([2])|bartlett_window(4)|blackman_window(4)
 hamming_window(4)|hann_window(4)|kaiser_window(4)|bartlett_window(4, True)|blackman_window(4, True)|hamming_window(4, True)|hann_window(4, True)|kaiser_window(4, True)|hamming_window(4, True, 0.5)|hamming_window(4, True, 0.5, 0.5)
 kaiser_window(4, True, 12.0)|tril_indices(2, 2)|triu_indices(2, 2)|rand([2])|randn([2])|randint(5, [2])|randint(0, 5, [2])|randperm(3)|normal(0.0, 1.0, [2])|fft_fftfreq(4)|fft_rfftfreq(4)|scalar_tensor(1)
-"""  # without tensors: the dtype is named
+"""  # without tensors: the dtype is an argument
 HALF = {"bfloat16": "BFloat16", "float16": "Half"}
 TAKEN = ("bool", "complex128", "complex64", "int16", "int32", "int64", "int8", "uint8")
 CALLED = {
@@ -1324,11 +1323,11 @@ CALLED = {
     "uint8": "Byte",
 }  # fmt: skip
 EVERY = ("float32", "float64", "float16", "bfloat16") + TAKEN
-TYPE = "{}"  # stands in a message for the name of the dtype, so that an answer to several dtypes is one
+TYPE = "{}"  # replaces the dtype's name in a message, so that equal answers for several dtypes can be merged
 
 
 def dtypes_given(torch, dtype, empty=False):
-    """All tensors that a question may name: ones of a dtype, the first size 0 if they are to be empty; None if there are no such tensors."""
+    """Return all tensors that a question may name: ones of a dtype; the first size is 0 if ``empty``. None if there are no such tensors."""
     given = {}
     try:
         for name, shape in SHAPES.items():
@@ -1337,7 +1336,7 @@ def dtypes_given(torch, dtype, empty=False):
                 values = values + 2 * torch.eye(3)
             given[name] = values.to(getattr(torch, dtype))
             given[name] = given[name].narrow(0, 0, 0) if empty and shape else given[name]
-        if not (given["m"] == given["n"]).all():  # 1.5 names complex types that it does not compute with at all
+        if not (given["m"] == given["n"]).all():  # 1.5 has complex dtypes that it cannot compute with
             return None
     except (AttributeError, RuntimeError, TypeError):
         return None
@@ -1354,14 +1353,14 @@ COMPILED = {}
 
 
 def compiled(torch, code):
-    """The function of a source; compiling takes longer than most calls."""
+    """Return the compiled function of a source, cached because compiling takes longer than most calls."""
     if code not in COMPILED:
         COMPILED[code] = torch.jit.CompilationUnit(code).f
     return COMPILED[code]
 
 
 def dtypes_answer(torch, call, dtype, given):
-    """What a call comes to with tensors that are given: "computes", or the error without the name of the dtype."""
+    """Return the outcome of a call with given tensors: "computes", or the error without the dtype's name."""
     names = sorted(set(re.findall(r"\w+", call)) & set(given))
     code = "def f(%s):\n    return %s\n" % (", ".join(names), call)
     try:
@@ -1374,7 +1373,7 @@ def dtypes_answer(torch, call, dtype, given):
 
 
 def dtypes(torch):
-    """Which operators take which dtypes on the CPU, by the calls of ``halves`` and some besides: what it says, and the dtypes to which it says so."""
+    """Determine the dtypes that operators support on the CPU, with the calls of ``halves`` and more: each answer with its dtypes."""
     spelled = {}
     given = {(dtype, empty): dtypes_given(torch, dtype, empty) for dtype in EVERY for empty in (False, True)}
 
@@ -1387,7 +1386,7 @@ def dtypes(torch):
         question, dtype, empty = asked
         if given[dtype, empty] is None:
             return None
-        signal.alarm(LONGEST_CALL_S)  # some calls never end
+        signal.alarm(LONGEST_CALL_S)  # some calls never return
         control = "int32" if re.match("gcd|lcm|.*bitwise|.*shift|__|.*_indices", question) else "float32"
         if (question, empty) not in spelled:
             calls = halves_spelled(question)
@@ -1414,7 +1413,7 @@ def dtypes(torch):
 
 
 def questions(text):
-    """The calls of a text, sorted."""
+    """Return the calls in a text, sorted."""
     return sorted({one.strip() for line in text.strip().split("\n") for one in line.split("|")})
 
 
@@ -1425,7 +1424,7 @@ NO_DATA = "no data"
 
 
 def outs_names(torch, question):
-    """The names of the tensors that the forms of an operator write into, each set once; in the order of the schemas."""
+    """Return the names of the output tensors of an operator's out= forms, each set once, in schema order."""
     found = []
     for schema in torch._C._jit_get_schemas_for_operator("aten::" + question.partition("(")[0]):
         words = str(schema).partition(" ->")[0].partition(" *, ")[2]
@@ -1436,7 +1435,7 @@ def outs_names(torch, question):
 
 
 def outs_function(torch, spelled, names, given):
-    """The call as a function of the tensors of the question and of those that it writes into."""
+    """Return the call as a function of the question's tensors and of its output tensors."""
     code = "def f(%s):\n    %s\n    return 0\n"
     put = "".join(", %s=o%d" % (name, place) for place, name in enumerate(names))
     outs = ["o%d" % place for place in range(len(names))]
@@ -1449,14 +1448,14 @@ def outs_empty(torch, dtype):
 
 
 def outs(torch):
-    """Into tensors of which dtypes an operator writes what it computes of which, by the calls of `dtypes` and some besides."""
+    """Determine the out= dtypes that operators accept for each input dtype, with the calls of `dtypes` and more."""
     if not hasattr(torch._C, "_jit_get_schemas_for_operator"):
         return section("Not obtained.", {}, "This release does not say what operators write into.")
     given = {dtype: dtypes_given(torch, dtype) for dtype in EVERY}
     made = {}
 
     def results(spelled, names, dtype):
-        """The dtypes of what the call without out= gives; None where it gives nothing."""
+        """Return the result dtypes of the call without out=; None if it fails."""
         try:
             value = compiled(torch, "def f(%s):\n    return %s\n" % (", ".join(names), spelled))(*[given[dtype][name].clone() for name in names])
         except Exception:
@@ -1465,7 +1464,7 @@ def outs(torch):
         return [str(one.dtype)[len("torch.") :] for one in value if isinstance(one, torch.Tensor)]
 
     def taken(question, outs_of, dtype):
-        """``{place: dtypes}`` into which the call writes; None where no such call compiles, or the release has no tensors of a dtype."""
+        """Return ``{place: dtypes}`` that the call accepts as outputs; None if no such call compiles or a dtype does not exist."""
         tensors = given["float32" if dtype == NO_DATA else dtype]
         if tensors is None:
             return None
@@ -1502,7 +1501,7 @@ def outs(torch):
             plain = results(spelled, names, dtype)
             natural = plain or [dtype if one == control else one for one in natural]
             if plain and len(plain) > 1 and not writes(plain):
-                return None  # what it refuses is not known of one of several
+                return None  # with several outputs, it is unknown which one is refused
         found = {}
         for place in range(len(outs_of)):
             taking = [
@@ -1552,7 +1551,7 @@ SECTIONS = (
 
 
 def survey(torch):
-    """All sections of this release, as plain JSON."""
+    """Return all sections of this release, as plain JSON."""
     result = {}
     for ask in SECTIONS:
         try:
@@ -1563,7 +1562,7 @@ def survey(torch):
 
 
 def without_places(result, places):
-    """The result, its folders stripped from every text; raises if one is still there."""
+    """Return the result with its folders stripped from every text; raises if one remains."""
     text = json.dumps(result)
     for place in places:
         text = text.replace(json.dumps(place + os.sep)[1:-1], "")

@@ -1,21 +1,21 @@
-"""One torch release answers for itself: this file runs under that release's own Python and imports nothing of the harness.
+"""The worker of one torch release: runs under that release's own Python and imports nothing from the harness.
 
 Python 3.6 syntax, standard library and torch only. Started as ``python worker.py REPLY_FD VERSION`` in an empty directory.
 
-Protocol: one JSON object per line. Requests arrive on standard input; replies leave through the file descriptor
-REPLY_FD, which nothing else writes to, so whatever torch prints cannot break them. The first reply, unasked, is the
-identity; a worker that is not of the torch VERSION ends there. A request is ``{"id": n, "do": name, "timeout_s": seconds, ...}``; its reply repeats the id and holds exactly one of
+The protocol has one JSON object per line. Requests arrive on standard input; replies are written to the file descriptor REPLY_FD, which
+nothing else uses, so output from torch cannot corrupt them. The first reply, unprompted, is the identity; a worker with a torch other than
+VERSION then exits. A request is ``{"id": n, "do": name, "timeout_s": seconds, ...}``; its reply repeats the id and contains exactly one of
 
-* ``"result"``    what was asked for (of ``"many"``: the list of replies to its ``"requests"``, in their order),
+* ``"result"``    the result (for ``"many"``: the list of replies to its ``"requests"``, in order),
 * ``"failed"``    the request itself could not be carried out ``{"type", "message", "trace"}``: a fault of the harness,
 * ``"crashed"``   the process died: ``{"signal": "SIGSEGV", "said": last words}`` or ``{"exit": status, ...}``,
-* ``"timed-out"`` it took longer than its time: ``{"timeout_s": n}``.
+* ``"timed-out"`` it exceeded its time limit: ``{"timeout_s": n}``.
 
-torch is imported once; every request is carried out in a fork of that process, so a crash costs milliseconds and
-exactly one reply. The requests of a ``"many"`` share a fork for as long as they leave no trace in it (see ``serve_many``).
-What a release answers about an archive (an error included) is a *result*: facts, no opinion.
+torch is imported once; every request is carried out in a fork of that process, so a crash costs milliseconds and exactly one reply. The
+requests of a ``"many"`` share a fork as long as they do not change its state (see ``serve_many``). A release's answer about an archive
+(including an error) is a *result*: a fact without judgment.
 
-It is one file, and longer than others, because the release starts it by its path and can import nothing beside it.
+It is one file, and longer than others, because the release starts it by path and cannot import other files.
 """
 
 import base64
@@ -35,11 +35,11 @@ import types
 import warnings
 
 PROTOCOL = 1
-PR_SET_PDEATHSIG = 1  # of Linux's prctl: the signal that a process gets when its parent dies
+PR_SET_PDEATHSIG = 1  # of Linux's prctl: sets the signal that a process gets when its parent dies
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Neutral file names. TorchScript stores the file name of every source line. Code objects of this environment get names
-# relative to its site-packages, so that no archive can hold a path of the machine that wrote it.
+# Neutral file names. TorchScript stores the file name of every source line. Code objects of this environment get names relative to its
+# site-packages, so that no archive can contain a path of the machine that wrote it.
 
 
 class _NeutralLoader(importlib.machinery.SourceFileLoader):
@@ -64,7 +64,7 @@ def _install_neutral_file_names():
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Values: torch -> JSON and back, by the neutral form that every part of the project shares.
+# Values: torch -> JSON and back, in the neutral form that every part of the project shares.
 
 
 def _float(x):
@@ -77,25 +77,25 @@ def _float(x):
 
 def _type_name(value):
     cls = type(value)
-    if hasattr(value, "original_name") and hasattr(value, "_c"):  # a ScriptModule: its own Python class says nothing
+    if hasattr(value, "original_name") and hasattr(value, "_c"):  # a ScriptModule: its Python class is not informative
         return str(value.original_name)
     module = cls.__module__
-    if module.startswith("<torch_package_"):  # a class out of a package lies under a name that counts the packages
+    if module.startswith("<torch_package_"):  # a class from a torch.package has a module name with a package counter
         module = module.partition(">.")[2]
     return module + "." + getattr(cls, "__qualname__", cls.__name__)
 
 
 class Encoder:
-    """Encodes values that belong together, so that storages shared between any of them are seen.
+    """Encodes values that belong together, so that storages shared between any of them are detected.
 
-    ``storages`` numbers the storages in the order in which they are met; empty ones have none.
+    ``storages`` numbers the storages in the order in which they are encountered; empty ones have no number.
     """
 
     def __init__(self, torch):
         self.torch = torch
         self.storages = {}
         self.open = []
-        self.parts = []  # kept alive: the address of one that is gone could become another one's, and look shared
+        self.parts = []  # kept alive: otherwise a freed address could be reused and look shared
 
     def encode(self, value):
         torch = self.torch
@@ -108,7 +108,7 @@ class Encoder:
         if isinstance(value, torch.Tensor):
             try:
                 return self.tensor(value)
-            except Exception as error:  # torch made a tensor that it cannot look into itself: that is the fact about it
+            except Exception as error:  # torch created a tensor that it cannot inspect: record the error
                 return {"object": {"type": _type_name(value), "state": "<raises %s when looked at>" % _type_name(error)}}
         if isinstance(value, torch.dtype):
             return {"dtype": str(value).replace("torch.", "")}
@@ -145,7 +145,7 @@ class Encoder:
             state = "%s.%s" % (value.__module__, value.__qualname__)
         elif type(value).__module__ == "numpy" and hasattr(value, "__array_interface__"):
             return {"object": {"type": "numpy." + type(value).__name__, "state": self._numpy(value)}}
-        elif type(value).__name__ == "ScriptObject":  # asked for any attribute, its class may raise
+        elif type(value).__name__ == "ScriptObject":  # its class may raise on any attribute access
             state, name = value.__getstate__()
             return {"object": {"type": name, "state": self._part(state)}}
         elif self.torch.is_storage(value):
@@ -157,16 +157,16 @@ class Encoder:
         return {"object": {"type": _type_name(value), "state": state}}
 
     def _storage(self, value):
-        """A storage as the tensor of all that it holds; its class has had another name in every other release."""
+        """Encode a storage as a tensor of all its elements; its class name varies between releases."""
         name = type(value).__name__.replace("Storage", "Tensor")
         if hasattr(value, "dtype"):
             empty = self.torch.zeros(0, dtype=value.dtype)
-        else:  # of 1.0, where each dtype has classes of its own; else untyped
+        else:  # of 1.0, where each dtype has its own classes; else untyped
             empty = getattr(self.torch, name)() if hasattr(self.torch, name) else self.torch.zeros(0, dtype=self.torch.uint8)
         return self._part(empty.set_(value))
 
     def _numpy(self, value):
-        """An array or a scalar: what pickle would store of its dtype changes with numpy, not with torch."""
+        """Encode a numpy array or scalar: the pickled form of its dtype depends on numpy, not on torch."""
         if value.dtype.hasobject:
             parts = [["items", self._part(value.tolist())]]
         else:
@@ -174,14 +174,14 @@ class Encoder:
         return {"dict": [["dtype", value.dtype.str], ["shape", list(value.shape)]] + parts}
 
     def _reduced(self, value):
-        """What pickle would store of an object whose state no ``__dict__`` shows: one numpy scalar is not like another."""
+        """Encode the pickled form of an object whose state is not in its ``__dict__``, such as a numpy scalar."""
         try:
             parts = value.__reduce_ex__(2)
             if isinstance(parts, str):
                 return parts
             arguments, state, items, pairs = (tuple(parts[1:]) + (None, None, None))[:4]
             stored = [arguments, state, None if items is None else list(items), None if pairs is None else list(pairs)]
-        except Exception:  # it cannot be pickled: a layout says what it is all the same, a lock says where it is
+        except Exception:  # it cannot be pickled: the repr of a layout identifies it, that of a lock is an address
             said = _text(repr(value))
             return "<opaque>" if " at 0x" in said else said
         return self._part(stored)
@@ -235,7 +235,7 @@ class Encoder:
                 parts.append(["axis", value.q_per_channel_axis()])
         elif shape is None:
             parts = [["tensors", [self._part(part) for part in value.detach().unbind()]]]
-        elif str(value.layout) == "torch.sparse_coo":  # what it holds: whether that is coalesced, releases forget
+        elif str(value.layout) == "torch.sparse_coo":  # its contents only: releases do not preserve whether it is coalesced
             whole = value.detach()
             parts = [["indices", self._part(whole._indices())], ["values", self._part(whole._values())]]
         elif str(value.layout) in ("torch.sparse_csr", "torch.sparse_bsr"):
@@ -249,24 +249,24 @@ class Encoder:
 
 
 def module_state(encoder, module):
-    """``{"dict": [[key, {"tuple": [kind, tensor]}], ...]}`` of a module's parameters and buffers; None if it cannot say."""
+    """``{"dict": [[key, {"tuple": [kind, tensor]}], ...]}`` of a module's parameters and buffers; None if they cannot be listed."""
     if not hasattr(module, "named_parameters"):
         return None
     entries = []
     for kind, items in (("parameter", module.named_parameters()), ("buffer", module.named_buffers())):
         for name, value in items:
             encoded = encoder.encode(value)
-            encoded.get("tensor", {}).pop("class", None)  # a scripted module hands out plain tensors; the kind says more
+            encoded.get("tensor", {}).pop("class", None)  # a scripted module returns plain tensors; the kind is more informative
             entries.append([name, {"tuple": [kind, encoded]}])
     return {"dict": sorted(entries, key=lambda entry: entry[0])}
 
 
 class NoSuchDtype(Exception):
-    """This release does not have the dtype of a value that it is to be given."""
+    """This release does not have the dtype of an input value."""
 
 
 class Decoder:
-    """The way back: values that were encoded together come back sharing the storages that they shared."""
+    """Decodes values: those that were encoded together share the same storages again."""
 
     def __init__(self, torch):
         self.torch = torch
@@ -300,7 +300,7 @@ class Decoder:
         return getattr(self.torch, name)
 
     def tensor(self, body):
-        """Elements are put in their places one by one: a view may overlap itself, which torch will not copy into."""
+        """Decode a tensor element by element: a view may overlap itself, and torch refuses to copy into it."""
         torch = self.torch
         dtype, shape, strides = self._dtype(body["dtype"]), body["shape"], body["strides"]
         offset = body.get("offset", 0)
@@ -316,7 +316,7 @@ class Decoder:
             raise ValueError("a tensor of %s %s does not have %d bytes" % (body["dtype"], shape, len(raw)))
         known, extent = base.numel(), max(places) + 1 if places else 0
         if known < extent:
-            base.resize_(extent)  # grows the storage that earlier views of it hold, too
+            base.resize_(extent)  # also grows the storage of earlier views of it
             # neither zeros() nor zero_(): 1.0 has no such operator for float16
             ctypes.memset(base.data_ptr() + known * size, 0, (extent - known) * size)
         for i, place in enumerate(places):
@@ -328,19 +328,19 @@ class Decoder:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Load options, as one object; a release that lacks one says so.
+# Load options, as one object; an error is raised for options that a release lacks.
 
 
 class NoSuchOption(Exception):
-    """This release does not have a load option that was asked for."""
+    """This release does not have a requested load option."""
 
 
 class NotUnderstood(Exception):
-    """The harness asks for something that this worker does not know: never to be taken for an answer of the release."""
+    """The harness requests something that this worker does not support; must not be taken for an answer of the release."""
 
 
 def _apply_options(torch, options):
-    """Set what is set globally; return the keyword arguments of ``torch.load``."""
+    """Apply the global options; return the keyword arguments of ``torch.load``."""
     import torch.serialization as serialization
 
     keywords = {}
@@ -395,7 +395,7 @@ def _serialization_config():
 
 
 class NoLoader(Exception):
-    """This release has no loader for archives of this family."""
+    """This release cannot load archives of this family."""
 
 
 def load(torch, family, path, options):
@@ -431,10 +431,10 @@ def load(torch, family, path, options):
 
 
 def load_checkpoint(torch, path):
-    """The nested state dict of a distributed checkpoint, by the calls that `inspect` tells: no process group is needed for them.
+    """Load the nested state dict of a distributed checkpoint, with the calls that `inspect` shows, which need no process group.
 
-    From 2.3 on a release makes one file of it. Before, it loads into tensors of the shapes and dtypes that the metadata states; the
-    metadata also says which keys lead to each value.
+    From 2.3 on, a release can convert it to a single file. Before, it is loaded into tensors with the shapes and dtypes from the metadata,
+    which also contains the keys that lead to each value.
     """
     try:
         import torch.distributed.checkpoint as checkpoint
@@ -460,7 +460,7 @@ def load_checkpoint(torch, path):
 
 
 def _text(said):
-    """What an error or a warning says, as text that can be written in UTF-8."""
+    """Return the text of an error or a warning in a form that can be encoded in UTF-8."""
     return str(said).encode("utf-8", "replace").decode("utf-8")
 
 
@@ -473,21 +473,21 @@ def _warnings(caught):
 
 
 def run_calls(torch, program, calls):
-    """Call methods of a loaded program. Each call twice, each time with fresh inputs: a program may keep state."""
+    """Call methods of a loaded program, each twice with fresh inputs, because a program may keep state."""
     results = []
     for call in calls:
         result = {"method": call["method"]}
         for name in ("first", "second"):
             try:
                 args = Decoder(torch).decode({"tuple": call["args"]})
-            except NoSuchDtype as error:  # a fact about the release: nobody can call this program there with these inputs
+            except NoSuchDtype as error:  # a fact about the release: this program cannot be called there with these inputs
                 result[name] = {"error": _error("call", error)}
                 continue
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
                 try:
                     value = getattr(program, call["method"])(*args)
-                except BaseException as error:  # a program that exits has answered, too
+                except BaseException as error:  # exiting is also an answer
                     result[name] = {"error": _error("call", error)}
                 else:
                     together = Encoder(torch)
@@ -499,19 +499,19 @@ def run_calls(torch, program, calls):
 
 
 def perform(torch, family, obtain, calls, progress=lambda stage: None):
-    """What a program or a value does, once ``obtain`` has given it: the form of goldens and of observations alike.
+    """Record what a program or value from ``obtain`` does, in the common form of goldens and observations.
 
-    ``progress`` hears "call" once the program is loaded: if the process dies later, it did not die of loading.
+    ``progress`` is called with "call" once the program is loaded: a later crash is not one of loading.
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             loaded = obtain()
-            if family == "export":  # a program, which is not what runs: a module is made of it
+            if family == "export":  # an exported program is not callable: it is converted to a module
                 loaded = loaded.module()
         except (NoSuchOption, NotUnderstood):
             raise
-        except BaseException as error:  # an archive that makes the loader exit is refused in its own way
+        except BaseException as error:  # an archive that makes the loader exit also counts as refused
             result = {"error": _error("load", error)}
             if caught:
                 result["warnings"] = _warnings(caught)
@@ -528,10 +528,10 @@ def perform(torch, family, obtain, calls, progress=lambda stage: None):
 
 
 def do_observe(torch, request, progress):
-    """Read an archive and run its calls. Asks for ``path, family, calls, options``."""
+    """Read an archive and run its calls. Needs ``path, family, calls, options``."""
     if not os.path.exists(request["path"]):
-        raise ValueError("there is no file or directory %r" % request["path"])  # else its absence would count as a refusal
-    # torch is only told the file's own name: neither its messages nor its memory depend on where the corpus lies.
+        raise ValueError("there is no file or directory %r" % request["path"])  # otherwise its absence would count as a refusal
+    # torch gets only the file's own name, so that neither its messages nor its memory depend on the corpus's location.
     folder, name = os.path.split(request["path"])
     os.chdir(folder)
     try:
@@ -585,7 +585,7 @@ def write(torch, recipe, made, path):
 
 
 def save_checkpoint(made, path):
-    """Save a state dict as a distributed checkpoint of one process, as 2.0 and newer do. Newer metadata holds the path: that is the name alone."""
+    """Save a one-process distributed checkpoint, for 2.0 and newer. Newer metadata contains the path, here only the name."""
     import torch.distributed.checkpoint as checkpoint
 
     here = os.getcwd()
@@ -601,20 +601,20 @@ def save_checkpoint(made, path):
 
 
 def do_produce(torch, request, progress):
-    """Run a recipe. Asks for ``recipe`` (path), ``name``, ``path`` (of the archive to write).
+    """Run a recipe. Needs ``recipe`` (path), ``name``, ``path`` (of the archive to write).
 
-    Gives ``{"calls", "golden"}``, or ``{"not_writable": error}`` when this release cannot write it. The golden is
-    computed in a fork of its own: where a release crashes on its own program, the archive stands and the golden says so.
+    Returns ``{"calls", "golden"}``, or ``{"not_writable": error}`` if this release cannot write it. The golden is computed in a separate
+    fork: if a release crashes on its own program, the archive is kept and the golden records the crash.
     """
     _neutral_module_files(torch)
     try:
-        torch.manual_seed(0)  # 1.0 starts the weights of a BatchNorm at random, whatever a recipe sets afterwards
+        torch.manual_seed(0)  # 1.0 initializes the weights of a BatchNorm randomly, whatever a recipe sets afterwards
         recipe = run_file(request["recipe"], request["name"])
         made = recipe.build()
         write(torch, recipe, made, request["path"])
     except Exception as error:
         return {"not_writable": _error("write", error)}
-    # Each call's inputs are encoded together: what shares a storage shares it again in every reader.
+    # Each call's inputs are encoded together, so that shared storages are shared again in every reader.
     calls = [
         {"method": method, "args": Encoder(torch).encode(tuple(args))["tuple"]}
         for method, args in (recipe.calls() if hasattr(recipe, "calls") else ())
@@ -630,7 +630,7 @@ def do_produce(torch, request, progress):
 
 
 def _neutral_module_files(torch):
-    """Pickled classes and scripted functions name the file of their module: make it relative, from where it is found."""
+    """Make module file names, which pickled classes and scripted functions contain, relative to where they are found."""
     site_packages = os.path.dirname(os.path.abspath(torch.__path__[0]))
     os.chdir(site_packages)
     for module in list(sys.modules.values()):
@@ -643,9 +643,9 @@ def _neutral_module_files(torch):
 
 
 def do_probe(torch, request, progress):
-    """Run a probe. Asks for ``probe`` (path) and ``name``. Gives ``{"value" | "error", "warnings"}``.
+    """Run a probe. Needs ``probe`` (path) and ``name``. Returns ``{"value" | "error", "warnings"}``.
 
-    A probe's ``probe()`` returns ``[[check, holds, note], ...]``; ``holds`` is None where the release lacks the thing.
+    A probe's ``probe()`` returns ``[[check, holds, note], ...]``; ``holds`` is None if the release lacks the feature.
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -659,7 +659,7 @@ def do_probe(torch, request, progress):
 
 
 def do_survey(torch, request, progress):
-    """Run the script of a survey: its ``survey(torch)`` gives plain JSON. Asks for ``script`` (path)."""
+    """Run the script of a survey, whose ``survey(torch)`` returns plain JSON. Needs ``script`` (path)."""
     return run_file(request["script"], "survey").survey(torch)
 
 
@@ -668,12 +668,12 @@ def do_survey(torch, request, progress):
 
 
 def do_deprecation(torch, request, progress):
-    """Use a deprecated thing, and what is to be used instead. Asks for ``probe`` (path) and ``name``.
+    """Use a deprecated feature and its replacement. Needs ``probe`` (path) and ``name``.
 
-    Gives ``{"deprecated", "alternative", "docs"}``. Each is used in a fork of its own: a release warns of some things once in
-    a process only, and one that crashes takes nothing else with it. ``docs`` is the docstring of the probe's SUBJECT.
+    Returns ``{"deprecated", "alternative", "docs"}``. Each is used in a separate fork: some warnings appear only once per process, and a
+    crash must not affect the other. ``docs`` is the docstring of the probe's SUBJECT.
     """
-    _neutral_module_files(torch)  # else releases that compile what they find by its file's name look into their own sources
+    _neutral_module_files(torch)  # otherwise releases that find source code by file name would look in their own sources
     probe = run_file(request["probe"], request["name"])
     seconds = float(request.get("timeout_s", 60)) * 0.4
     result = {
@@ -684,7 +684,7 @@ def do_deprecation(torch, request, progress):
         subject = _named(probe.SUBJECT)
         docs = getattr(subject, "__doc__", None)
         if docs == type(subject).__doc__ and not isinstance(subject, type):
-            docs = None  # that of its class: a plain value has none of its own
+            docs = None  # a plain value has only the docstring of its class
     except LookupError:
         docs = None
     result["docs"] = _text(docs) if isinstance(docs, str) else None
@@ -692,7 +692,7 @@ def do_deprecation(torch, request, progress):
 
 
 def _used(torch, probe, way, needs, seconds):
-    """What happens when a probe's function ``way`` is called, in a fork."""
+    """Return what happens when a probe's function ``way`` is called in a fork."""
     answer = serve_one(torch, lambda torch, request, progress: _use(probe, way, needs), {"timeout_s": seconds})
     if "failed" in answer:
         raise RuntimeError("%s() of %s: %s" % (way, probe.__name__, answer["failed"]["trace"]))
@@ -707,7 +707,7 @@ def _used(torch, probe, way, needs, seconds):
 def _use(probe, way, needs):
     """``outcome``, ``warnings``, ``said`` (on standard error, where some releases warn), ``behaves`` and ``error``."""
     result = {"outcome": "worked"}
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # so that what the server keeps of this fork is standard error alone
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # so that the server keeps only this fork's standard error
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -728,7 +728,7 @@ def _use(probe, way, needs):
 
 
 def _lacking(names):
-    """The first of these dotted names that this release does not have; None if it has them all."""
+    """Return the first of these dotted names that this release does not have; None if it has them all."""
     for name in names:
         try:
             _named(name)
@@ -738,13 +738,13 @@ def _lacking(names):
 
 
 def _named(name):
-    """The object of a dotted name; LookupError where there is none."""
+    """Return the object of a dotted name; raises LookupError if there is none."""
     parts = name.split(".")
     found = None
     for count, part in enumerate(parts, 1):
         try:
             found = getattr(found, part)
-        except Exception:  # not every class that makes up its attributes raises AttributeError for those it has not
+        except Exception:  # not every class with dynamic attributes raises AttributeError for missing ones
             if found is not None and not isinstance(found, types.ModuleType):
                 raise LookupError(name)
             try:
@@ -779,14 +779,14 @@ def identity(torch):
 
 
 def _child(torch, handler, requests, out, said):
-    """Carry out requests in a process of its own, write their replies and end. Never returns into the server's loop.
+    """Carry out requests in the forked process, write their replies and exit. Never returns to the server's loop.
 
-    The first reply that may have left a trace (see ``_leaves_no_trace``) is the last.
+    Stops after the first reply that may have changed the process's state (see ``_leaves_no_trace``).
     """
     status = 1
     try:
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # whoever stops the harness leaves no loop running
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # an archive that asks a question gets no answer, and no request
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # an endless loop must not outlive the harness
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # an archive that reads standard input must not get any requests
         os.dup2(said, 1)
         os.dup2(said, 2)
 
@@ -798,7 +798,7 @@ def _child(torch, handler, requests, out, said):
                 try:
                     answer = {"result": handler(torch, request, progress)}
                     reply = json.dumps(answer, allow_nan=False, sort_keys=True)
-                except BaseException as error:  # whatever it is, it is this one reply: a fault of the harness
+                except BaseException as error:  # any error becomes this one reply: a fault of the harness
                     failed = {"type": _type_name(error), "message": _text(error), "trace": _text(traceback.format_exc())}
                     answer = {"failed": failed}
                     reply = json.dumps(answer)
@@ -812,22 +812,22 @@ def _child(torch, handler, requests, out, said):
 
 
 def _leaves_no_trace(reply):
-    """Whether a process that gave this reply may go on: a value was read, or refused, and nobody was warned."""
+    """Whether a process may continue after this reply: a value was read or refused, without a warning."""
     result = reply.get("result")
     return isinstance(result, dict) and ("value" in result or "error" in result) and "warnings" not in result
 
 
 def serve_one(torch, handler, request):
-    """Carry out one request in a fork; its reply without the id."""
+    """Carry out one request in a fork; return its reply without the id."""
     return _serve(torch, handler, [request])[0]
 
 
 def serve_many(torch, handler, requests):
-    """Carry out requests; the replies that :func:`serve_one` would give to each, for less than a fork each.
+    """Carry out requests with the same replies as :func:`serve_one`, but with less than one fork each.
 
-    A fork goes on with the next request for as long as its replies are values or refusals without a warning: a release warns
-    of some things once only. The first reply that is anything else counts only where its request came first in its fork; else
-    that request is the first of another one.
+    A fork continues with the next request as long as its replies are values or refusals without a warning, because some warnings appear
+    only once. The first other reply is used only if its request was the first in its fork; otherwise that request is repeated as the first
+    of another fork.
     """
     replies = []
     while len(replies) < len(requests):
@@ -837,7 +837,7 @@ def serve_many(torch, handler, requests):
 
 
 def _serve(torch, handler, requests):
-    """Carry out requests in one fork: the replies to the first of them, one at least. What it died of is a reply."""
+    """Carry out requests in one fork; return the replies to the first of them, at least one. A crash is a reply."""
     limit = float(requests[0].get("timeout_s", 60))
     out_read, out_write = os.pipe()
     with tempfile.TemporaryFile() as said:
@@ -854,7 +854,7 @@ def _serve(torch, handler, requests):
         said.seek(max(0, said.tell() - 2000))
         last_words = said.read().decode("utf-8", "replace")
     replies, stage = [], "load"
-    for line in b"".join(chunks).decode("ascii").split("\n")[:-1]:  # what no newline ends was being written when it died
+    for line in b"".join(chunks).decode("ascii").split("\n")[:-1]:  # text without a newline was incomplete when it died
         message = json.loads(line)
         if "stage" in message:
             stage = message["stage"]
@@ -865,7 +865,7 @@ def _serve(torch, handler, requests):
         replies[len(requests) - 1 :] = [{"timed-out": {"timeout_s": limit, "stage": stage}}]
     elif os.WIFSIGNALED(status):
         replies[len(requests) - 1 :] = [{"crashed": {"signal": _signal_name(os.WTERMSIG(status)), "stage": stage, "said": last_words}}]
-    elif not replies or (len(replies) < len(requests) and _leaves_no_trace(replies[-1])):  # it left before its reply
+    elif not replies or (len(replies) < len(requests) and _leaves_no_trace(replies[-1])):  # it exited before its reply
         replies.append({"crashed": {"exit": os.WEXITSTATUS(status), "stage": stage, "said": last_words}})
     return replies
 
@@ -878,7 +878,7 @@ def _signal_name(number):
 
 
 def _drain(fd, deadline):
-    """Read a pipe until its writers are gone: its chunks, and whether the deadline came first."""
+    """Read a pipe until its writers are gone; return its chunks and whether the deadline came first."""
     chunks = []
     try:
         while True:
@@ -897,10 +897,10 @@ EXPORTED_NEEDS = ("torch.export", "torch.export._unlift", "torch._dynamo", "torc
 
 
 class Prepared:
-    """A fork of the server that has imported what exported programs need, and serves their requests in forks of its own.
+    """A fork of the server that has imported the modules for exported programs, and serves their requests in its own forks.
 
-    These imports take more than a second, a hundred times as long as loading a small program. They register operators and give
-    warnings, so they must not reach the processes that read other archives.
+    These imports take more than a second, a hundred times as long as loading a small program. They register operators and emit warnings, so
+    they must not affect the processes that read other archives.
     """
 
     def __init__(self, torch, handlers):
@@ -923,7 +923,7 @@ class Prepared:
         for name in EXPORTED_NEEDS:
             try:
                 __import__(name)
-            except ImportError:  # this release does not have it, and needs it for nothing
+            except ImportError:  # this release does not have it and does not need it
                 pass
         gc.collect()
         if hasattr(gc, "freeze"):
@@ -934,7 +934,7 @@ class Prepared:
             replies.flush()
 
     def ask(self, request):
-        """Its reply; None if the process has ended, as it does where an import kills it."""
+        """Return its reply; None if the process has ended, for example because an import killed it."""
         try:
             self.requests.write(json.dumps(request) + "\n")
             self.requests.flush()
@@ -954,15 +954,15 @@ def once(x):
 
 
 def _warm_up(torch):
-    """Run a program a few times and load one: what a release sets up once in a process, no fork has to set up again.
+    """Run a program a few times and load one, so that forks need not repeat one-time initialization.
 
-    The programs are compiled into units of their own, so no name of a later one changes by it.
+    The programs are compiled into separate compilation units, so that names in later ones do not change.
     """
     unit = torch.jit.CompilationUnit(WARM_UP)
     for _ in range(3):
         unit.once(torch.ones(2))
 
-    class Warmed(torch.nn.Module):  # a function that was traced cannot be saved in 1.1
+    class Warmed(torch.nn.Module):  # a traced function cannot be saved in 1.1
         def forward(self, x):
             return x + 1
 
@@ -979,18 +979,18 @@ def main():
     reply_fd, version = int(sys.argv[1]), sys.argv[2]
     import resource
 
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # crashes are expected by the hundred; their dumps are of no use
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # hundreds of crashes are expected; core dumps are useless
     here = os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry) not in (here, os.getcwd())]
     _install_neutral_file_names()
     import torch
 
     torch.set_num_threads(1)
-    if hasattr(torch, "set_num_interop_threads"):  # since 1.2: in a fork, several that start at once fail an assertion now and then
+    if hasattr(torch, "set_num_interop_threads"):  # since 1.2: several that start at once in a fork occasionally fail an assertion
         torch.set_num_interop_threads(1)
     _warm_up(torch)
     gc.collect()
-    if hasattr(gc, "freeze"):  # since 3.7: a collection in a fork would otherwise write to, and so copy, every page of them all
+    if hasattr(gc, "freeze"):  # since 3.7: a collection in a fork would otherwise write to, and so copy, every page
         gc.freeze()
     handlers = {"observe": do_observe, "produce": do_produce, "probe": do_probe, "survey": do_survey, "deprecation": do_deprecation}
     prepared = None
@@ -1002,7 +1002,7 @@ def main():
 
         reply({"identity": identity(torch)})
         if str(torch.__version__).partition("+")[0] != version:
-            return  # asked for the wrong torch: it has said which one it is, and answers nothing
+            return  # wrong torch: the identity was sent, nothing else is answered
         for line in sys.stdin:
             request = json.loads(line)
             if request["do"] in handlers:

@@ -1,1 +1,1 @@
-"""Upgraders and their proofs: generated calls of operators, the programs that make them, and who is asked."""
+"""Upgraders and their proofs: generated operator calls, the programs that make them, and the oracles that answer them."""

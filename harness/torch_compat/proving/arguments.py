@@ -1,6 +1,6 @@
-"""Calls of an operator by its schema: arguments by their types and names, most of which agree with each other; and malformed ones.
+"""Generates operator calls from schemas: arguments by type and name, mostly consistent with each other, and malformed ones.
 
-What has arguments that depend on each other (a convolution's weight on its input) is given by a strategy of its own.
+Operators whose arguments depend on each other (a convolution's weight on its input) have their own strategy.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Generic", "Unwritable", "bare", "gentle", "make_call", "prepared", "read"]
 
-# Operators whose results depend on the order of summing, or that solve: ordinary numbers only, which sum exactly or nearly so.
+# Operators whose results depend on summation order, or that solve equations: only ordinary numbers, whose sums are (nearly) exact.
 GENTLE = {
     "mm", "bmm", "matmul", "addmm", "baddbmm", "addbmm", "linear", "conv", "convolution", "mean", "var", "std", "norm", "sum", "nansum", "cumsum",
     "cumprod", "prod", "einsum", "tensordot", "inner", "dot", "mv", "addmv", "dist", "loss", "pool", "upsample", "grid_sampler", "cdist", "lstm",
@@ -35,12 +35,12 @@ GENTLE = {
 
 
 def gentle(name: str) -> bool:
-    """Whether an operator is given ordinary numbers only, and its results may be near."""
+    """Whether an operator gets only ordinary numbers, and its results are compared approximately."""
     return any(part in name for part in GENTLE)
 
 
 class Unwritable(Exception):  # noqa: N818
-    """No strategy for an argument of this type."""
+    """There is no generator for an argument of this type."""
 
 
 # ------------------------------------------------------------------------------------------------------------------ types
@@ -50,7 +50,7 @@ Kind = tuple[str, tuple[Any, ...]]
 
 
 def read(text: str) -> Kind:
-    """``List[Optional[Tensor]]`` as a tree."""
+    """Parse a type such as ``List[Optional[Tensor]]`` into a tree."""
     if text.endswith("?"):
         return "Optional", (read(text[:-1]),)
     if text.endswith("[]"):
@@ -71,7 +71,7 @@ NAMES = {"number": "Scalar", "ScalarType": "int", "Layout": "int", "MemoryFormat
 
 
 def in_graph(kind: Kind) -> str:
-    """The type as a graph has it."""
+    """Return the type in the syntax of graphs."""
     head, inner = kind
     if head == "List":
         return in_graph(inner[0]) + "[]"
@@ -85,7 +85,7 @@ def in_graph(kind: Kind) -> str:
 
 
 def filled(kind: Kind, variables: dict[str, str]) -> Kind:
-    """The type with its variables, as ``t``, given."""
+    """Return the type with its variables, such as ``t``, substituted."""
     head, inner = kind
     return (variables.get(head, head), tuple(filled(one, variables) for one in inner))
 
@@ -107,7 +107,7 @@ NEVER = {"Generator", "Stream", "Storage", "AnyEnumType", "Future", "Any"}
 
 
 class Generic:
-    """Arguments by type and name: shapes that broadcast, and types that agree, most of the time."""
+    """Generates arguments by type and name, mostly with broadcastable shapes and matching types."""
 
     def __init__(self, make: Maker, schema: dict[str, Any]) -> None:
         self.make = make
@@ -116,9 +116,7 @@ class Generic:
         self.shape = make.shape()
         whole = re.fullmatch("bitwise_.*|gcd|lcm", make.name)
         kinds: tuple[str, ...] = (*INTS[:2:-1], *INTS[:3]) if whole else KINDS
-        if re.search(
-            "pow|logcumsumexp", make.name
-        ):  # C++ takes powers of complex numbers by logarithms, and of zero in its own way
+        if re.search("pow|logcumsumexp", make.name):  # C++ computes complex powers with logarithms, and treats zero specially
             kinds = tuple(one for one in KINDS if one not in COMPLEX)
         self.kind: str = make.pick(kinds)
         self.same = make.often()
@@ -126,7 +124,7 @@ class Generic:
         self.whole: Any = None  # the first tensor
 
     def value(self, kind: Kind, own: str) -> Any:
-        """A value for an argument of this type and name."""
+        """Return a value for an argument of this type and name."""
         make, ndim = self.make, len(self.shape)
         head, inner = kind
         if head == "Optional":
@@ -184,7 +182,7 @@ class Generic:
         if own in {"mask", "condition"}:
             return make.tensor(self.shape if make.often() else make.shape(), "bool")
         if self.whole is not None and make.integer(0, 9) == 0:
-            return self.whole  # the very same memory
+            return self.whole  # the same memory
         kind = self.kind if self.same or self.first else make.pick(EVERY)
         here = self.shape
         if not self.first and not self.same:
@@ -212,7 +210,7 @@ class Generic:
 
 
 def is_graph(schema: dict[str, Any]) -> bool:
-    """Whether a call of it has to stand in a graph: what Python's way into torch does not reach, or reads in another way."""
+    """Whether its calls must be made in a graph, because Python bindings lack it or interpret its arguments differently."""
     if not schema["name"].startswith("aten::") or "prim" in schema["overload"]:
         return True
     first = schema["arguments"][0]["real"] if schema["arguments"] else ""
@@ -223,11 +221,11 @@ def is_graph(schema: dict[str, Any]) -> bool:
 
 
 def prepared(schema: dict[str, Any], kinds: set[str]) -> dict[str, Any]:
-    """The schema with what decides how it is called.
+    """Return the schema with the information on how to call it.
 
     Parameters:
-        schema: as the release says it.
-        kinds: the kinds of first arguments that the reference reader has the operator for.
+        schema: as reported by the release.
+        kinds: the kinds of first arguments for which the reference reader implements the operator.
     """
     first = schema["arguments"][0]["real"] if schema["arguments"] else ""
     listed = first == "List[Tensor]" and "list" in kinds
@@ -240,11 +238,11 @@ def prepared(schema: dict[str, Any], kinds: set[str]) -> dict[str, Any]:
 def make_call(
     make: Maker, schema: dict[str, Any], spec: Callable[[Maker, dict[str, Any]], dict[str, Any]] | None = None
 ) -> dict[str, Any]:
-    """A call of an overload: ``{"name", "overload", "args", "keywords"}``, and ``graph`` where a graph must say it.
+    """Make a call of an overload: ``{"name", "overload", "args", "keywords"}``, and ``graph`` if it must be made in a graph.
 
     Parameters:
-        schema: as :func:`prepared` gives it.
-        spec: gives arguments that depend on each other.
+        schema: as returned by :func:`prepared`.
+        spec: generates arguments that depend on each other.
 
     Raises:
         Unwritable: there is no generator for one of its arguments.
@@ -308,7 +306,7 @@ BOOLS = re.compile(r"is(nan|inf|posinf|neginf)|signbit|all|any|eq|ne|[lg][te]|no
 
 
 def _out_kind(own: str, schema: dict[str, Any], special: dict[str, Any], generic: Generic) -> str:
-    """The type that a result most likely has: most operators refuse others."""
+    """Return the most likely dtype of a result: most operators refuse others for ``out``."""
     name = schema["name"].split("::")[1]
     if own in PLACES or re.fullmatch(
         "(searchsorted|bucketize|argm.*|argsort|count_nonzero|tri[lu]_indices|nonzero|linalg_matrix_rank)", name
@@ -337,7 +335,7 @@ def _out_kind(own: str, schema: dict[str, Any], special: dict[str, Any], generic
 
 
 def _plain(value: Any) -> Any:
-    """Types of elements are integers in a graph."""
+    """Convert a value for a graph, where dtypes are integers."""
     return dtypes.DTYPES[value["dtype"]].code if isinstance(value, dict) and "dtype" in value else value
 
 
@@ -362,14 +360,14 @@ def _graph(schema: dict[str, Any], kinds: list[str], variables: dict[str, str]) 
     return "\n".join([*lines, "  return (%o)", ""])
 
 
-# Never called with malformed arguments: what torch.nn calls after it has checked everything itself, and what gives nonsense of its own for
-# nonsense (a decomposition of a singular matrix, places of equal numbers), or no end.
+# Never called with malformed arguments: operators that torch.nn calls after checking everything itself, and those that return arbitrary
+# results for invalid input (a decomposition of a singular matrix, indices of equal numbers), or do not terminate.
 UNCHECKED = re.compile(
     "_native_multi_head_attention|_transformer_encoder_layer_fwd|^(lstm|gru|rnn_tanh|rnn_relu)(_cell)?$|logspace|upsample|interpolate|matrix_power|conv_tbc|max_unpool|kthvalue|topk|triplet_margin_loss|cosine_embedding_loss|_pad_circular|_scaled_dot|batch_norm|instance_norm|multi_margin|affine_grid|polygamma|qr$|scaled_dot|bilinear|pairwise|index_copy|diagonal_scatter|max_pool|binary_cross_entropy|^center$|^_adaptive_avg_pool[23]d$"
 )
-# What results of operands of two types are varies with their shapes and with the form that is called; models have one type.
+# The results for operands of two dtypes depend on their shapes and on the form of the call; models use one dtype.
 ONE_TYPE = re.compile("conv|loss|entropy|_norm|attention|arange")
-# Numbers that stand for something; torch asserts, or reads memory that is not its own, where they are none of those.
+# Integer codes; for other values torch fails an assertion or reads out of bounds.
 NAMED = {
     "reduction",
     "mode",
@@ -390,7 +388,7 @@ NAMED = {
 
 
 def _malformed(make: Maker, request: dict[str, Any], names: list[str]) -> dict[str, Any]:
-    """One argument made wrong: another shape, another type of elements, out of range, a list of another length."""
+    """Make one argument invalid: another shape, another dtype, out of range, or a list of another length."""
     request = copy.deepcopy(request)
     places: list[tuple[Any, Any]] = [(request["args"], at) for at in range(len(request["args"])) if names[at] not in NAMED]
     places += [(request["keywords"], name) for name in request["keywords"] if not name.startswith("out") and name not in NAMED]

@@ -1,8 +1,8 @@
-"""Cases of a proof: inputs for each form of an operator's calls, the same ones for the same seed.
+"""Cases of a proof: inputs for each form of an operator's calls, deterministic for a seed.
 
-Tensors go through every dtype and every pair of dtypes; shapes that broadcast, without dimensions, empty, and some that do not fit; views
-that are transposed, stepped, expanded, with an offset, and the same memory twice; ordinary numbers, extremes, infinities, NaN,
-subnormals and both zeros. What a number can be wrong in comes with it: negative sizes, unknown modes.
+Tensors cover every dtype and every pair of dtypes; broadcastable, zero-dimensional, empty and some mismatched shapes; views that are
+transposed, strided, expanded, with an offset, and the same memory twice; ordinary numbers, extremes, infinities, NaN, subnormals and both
+zeros. Invalid numbers are included: negative sizes, unknown modes.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ PER_FORM: Final = 288
 
 
 def cases(form: Form, seed: int | str = 0, count: int = PER_FORM) -> list[list[Any]]:
-    """Inputs of a form, so many: lists of arguments in the neutral form.
+    """Return ``count`` inputs of a form: lists of arguments in neutral form.
 
     Parameters:
-        seed: the same one gives the same inputs.
+        seed: the same seed gives the same inputs.
     """
     source = Seeded(f"{seed}/{form.call}/{form.parameters}")
     tensors = [name for name, kind, _ in form.parameters if kind == "Tensor"]
@@ -44,7 +44,7 @@ def cases(form: Form, seed: int | str = 0, count: int = PER_FORM) -> list[list[A
 
 
 def _dtypes(source: Seeded, tensors: int, count: int) -> list[tuple[str, ...]]:
-    """Dtypes for so many cases: every one and every pair; of three, so many draws, of which every other repeats one of the first two."""
+    """Return dtypes for the cases: all singles or pairs if ``count`` allows; for more tensors, random pairs, extended by others."""
     pairs = list(product(EVERY, repeat=min(tensors, 2)))
     whole = pairs * (count // len(pairs) or 1) if count >= len(pairs) else [source.pick(pairs) for _ in range(count)]
     if tensors <= 2:
@@ -80,7 +80,7 @@ def _case(form: Form, source: Seeded, kinds: tuple[str, ...]) -> list[Any]:
 def _tensor(make: Maker, name: str, dtype: str, shape: tuple[int, ...], drawn: list[Any]) -> Any:
     alike = [one for one in drawn if one["tensor"]["dtype"] == dtype]
     if alike and make.integer(0, 7) == 0:
-        return make.pick(alike)  # the very same memory
+        return make.pick(alike)  # the same memory
     if name == "out" and make.integer(0, 3):
         whole = max((tuple(one["tensor"]["shape"]) for one in drawn), key=len, default=shape)
         return make.tensor(make.pick((whole, whole, (0,))), dtype)
@@ -110,14 +110,14 @@ def _plain(make: Maker, name: str, kind: str, stated: str) -> Any:
 
 
 def simple_number(value: float) -> float | str:
-    """A float in the neutral form."""
+    """Return a float in neutral form."""
     if math.isnan(value):
         return "nan"
     return value if math.isfinite(value) else ("inf" if value > 0 else "-inf")
 
 
 class _Extremes(Maker):
-    """Tensors with the extremes of their types, and views that are expanded."""
+    """Generates tensors with the extremes of their dtypes, and expanded views."""
 
     def tensor(self, shape: Any, kind: str = "float32", *, low: float | None = None, high: float | None = None) -> dict[str, Any]:
         shape = tuple(shape)

@@ -1,4 +1,4 @@
-"""Counterexamples as people see them: in one line, and as a test for pytest beside an archive that both releases load."""
+"""Shows counterexamples on one line, and as a pytest test with an archive that both releases load."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ CONTROL: Final = {"object", "dict", "tuple"}
 
 @dataclass(frozen=True)
 class Counterexample:
-    """A call that the upgrader does not preserve, as small as it was found.
+    """The smallest call found that the upgrader does not preserve.
 
     Attributes:
         form: the program.
-        args: its inputs in the neutral form.
-        old: what it came to before, and who says so; new likewise.
-        said: the difference in words.
+        args: its inputs in neutral form.
+        old: its outcome before the change, and the oracle; new: the same after it.
+        said: a description of the difference.
         archive: the bytes of the program.
         confirmed: whether real releases answered on both sides.
-        sort: of the change: ``dtype``, ``shape``, ``value of float64``, ``raised``...
+        sort: the sort of change: ``dtype``, ``shape``, ``value of float64``, ``raised``...
     """
 
     form: Form
@@ -45,7 +45,7 @@ class Counterexample:
 
 
 def shown(values: list[Any]) -> str:
-    """Values of the neutral form in one line, long ones cut."""
+    """Return values in neutral form on one line, truncated if long."""
     return ", ".join(_one(value) for value in values)
 
 
@@ -56,7 +56,7 @@ def _one(value: Any) -> str:
         return f"[{', '.join(map(_one, value))}]"
     try:
         (made,) = Decoder().decode({"tuple": [value]})
-    except CorpusError:  # 1.5 gives tensors of -1 elements
+    except CorpusError:  # 1.5 returns tensors of -1 elements
         return _cut(json.dumps(value))
     if not isinstance(made, Tensor):
         return repr(made)
@@ -69,25 +69,25 @@ def _cut(text: str) -> str:
 
 
 def told(outcome: CallOutcome) -> str:
-    """An outcome in one line."""
+    """Return an outcome on one line."""
     if outcome.turn is not None:
         return shown([outcome.turn["value"]])
     return f"{outcome.kind}: {last_line(outcome.said)}"
 
 
 def last_line(said: str) -> str:
-    """What an error says below the trace of a program."""
+    """Return the message of an error below the trace of a program."""
     lines = [line.strip() for line in said.strip().splitlines() if line.strip()]
     return (lines[-1] if lines else "")[:LONGEST]
 
 
 def archive_name(upgrader: str, at: int) -> str:
-    """Name of the files of a counterexample, without suffix."""
+    """Return the name of a counterexample's files, without suffix."""
     return f"{upgrader}_counterexample_{at}"
 
 
 def pytest_text(upgrader: str, name: str, one: Counterexample) -> str:
-    """A test that torch and pytest run, and that fails for as long as the counterexample holds."""
+    """Return the source of a pytest test that fails as long as the counterexample holds."""
     given = "".join(f"        {_python(value)},\n" for value in one.args)
     wanted = one.old.turn["value"] if one.old.turn is not None else None
     return f'''"""A counterexample to the upgrader {upgrader}, found by torch-compat prove.

@@ -1,9 +1,9 @@
-"""Wrong upgraders, made of a right one by one change each: a proof that does not notice them proves little.
+"""Mutation testing of proofs: wrong upgraders, each made from a correct one by one change, which a proof should detect.
 
-A change swaps branches, flips or drops a condition, drops a cast or the call itself, changes a constant or an operator, computes in place or
-not, leaves out an argument, or swaps two. One that only leaves out what the schemas of the newest release give as default is no mutant: the
-compiler makes the same call of it. A mutant is *killed* where the proof says of some generated call otherwise than of the upgrader itself, or
-where it does not compile.
+A change swaps branches, flips or drops a condition, drops a cast or the call itself, changes a constant or an operator, switches between
+in-place and not, omits an argument, or swaps two. Omitting only a default of the newest release's schemas is not a mutant, because it
+compiles to the same call. A mutant is *killed* if the proof's verdict on some generated call differs from that for the upgrader itself, or
+if it does not compile.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Mutant(NamedTuple):
 
 
 def mutants(body: str) -> list[Mutant]:
-    """The changed bodies of an upgrader, each once."""
+    """Return the distinct mutants of an upgrader's body."""
     found: dict[str, Mutant] = {}
     plain = ast.unparse(parse(body))
     for what, tree in _changes(parse(body)):
@@ -119,7 +119,7 @@ def _of_call(node: ast.Call) -> Iterator[tuple[str, Callable[[Any], object]]]:
 
 
 def _first(call: ast.Call) -> ast.Name | None:
-    """The tensor that a call computes with, ``self``; None where its first argument is anything else."""
+    """Return the ``self`` tensor of a call; None if its first argument is anything else."""
     function = call.func
     of_torch = isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) and function.value.id == "torch"
     first = (call.args[0] if call.args else None) if of_torch else getattr(function, "value", None)
@@ -127,7 +127,7 @@ def _first(call: ast.Call) -> ast.Name | None:
 
 
 def _is_default(call: ast.Call, keyword: ast.keyword) -> bool:
-    """Whether a constant that a call gives is the default in every schema of the newest release that has the argument."""
+    """Whether a constant in a call is the default in every schema of the newest release that has the argument."""
     if not isinstance(call.func, ast.Attribute) or not isinstance(keyword.value, ast.Constant):
         return False
     stated = [one.default for text in _schemas(call.func.attr) for one in signature_of(text).arguments if one.name == keyword.arg]
@@ -135,7 +135,7 @@ def _is_default(call: ast.Call, keyword: ast.keyword) -> bool:
 
 
 def _schemas(name: str) -> tuple[str, ...]:
-    """Of an operator, in the newest release that is recorded."""
+    """Return the schemas of an operator in the newest recorded release."""
     history = History.load()
     return history.schemas(f"aten::{name}", history.releases[-1])
 
@@ -145,7 +145,7 @@ def _without(field: str, place: int) -> Callable[[Any], object]:
 
 
 def _swap(node: ast.Call) -> None:
-    assert isinstance(node.func, ast.Attribute)  # noqa: S101 - asked before
+    assert isinstance(node.func, ast.Attribute)  # noqa: S101 - checked before
     node.func.value, node.args[0] = node.args[0], node.func.value
 
 
@@ -159,7 +159,7 @@ def _swap_keywords(node: ast.Call, one: int, other: int) -> None:
 
 
 class Score(NamedTuple):
-    """What a proof makes of the mutants of an upgrader."""
+    """The result of a proof on the mutants of an upgrader."""
 
     killed: int
     """How many mutants are detected."""
@@ -170,12 +170,12 @@ class Score(NamedTuple):
 
     @property
     def enough(self) -> bool:
-        """Whether 95 % of those that change something are noticed, and all but one of them."""
+        """Whether at least 95 % of the mutants that change results are detected, and all but at most one."""
         return len(self.survivors) <= 1 and 20 * self.killed >= 19 * (self.killed + len(self.survivors))
 
 
 def score(stated: StatedUpgrader, *, seed: int | str = 0, count: int = 144) -> Score:
-    """Which mutants of an upgrader a proof notices.
+    """Determine which mutants of an upgrader a proof detects.
 
     Raises:
         UsageError: as :func:`torch_compat.proving.proof.prove`.

@@ -1,10 +1,10 @@
-"""What an upgrader owes beside its results: its body compiles, every branch of it is reached, saving keeps the version.
+"""Obligations of an upgrader besides its results: its body compiles, every branch is reached, and saving keeps the version.
 
-A *branch* is one side of a condition in the body. It is reached where a body that raises there ends a generated call with that error.
+A *branch* is one side of a condition in the body. It is reached if a generated call fails with the error of a body that raises there.
 
-What a real release does with an upgraded program that it saves is asked of the release: it loads the archive of an old program, saves it,
-loads the result, saves it, and does so once more. The version must be at least the bump and stay. The third archive must have the code of the
-second: a program that is upgraded each time it is loaded grows with each archive. (The first may be printed in another way.)
+A real release is tested for how it saves an upgraded program: it loads the archive of an old program, saves it, loads the result, saves it,
+and does so once more. The version must be at least the bump and stay the same. The third archive must have the same code as the second: a
+program that is upgraded on every load grows with every save. (The first may be printed differently.)
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def probe():
 
 
 def compiled(stated: StatedUpgrader, table: UpgraderTable) -> Obligation:
-    """Whether the reference reader compiles the body, by calling nothing."""
+    """Check whether the reference reader compiles the body, without calling it."""
     name = "reference"
     try:
         found = table.find(stated.operator, stated.bump - 1)
@@ -94,10 +94,10 @@ def compiled(stated: StatedUpgrader, table: UpgraderTable) -> Obligation:
 
 
 def asked_of(stated: StatedUpgrader, real: Real, archives: list[tuple[str, bytes]]) -> list[Obligation]:
-    """What a real release makes of the body and of upgraded programs that it saves.
+    """Check how a real release handles the body and upgraded programs that it saves.
 
     Parameters:
-        archives: of old programs, each with its call.
+        archives: archives of old programs, each with its call.
 
     Raises:
         ReaderError: the process of the release does not answer, or the probe itself fails.
@@ -119,13 +119,13 @@ def asked_of(stated: StatedUpgrader, real: Real, archives: list[tuple[str, bytes
 
 
 def body_archive(stated: StatedUpgrader, version: int) -> bytes:
-    """An archive of a program that calls the body of an upgrader with all its parameters.
+    """Return an archive of a program that calls an upgrader's body with all its parameters.
 
     Parameters:
-        version: the file format version that it states. At the bump, nothing that the body calls is upgraded.
+        version: its file format version. At the bump, none of the body's calls are upgraded.
     """
     node = parse(saved(stated.body)).body[0]
-    assert isinstance(node, ast.FunctionDef)  # noqa: S101 - saved gives one function
+    assert isinstance(node, ast.FunctionDef)  # noqa: S101 - saving produces one function
     kinds = [ast.unparse(one.annotation) if one.annotation is not None else "Tensor" for one in node.args.args]
     parameters = tuple((str(at), kind, kind) for at, kind in enumerate(kinds))
     given = ", ".join(f"a_{name}" for name, _, _ in parameters)
@@ -134,10 +134,10 @@ def body_archive(stated: StatedUpgrader, version: int) -> bytes:
 
 
 class Branches:
-    """The branches of a body, and how many calls reach each, of the first program that reaches it.
+    """The branches of a body, and for each the number of calls that reach it in the first program that does.
 
     Parameters:
-        table_of: the upgraders of the reference reader with a body in the place of the upgrader's own.
+        table_of: returns the upgraders of the reference reader with a replaced body.
     """
 
     def __init__(self, stated: StatedUpgrader, table_of: Callable[[StatedUpgrader], UpgraderTable]) -> None:
@@ -148,19 +148,19 @@ class Branches:
             self._oracles.append((name, Modelled(table=table_of(stated._replace(body=body)))))
 
     def ask(self, data: bytes, calls: list[list[object]]) -> None:
-        """Count the calls of one program that reach each branch that no earlier program reached."""
+        """Count the calls of one program that reach each branch not reached by an earlier program."""
         for name, oracle in self._oracles:
             if not self.counts[name]:
                 self.counts[name] = oracle.ending(data, calls, REACHED)
 
     @property
     def found(self) -> list[Obligation]:
-        """What came of it."""
+        """The findings."""
         return [Obligation("branch", name, str(count)) for name, count in self.counts.items()]
 
 
 def _stopped(body: str) -> Iterator[tuple[str, str]]:
-    """Bodies that raise in one branch each, with the branch in words. A body without conditions has none."""
+    """Yield bodies that raise in one branch each, with a description of the branch. A body without conditions has none."""
     tree = parse(body)
     stop = parse(f"ops.prim.RaiseException({REACHED!r})").body
     for at, node in enumerate(list(ast.walk(tree))):

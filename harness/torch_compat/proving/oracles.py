@@ -1,6 +1,6 @@
-"""Who is asked what a program gives: the reference reader at a horizon, or a real release.
+"""Oracles for the results of a program: the reference reader at a horizon, or a real release.
 
-An :class:`CallOutcome` says what happened to one call, in the neutral form of values. It holds no opinion.
+A :class:`CallOutcome` records the outcome of one call, with values in neutral form, without judgment.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ SAME: Final = Form("aten::alias", (("self", "Tensor", "Tensor"),), "a_self")
 
 
 class CallOutcome(NamedTuple):
-    """What one call came to."""
+    """The outcome of one call."""
 
     kind: Kind
     """``no-program``: loading the program is refused; ``no-input``: the dtype does not exist."""
@@ -51,23 +51,23 @@ class CallOutcome(NamedTuple):
 
 
 class Oracle(Protocol):
-    """Somebody who answers calls."""
+    """Runs calls and returns their outcomes."""
 
     name: str
     """``reference@1.5.1``, ``torch-1.5.1``."""
     real: bool
-    """Whether it is a real release, not a model of one."""
+    """Whether it is a real release rather than a model of one."""
 
     def ask(self, data: bytes, calls: list[list[Any]]) -> list[CallOutcome]:
-        """What a program gives for each list of arguments (neutral form), each time with fresh inputs."""
+        """Return the outcome of a program for each list of arguments (neutral form), each with fresh inputs."""
 
 
 class Modelled:
-    """The reference reader, in this process: for programs that are written here, and nothing else.
+    """The reference reader in this process, only for programs that are generated here.
 
     Parameters:
-        at: a release, or nothing for the newest of everything.
-        table: the upgraders; those that the release states unless given.
+        at: a release, or empty for the newest.
+        table: the upgraders; by default those of the release.
     """
 
     real = False
@@ -90,7 +90,7 @@ class Modelled:
         return [none if lacking.intersection(_dtypes(args)) else self._one(module, args) for args in calls]
 
     def ending(self, data: bytes, calls: list[list[Any]], text: str) -> int:
-        """How many calls of a program end with an error that holds a text. Results of other calls are not looked at."""
+        """Count the calls of a program that end with an error containing a text. Results of other calls are ignored."""
         try:
             module = load(data, self._horizon, table=self._table)
         except (DiesLoading, HarnessError):
@@ -119,9 +119,9 @@ class Modelled:
 
 
 class Real:
-    """A real release, in its own environment. Use as a context manager.
+    """A real release in its own environment. Use as a context manager.
 
-    A call that ends the release's process costs that call alone: it is found by halving.
+    A call that crashes the release's process is found by bisection; other calls are not affected.
     """
 
     real = True
@@ -130,7 +130,7 @@ class Real:
         self.version = environment.version
         self.name = f"torch-{environment.version}"
         self._lacking: frozenset[str] = frozenset()
-        self._release = TorchRelease(environment, trust=trust_everything)  # what it loads is written here
+        self._release = TorchRelease(environment, trust=trust_everything)  # it only loads archives that are written here
 
     def __enter__(self) -> Self:
         self._folder = tempfile.TemporaryDirectory(prefix="torch-compat-prove-")
@@ -150,7 +150,7 @@ class Real:
         """As :meth:`Oracle.ask`.
 
         Raises:
-            ReaderError: the process of the release itself does not answer.
+            ReaderError: the release's process itself does not answer.
         """
         path = Path(self._folder.name, f"{hashlib.sha256(data).hexdigest()[:16]}.pt")
         path.write_bytes(data)
@@ -163,7 +163,7 @@ class Real:
         return found
 
     def probe(self, source: str) -> Any:
-        """Run a program in the release that defines ``probe()``; what this gives, in the neutral form.
+        """Run a program that defines ``probe()`` in the release; return the result of ``probe()`` in neutral form.
 
         Raises:
             ReaderError: the program raises or dies.
@@ -178,7 +178,7 @@ class Real:
         return result["value"]
 
     def _makes(self, dtype: str) -> bool:
-        """Whether a tensor of a dtype can be given to a program at all: 1.5 names complex types, and makes no view of them."""
+        """Whether a tensor of a dtype can be passed to a program: 1.5 has complex dtypes, but cannot make views of them."""
         path = Path(self._folder.name, "same.pt")
         path.write_bytes(archive(SAME, 1))
         body = {"dtype": dtype, "shape": [0], "strides": [1], "offset": 0, "storage": 1, "bytes": ""}
@@ -220,6 +220,6 @@ def _heard(turn: dict[str, Any]) -> CallOutcome:
 
 
 def differences(one: CallOutcome, other: CallOutcome) -> list[Any]:
-    """Where two values differ (:class:`torch_compat.values.compare.Difference`); strides are nobody's promise."""
+    """Return the differences between two values (:class:`torch_compat.values.compare.Difference`); strides are ignored."""
     turns = [{"state": None, "state_after": None, "calls": [{"first": side.turn, "second": ERROR}]} for side in (one, other)]
     return [found for found in all_differences(*turns)[0] if found.kind not in {"strides", "requires_grad"}]

@@ -1,4 +1,4 @@
-"""Generated calls of which one argument is moved to a limit of its range, or just beyond it.
+"""Generated calls with one argument moved to a limit of its range, or just beyond it.
 
 Integers, lists of integers, optional integers, layouts, memory formats, numbers and names of modes: zero, negative numbers, each size of the
 tensors and one more, numbers too large for memory; lists that are too short or too long, have repeated or negative members, or do not add up.
@@ -30,11 +30,11 @@ WHOLE: Final = frozenset({"int", "SymInt"})
 
 
 def out_of_range(make: Maker, request: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
-    """The call with one of its arguments at or beyond a limit; the call itself if it has no argument that can be moved.
+    """Return the call with one argument at or beyond a limit; the call itself if no argument can be moved.
 
     Parameters:
-        request: a call that :func:`torch_compat.proving.arguments.make_call` made.
-        schema: its schema, as :func:`torch_compat.proving.arguments.prepared` gives it.
+        request: a call from :func:`torch_compat.proving.arguments.make_call`.
+        schema: its schema, from :func:`torch_compat.proving.arguments.prepared`.
     """
     if LIMITLESS.match(schema["name"].split("::")[1]):
         return request
@@ -52,7 +52,7 @@ def out_of_range(make: Maker, request: dict[str, Any], schema: dict[str, Any]) -
 
 
 def _places(request: dict[str, Any], schema: dict[str, Any]) -> list[tuple[int, str, str | None]]:
-    """The arguments: by position (-1 for a keyword), name, and the kind of values that it is moved through."""
+    """Return the movable arguments by position (-1 for a keyword) and name, with the kind of values to use."""
     graph = bool(request.get("graph"))
     found: list[tuple[int, str, str | None]] = []
     at = 0
@@ -71,7 +71,7 @@ def _places(request: dict[str, Any], schema: dict[str, Any]) -> list[tuple[int, 
 
 
 def _kind(argument: dict[str, Any], value: Any) -> str | None:
-    """``int``, ``list``, ``number``, ``str``, or a name of an enumeration; None for what is not moved."""
+    """``int``, ``list``, ``number``, ``str``, or the name of an enumeration; None if the argument is not moved."""
     real = (
         argument["real"].removeprefix("Optional[").rstrip("]") if argument["real"].startswith("Optional[") else argument["real"]
     )
@@ -89,7 +89,7 @@ def _kind(argument: dict[str, Any], value: Any) -> str | None:
 
 
 def _sizes(request: dict[str, Any]) -> list[int]:
-    """The sizes and the number of dimensions of the tensors, and the lengths of lists and texts, of a call."""
+    """Return the sizes and numbers of dimensions of a call's tensors, and the lengths of its lists and strings."""
     found: set[int] = set()
 
     def walk(value: Any) -> None:
@@ -106,7 +106,7 @@ def _sizes(request: dict[str, Any]) -> list[int]:
 
 
 def _integer(make: Maker, value: int | None, sizes: list[int]) -> int:
-    """An integer at or beyond a limit."""
+    """Return an integer at or beyond a limit."""
     near = (0, -1) if value is None else (value + 1, value - 1, -value - 1, 2 * value)
     size = make.pick(sizes)
     limits = (0, -1, -2, size, size + 1, size - 1, -size, -size - 1)
@@ -129,7 +129,7 @@ def _moved(make: Maker, value: Any, kind: str, sizes: list[int]) -> Any:
 
 
 def _list(make: Maker, value: Any, sizes: list[int]) -> list[int]:
-    """A list with another length, or of which one member is at or beyond a limit, or stands twice."""
+    """Return a list with another length, or with one item at or beyond a limit or repeated."""
     given = [one for one in value if isinstance(one, int)] if isinstance(value, list) else []
     if not given:
         return [_integer(make, None, sizes) for _ in range(make.integer(1, 3))]

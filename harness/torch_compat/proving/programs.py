@@ -1,10 +1,10 @@
 """Programs that call one operator in one form, as archives that releases load.
 
-A *form* is which arguments a call gives and of which TorchScript types they are: ``torch.full(size, 3, dtype=6)`` and
-``torch.full(size, 3.)`` are two. Each form is an archive of its own: a release that knows no such call refuses that one alone, and then no
-program of that release can hold the call.
+A *form* is the set of arguments in a call and their TorchScript types: ``torch.full(size, 3, dtype=6)`` and ``torch.full(size, 3.)`` are
+two forms. Each form has its own archive: a release without such a call refuses only that archive, and then no program of that release can
+contain the call.
 
-The layout is that of 1.4 and newer: ``data.pkl`` with a module without state, source in ``code/``, no debug records.
+The layout is that of 1.4 and newer: ``data.pkl`` with a stateless module, source in ``code/``, no debug records.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ TYPES: Final = {
     "Tensor": "Tensor", "int[]": "List[int]", "SymInt[]": "List[int]", "int": "int", "SymInt": "int", "float": "float", "bool": "bool",
     "str": "str", "ScalarType": "int",
 }  # fmt: skip
-"""For an argument of this type, the type of the program's parameter."""
+"""Maps the type of an argument to that of the program's parameter."""
 WRITTEN: Final = {"Layout": "0", "Device": 'torch.device("cpu")', "bool": "False", "Dimname[]": '["N"]', "str[]": '["N"]'}
 """Types whose values a program contains as literals, because they cannot be passed in."""
 ODD: Final = {"Layout": "1", "Device": 'torch.device("cuda")', "bool": "True"}
-"""What a CPU release refuses for these types, both before and after a change."""
+"""Values of these types that a CPU release refuses, both before and after a change."""
 OPTIONS: Final = frozenset({"layout", "device", "pin_memory", "names"})
 
 
@@ -51,7 +51,7 @@ class Form(NamedTuple):
 
     @property
     def signed(self) -> str:
-        """The expression with the types of its parameters, which tells every two forms apart."""
+        """The expression with the types of its parameters, unique for each form."""
         kinds = ", ".join(kind for _, kind, _ in self.parameters)
         return f"{self.call} of {kinds}" if kinds else self.call
 
@@ -64,14 +64,14 @@ class Form(NamedTuple):
 
 
 def forms(operator: str, arguments: tuple[SignatureParameter, ...], *, complex_numbers: bool = False) -> list[Form]:
-    """The forms of an overload's calls.
+    """Return the forms of an overload's calls.
 
-    A number is an int and a float in turn, and a complex number where programs have any. Of arguments with defaults: none is given,
-    each one alone, all of them; all optional ones as None, as programs are saved; and each option that a release for the CPU refuses.
+    Numbers are ints, floats, and complex numbers if programs have them. Arguments with defaults are omitted, given one at a time, and all
+    given; all optional ones are given as None, as in saved programs; and each option that a CPU release refuses is given.
 
     Parameters:
         operator: qualified name without overload.
-        arguments: of its schema.
+        arguments: those of its schema.
     """
     required = [one for one in arguments if one.default is None and not (one.optional and one.kwarg_only and one.name in OPTIONS)]
     rest = [one for one in arguments if one not in required]
@@ -126,7 +126,7 @@ def _form(
             kind = numbers.get(one.name) or TYPES.get(bare)
             if kind is None:
                 raise UsageError(f"cannot generate a program for the argument {one.name} of type {one.type}", code="no-program")
-            # an optional dtype is given as a number, and what must be given although it may be None as both
+            # an optional dtype is passed as a number, and a required optional argument as both a value and None
             parameters.append((one.name, f"Optional[{kind}]" if one.optional and one in required else kind, one.type))
             text = f"a_{one.name}"
         texts.append(f"{one.name}={text}" if one.kwarg_only or skipped else text)
@@ -134,10 +134,10 @@ def _form(
 
 
 def archive(form: Form, version: int, function: str = "") -> bytes:
-    """The archive of a form's program: the same bytes each time.
+    """Return the archive of a form's program; the bytes are deterministic.
 
     Parameters:
-        version: the file format version that it states.
+        version: its file format version.
         function: the source of a function that the program calls.
     """
     records = {

@@ -1,9 +1,9 @@
-"""A proof: the same generated calls under two horizons, old semantics against the upgraded call.
+"""Proves upgraders: runs the same generated calls under two horizons, and compares old semantics with the upgraded call.
 
 The old side is a program of a release before the change, the new side the same archive read after it. The reference reader answers on both
-sides, and real releases where they are given; a case that releases have answered on both sides is *confirmed*, any other *modelled*.
-Where the reference reader and its release disagree, the release counts, and the disagreement is reported: a proof against a wrong
-model would be worth nothing.
+sides, as do real releases if given; a case that releases answered on both sides is *confirmed*, any other *modelled*. If the reference
+reader and its release disagree, the release takes precedence and the disagreement is reported, since a proof against a wrong model is
+worthless.
 """
 
 from __future__ import annotations
@@ -42,21 +42,22 @@ EXAMPLES: Final = 6
 
 @dataclass
 class Proof:
-    """What was tried, and what came of it.
+    """The cases of a proof and their results.
 
     Attributes:
         stated: the upgrader.
-        old, new: who answered, the one that counts first.
-        verdicts: cases by verdict.
-        confirmed: cases that real releases answered on both sides.
-        agreements: of each release that was asked, how the reference reader agrees with it.
-        later: changes of results by which the newest release differs, though the upgraded call was right when the upgrader came.
-        sorts: sorts of change, by how many cases show each.
-        counterexamples: the smallest of each sort.
-        apart: examples of where the reference reader and a release disagree, by release and kind.
-        branches: calls of the first program that reaches a branch of the body, in the reference reader; 0 where none does.
+        old, new: the oracles that answered, the decisive one first.
+        verdicts: number of cases by verdict.
+        confirmed: number of cases that real releases answered on both sides.
+        agreements: for each queried release, its agreement with the reference reader.
+        later: later changes that make the newest release differ, although the upgraded call was correct when the upgrader was added.
+        sorts: number of cases for each sort of change.
+        counterexamples: the smallest one of each sort.
+        apart: examples of disagreements between the reference reader and a release, by release and kind.
+        branches: for each branch of the body, the number of calls that reach it in the first program that does, in the reference reader; 0
+            if none does.
         programs: the archive of each form of a call, by its expression with types.
-        notes: what else is to be said.
+        notes: additional remarks.
     """
 
     stated: StatedUpgrader
@@ -76,12 +77,12 @@ class Proof:
 
     @property
     def compared(self) -> int:
-        """Cases of which something is known."""
+        """The number of cases with a known outcome."""
         return sum(self.verdicts[one] for one in ("same", "close", "equally-refused", "relaxed", "changed", "changed-later"))
 
     @property
     def modelled(self) -> bool:
-        """Whether no release answered on one of the sides."""
+        """Whether one side has no real release."""
         return bool(self.stated.old) and not self.confirmed
 
     @property
@@ -97,17 +98,17 @@ class Proof:
 
 
 def table_of(stated: StatedUpgrader, at: Release = NEWEST) -> UpgraderTable:
-    """The upgraders that a release records, the newest unless given, with this one in its overload's place."""
+    """Return the upgraders recorded for a release (default: the newest), with this one replacing that of its overload."""
     rest = [one for one in recorded(at).bodies if (one.operator, one.overload) != (stated.operator, stated.overload)]
     body = UpgraderBody(stated.id, stated.operator, stated.overload, stated.first, stated.bump, stated.old_schema, stated.body)
     return UpgraderTable([body, *rest])
 
 
 def version_for(stated: StatedUpgrader) -> int:
-    """The newest file format version that the old release reads and the upgrader stands in for.
+    """Return the newest file format version that the old release reads and the upgrader handles.
 
     Raises:
-        UsageError: it reads none of them, or is not from before the change: then both sides would run today's operator.
+        UsageError: the release reads none of them, or is not from before the change, so that both sides would run today's operator.
     """
     known = horizon(f"reference@{stated.old}")
     if known.reads("file-format", stated.bump):
@@ -134,13 +135,13 @@ def prove(
     """Prove an upgrader, or find counterexamples.
 
     Parameters:
-        old: real releases from before the change; the first counts.
-        new: real releases that have the upgrader; the first counts.
-        seed: the same one gives the same cases.
+        old: real releases from before the change; the first is decisive.
+        new: real releases that have the upgrader; the first is decisive.
+        seed: the same seed gives the same cases.
         count: cases for each form of a call.
-        table: the upgraders of the reference reader; those of the newest release with this one among them unless given.
+        table: the upgraders of the reference reader; by default those of the newest release with this one included.
         first: stop at the first change, and do not look for a smaller one.
-        kept: calls that once were counterexamples. They are tried before generated ones.
+        kept: former counterexamples, which are tried before generated calls.
     """
     proof = Proof(stated, seed)
     if not stated.old:
@@ -190,7 +191,7 @@ def prove(
 
 
 def later_changes(stated: StatedUpgrader) -> tuple[str, ...]:
-    """The changes of an operator's results that the policy names, and that came after the upgrader: it answers none of them."""
+    """Return the changes of an operator's results in the policy that came after the upgrader, and that it does not handle."""
     if not stated.since:
         return ()
     known = entries(packaged("policies", "torch"), ("changes",))["change"]
@@ -199,19 +200,19 @@ def later_changes(stated: StatedUpgrader) -> tuple[str, ...]:
 
 
 def _at_bump(stated: StatedUpgrader, new: Sequence[Oracle], table: UpgraderTable | None) -> Oracle | None:
-    """Who says what the upgraded call gave when the upgrader came: the oldest release that was asked, else the reference reader."""
+    """Return the oracle for the upgraded call when the upgrader was added: the oldest queried release, else the reference reader."""
     if len(new) > 1:
         return new[-1]
     return Modelled(stated.since, table_of(stated, Release(stated.since)) if table is None else table)
 
 
 def _are_later(data: bytes, calls: list[tuple[list[Any], CallOutcome]], at_bump: Oracle, newest: Modelled | None) -> list[bool]:
-    """Whether calls were right when the upgrader came.
+    """Return for each call whether it was correct when the upgrader was added.
 
     Parameters:
-        calls: inputs, each with what it came to before.
-        newest: the reference reader as the newest release, which has to differ as well where one release alone does: else it would be
-            that release's own doing, and no change that the policy names.
+        calls: inputs, each with its outcome before the change.
+        newest: the reference reader as the newest release. It must differ as well if only one release does; otherwise the difference is
+            specific to that release rather than a change in the policy.
     """
     given = [args for args, _ in calls]
     right = [judged(was, then).verdict != "changed" for (_, was), then in zip(calls, at_bump.ask(data, given), strict=True)]
@@ -224,7 +225,7 @@ def _are_later(data: bytes, calls: list[tuple[list[Any], CallOutcome]], at_bump:
 def _hold(
     proof: Proof, form: Form, real: Oracle, ours: list[CallOutcome], theirs: list[CallOutcome], given: list[list[Any]]
 ) -> None:
-    """Hold the reference reader to a release."""
+    """Compare the reference reader with a release."""
     counts = proof.agreements.setdefault(real.name, Counter())
     for args, model, said in zip(given, ours, theirs, strict=True):
         word = agreement(model, said)

@@ -1,4 +1,4 @@
-"""Proofs as they are recorded: facts for judging, with every release that answered, and the calls that are tried first next time."""
+"""The recorded form of proofs: facts for judging, every release that answered, and the calls to try first next time."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ __all__ = ["digest_of", "record"]
 
 
 def digest_of(stated: StatedUpgrader) -> str:
-    """The digest of an upgrader's table, by which a recorded proof is known to be of it."""
+    """Return the digest of an upgrader's table, which links a recorded proof to it."""
     return stated_digest(stated.name, stated.first, stated.bump, stated.old_schema, stated.body, stated.old)
 
 
 def record(
     proof: Proof, count: int, *, old: Sequence[Real] = (), new: Sequence[Real] = (), kept: Sequence[ProofCall] = ()
 ) -> RecordedProof:
-    """A proof in the form in which it is recorded. The releases with the upgrader are asked about its obligations.
+    """Return a proof in recorded form. The releases with the upgrader are queried about its obligations.
 
     Parameters:
         count: generated calls for each form of a call.
-        old, new: the releases that answered, as they were given to the proof.
-        kept: the calls that were tried first. Those of this proof's counterexamples are added.
+        old, new: the releases that answered, as passed to the proof.
+        kept: the calls that were tried first. This proof's counterexamples are added.
 
     Raises:
         ReaderError: a release does not answer.

@@ -1,4 +1,4 @@
-"""The smallest case that still shows what a case shows: fewer elements, plain views, simple numbers."""
+"""Shrinks a failing case: fewer elements, plain views, simpler numbers."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ SIMPLE: Final = (0, 1, 2, 3, 7, -1, -7)
 
 
 def shrunk(args: list[Any], fails: Callable[[list[list[Any]]], list[bool]]) -> list[Any]:
-    """A smaller list of arguments that still fails.
+    """Return a smaller list of arguments that still fails.
 
     Parameters:
-        args: in the neutral form.
-        fails: whether each of several lists of arguments fails in the same way.
+        args: the arguments in neutral form.
+        fails: tells for each of several lists of arguments whether it fails in the same way.
     """
     best = args
     for _ in range(ROUNDS):
@@ -39,7 +39,7 @@ def shrunk(args: list[Any], fails: Callable[[list[list[Any]]], list[bool]]) -> l
 
 
 def _size(args: list[Any]) -> tuple[int, int, float]:
-    """Elements and views first, then how simple the numbers are."""
+    """Sort key: number of elements and views first, then the complexity of the numbers."""
     elements = views = 0
     odd = 0.0
     for one in args:

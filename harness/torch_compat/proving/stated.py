@@ -1,6 +1,6 @@
-"""Upgraders as policies state them: one table each, in the shape of what releases record.
+"""Upgraders declared in policies: one table each, with the fields that releases record.
 
-``[[upgrader]]`` in ``policies/torch/upgraders.toml``, or in a file of a contributor's own: a proposed upgrader is one more table.
+``[[upgrader]]`` in ``policies/torch/upgraders.toml``, or in a contributor's file: a proposed upgrader is an additional table.
 """
 
 from __future__ import annotations
@@ -60,15 +60,15 @@ class StatedUpgrader(NamedTuple):
 
     @property
     def arguments(self) -> tuple[SignatureParameter, ...]:
-        """Of the old schema."""
+        """The arguments of the old schema."""
         return signature_of(self.old_schema).arguments
 
 
 def read(path: Path | None = None) -> dict[str, StatedUpgrader]:
-    """The upgraders of a file, by id; those of the policy unless a file is given.
+    """Read the upgraders of a file by id; by default those of the policy.
 
     Raises:
-        UsageError: it is no such file; with what is missing and where.
+        UsageError: the file is invalid; the message says what is missing and where.
     """
     path = packaged("policies", "torch", "upgraders.toml") if path is None else path
     try:
@@ -90,7 +90,7 @@ def read(path: Path | None = None) -> dict[str, StatedUpgrader]:
 
 
 def _check(row: Any, where: str) -> None:
-    """What a proof needs of a table; everything else is the policy's to check."""
+    """Check what a proof needs from a table; the policy checks everything else."""
     given = row if isinstance(row, dict) else {}
     missing = [key for key, kind in KEYS.items() if given.get(key).__class__ is not kind]
     wrong = [key for key, kind in OPTIONAL.items() if key in given and given[key].__class__ is not kind]

@@ -1,7 +1,7 @@
-"""Values of generated calls: numbers, texts and tensors, drawn from a source of choices.
+"""Values of generated calls: numbers, strings and tensors, drawn from a source of choices.
 
-A :class:`ChoiceSource` is all that a generator asks: :class:`Seeded` is one from a seed, the same choices each time; a strategy of
-hypothesis is another (:mod:`torch_compat.testing`), which shrinks.
+A :class:`ChoiceSource` is all that a generator needs: :class:`Seeded` makes deterministic choices from a seed; a hypothesis strategy
+(:mod:`torch_compat.testing`) is another one, which shrinks.
 """
 
 from __future__ import annotations
@@ -39,48 +39,48 @@ TEXTS = ("", "a", "ab", "Ab c", "a,b", " x ", "aXbX", "12", "é", "ß", "a\nb", 
 
 
 class ChoiceSource(Protocol):
-    """Where choices come from. The first of several, and the lowest of a range, are the simplest."""
+    """A source of choices. The first of several options, and the lowest of a range, are the simplest."""
 
     def pick(self, options: Sequence[One]) -> One:
-        """One of these."""
+        """Pick one of these."""
 
     def integer(self, low: int, high: int) -> int:
-        """An integer of a range, both ends included."""
+        """Pick an integer from a range, both ends included."""
 
     def some(self, low: int, high: int, least: int, most: int) -> list[int]:
-        """Different integers of a range, so many."""
+        """Pick between ``least`` and ``most`` different integers from a range."""
 
 
 class Seeded:
-    """Choices from a seed: the same ones each time, on every machine.
+    """Deterministic choices from a seed, the same on every machine.
 
     Parameters:
         seed: any text or number.
     """
 
     def __init__(self, seed: int | str) -> None:
-        self._random = random.Random(seed)  # noqa: S311 - repeatable on purpose
+        self._random = random.Random(seed)  # noqa: S311 - deterministic on purpose
 
     def pick(self, options: Sequence[One]) -> One:
-        """One of these."""
+        """Pick one of these."""
         return options[self._random.randrange(len(options))]
 
     def integer(self, low: int, high: int) -> int:
-        """An integer of a range, both ends included."""
+        """Pick an integer from a range, both ends included."""
         return self._random.randint(low, high)
 
     def some(self, low: int, high: int, least: int, most: int) -> list[int]:
-        """Different integers of a range, so many."""
+        """Pick between ``least`` and ``most`` different integers from a range."""
         return self._random.sample(range(low, high + 1), self._random.randint(least, most))
 
 
 def tensor_body(
     array: np.ndarray[Any, Any], kind: str, storage: int, shape: tuple[int, ...], strides: tuple[int, ...], offset: int
 ) -> dict[str, Any]:
-    """A tensor in the neutral form (:mod:`torch_compat.values.form`).
+    """Return a tensor in neutral form (:mod:`torch_compat.values.form`).
 
     Parameters:
-        array: the elements of its storage, in one dimension.
+        array: the one-dimensional elements of its storage.
         kind: the dtype's name.
         strides: in elements.
     """
@@ -99,10 +99,10 @@ class Maker:
     """Draws values.
 
     Attributes:
-        source: where choices come from.
-        name: of the operator, without namespace.
-        body: makes a tensor in the form of its reader.
-        plain: whether numbers are ordinary.
+        source: the source of choices.
+        name: the operator's name, without namespace.
+        body: encodes a tensor in the form that its reader needs.
+        plain: whether to use only ordinary numbers.
     """
 
     def __init__(
@@ -122,27 +122,27 @@ class Maker:
         self.storages = 0
 
     def pick(self, options: Sequence[Any]) -> Any:
-        """One of these; the first is the simplest."""
+        """Pick one of these; the first is the simplest."""
         return self.source.pick(options)
 
     def integer(self, low: int, high: int) -> int:
-        """An integer."""
+        """Draw an integer from a range."""
         return self.source.integer(low, high)
 
     def flag(self) -> bool:
-        """True or False."""
+        """Draw True or False."""
         return bool(self.source.integer(0, 1))
 
     def often(self) -> bool:
-        """True in three of four."""
+        """Draw True with a probability of 3/4."""
         return self.integer(0, 3) > 0
 
     def integers(self, count: int, low: int, high: int) -> list[int]:
-        """So many integers."""
+        """Draw ``count`` integers from a range."""
         return [self.integer(low, high) for _ in range(count)]
 
     def number(self) -> Any:
-        """A Python scalar. A graph's Scalar holds no bool, which nothing in torch makes."""
+        """Draw a Python scalar. For a graph, it is not a bool, because torch never produces such a Scalar."""
         kind = self.pick(("int", "float", "bool", "int", "float"))
         if kind == "bool" and not self.graph:
             return self.flag()
@@ -151,11 +151,11 @@ class Maker:
         return self.real()
 
     def real(self) -> dict[str, str]:
-        """A float."""
+        """Draw a float."""
         return {"float": repr(self.pick(PLAIN if self.plain else (*PLAIN, math.nan, math.inf, -math.inf, -0.0, 1e10, 1e-5, 2.5)))}
 
     def array(self, kind: str, count: int, *, low: float | None = None, high: float | None = None) -> np.ndarray[Any, Any]:
-        """So many elements of a type; the seed decides, and small seeds make all of them equal."""
+        """Return ``count`` elements of a dtype, determined by a drawn seed; small seeds make all of them equal."""
         target = dtypes.DTYPES[kind].array
         at = self.integer(0, 1 << 16)
         if low is not None and high is not None:
@@ -172,7 +172,7 @@ class Maker:
             return self._chosen(np.asarray([True, False]), at, count)
         values = np.asarray(PLAIN if self.plain else (*PLAIN, *ODD))
         with np.errstate(all="ignore"):
-            if kind in COMPLEX:  # C++ and numpy multiply infinite ones in different ways
+            if kind in COMPLEX:  # C++ and numpy multiply complex infinities differently
                 parts = self._chosen(np.asarray(PLAIN), at, 2 * count)
                 return (parts[:count] + np.where(parts[count:] == 0, 0, parts[count:]) * 1j).astype(target)
             return self._chosen(values, at, count).astype(target)
@@ -186,7 +186,7 @@ class Maker:
     def tensor(
         self, shape: Sequence[int], kind: str = "float32", *, low: float | None = None, high: float | None = None
     ) -> dict[str, Any]:
-        """A tensor, sometimes a view: transposed, stepped, with an offset."""
+        """Draw a tensor, sometimes a view: transposed, strided, with an offset."""
         shape = tuple(shape)
         layout = self.pick(("whole", "whole", "whole", "transposed", "stepped", "offset"))
         self.storages += 1
@@ -202,27 +202,27 @@ class Maker:
         return self.body(self.array(kind, count, low=low, high=high), kind, self.storages, shape, steps, offset)
 
     def given(self, array: Any) -> dict[str, Any]:
-        """This very array."""
+        """Return this array as a tensor."""
         array = np.array(array, order="C")
         self.storages += 1
         steps = tuple(math.prod(array.shape[at + 1 :]) for at in range(array.ndim))
         return self.body(array, dtypes.of_numpy(array.dtype).name, self.storages, array.shape, steps, 0)
 
     def shape(self) -> tuple[int, ...]:
-        """A shape."""
+        """Draw a shape."""
         found: tuple[int, ...] = self.pick(SHAPES)
         return found
 
     def draw_dims(self, count: int) -> list[int]:
-        """Some of so many dimensions, at least one, none twice."""
+        """Draw at least one of ``count`` dimensions, without repetition."""
         return self.source.some(0, count - 1, 1, count)
 
     def floating(self) -> str:
-        """A floating type, float32 most of the time."""
+        """Draw a floating-point dtype, most often float32."""
         found: str = self.pick((*FLOATS[:1] * 2, *FLOATS, *FLOATS[1:], *HALVES))
         return found
 
     def text(self) -> str:
-        """A text."""
+        """Draw a string."""
         found: str = self.pick(TEXTS)
         return found

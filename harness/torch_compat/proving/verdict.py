@@ -1,12 +1,13 @@
-"""Two outcomes of one call, compared: is the old one preserved?
+"""Compares two outcomes of one call: is the old one preserved?
 
 ``preserved``   the same value, bit for bit or within the policy's tolerance for its dtype (``close``), or both raise
-``relaxed``     the old program raised, the new one gives a value
-``changed``     another value, or an error where there was a value
-``changed-later`` the same, by a later change of the operator that the policy names: the upgraded call was right when the upgrader came
-``no-program``  no program of the old release holds this call: nothing is to be preserved
+``relaxed``     the old program raised, the new one returns a value
+``changed``     another value, or an error instead of a value
+``changed-later`` like ``changed``, but due to a later operator change in the policy: the upgraded call was correct when the upgrader was
+                added
+``no-program``  no program of the old release can contain this call: there is nothing to preserve
 ``no-input``    one side has no such dtype
-``unsupported`` the reference reader lacks something: nothing is known
+``unsupported`` the reference reader does not support something: the outcome is unknown
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ ENDS = frozenset({"raised", "crashed", "timed-out"})
 
 
 class Judged(NamedTuple):
-    """What became of an old outcome."""
+    """The verdict on an old outcome."""
 
     verdict: Verdict
     sort: str = ""
@@ -42,7 +43,7 @@ class Judged(NamedTuple):
 
 
 def judged(old: CallOutcome, new: CallOutcome) -> Judged:
-    """Whether a new outcome preserves an old one."""
+    """Judge whether a new outcome preserves an old one."""
     if old.kind in {"no-program", "no-input", "unsupported"}:
         return Judged(old.kind)
     if new.kind in {"no-input", "unsupported"}:
@@ -60,7 +61,7 @@ def judged(old: CallOutcome, new: CallOutcome) -> Judged:
 
 
 def agreement(model: CallOutcome, real: CallOutcome) -> str:
-    """How the reference reader and the release for which it stands agree: a word for a table."""
+    """Return how the reference reader agrees with the release it models, as one word for a table."""
     if real.kind == "no-input" or model.kind == "no-input":
         return "no-input" if real.kind == model.kind else "input-differs"
     if real.kind == "no-program":
@@ -76,7 +77,7 @@ def agreement(model: CallOutcome, real: CallOutcome) -> str:
 
 @cache
 def tolerances() -> dict[str, tuple[float, float]]:
-    """The ULP and absolute distance within which values are equal, by dtype: those of the policy for all operators."""
+    """Return the ULP and absolute tolerances by dtype: those of the policy for all operators."""
     stated = entries(packaged("policies", "torch"), ("promises",))["tolerance"]
     return {one["dtype"]: (float(one["max_ulp"]), float(one["max_abs"])) for one in stated if one.get("operators") == ["*"]}
 
@@ -90,7 +91,7 @@ def near(one: Difference) -> bool:
 
 
 def described(one: Difference) -> str:
-    """A difference in words."""
+    """Describe a difference."""
     place = one.where.removeprefix("calls[0].first.")
     facts: dict[str, Any] = one.facts
     where = f" at element {facts['first']}" if "first" in facts else ""

@@ -1,1 +1,1 @@
-"""Readers: real torch releases, each in an environment of its own, the process that questions them; and the reference reader."""
+"""Readers: real torch releases, each in its own environment, with the process that queries them; and the reference reader."""

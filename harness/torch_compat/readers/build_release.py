@@ -1,4 +1,4 @@
-"""Builds wherever a release can be named: the part of a policy's calendar that no index has."""
+"""Lets builds be named wherever a release can be: calendar entries that are on no package index."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ FORMS: Final = "torch-X.Y.Z, python:PATH, wheel:FILE or nightly:DATE"
 
 
 class BuildRelease(CalendarRelease):
-    """A build as a release of the calendar: of the day that it states, and of the version that it is or will become."""
+    """A build as a calendar release, with the date that the build states and the version that it has or will become."""
 
     _build: Build = PrivateAttr()
 
     @classmethod
     def of(cls, build: Build, date: dt.date) -> BuildRelease:
-        """A build as a release of this day. Its version is none that the policy's files may name, so it is not held to their pattern."""
+        """Make a release of this date from a build. Policy files may not name its version, so their version pattern is not enforced."""
         version = build.release.public
         release = cls.model_construct(version=version, date=date, pythons=("3.11",), python=None, install="whole", numpy="")
         release._build = build  # noqa: SLF001 - its own
@@ -43,12 +43,12 @@ class BuildRelease(CalendarRelease):
 
     @property
     def build(self) -> Build:
-        """What stands for it."""
+        """The underlying build."""
         return self._build
 
     @property
     def name(self) -> str:
-        """What readers and commands call it: 'torch-2.16.0.dev20261120+cpu'."""
+        """The name used by readers and commands: 'torch-2.16.0.dev20261120+cpu'."""
         return self._build.reader
 
 
@@ -64,21 +64,21 @@ def built(release: CalendarRelease) -> Environment:
 
 
 def is_build_name(name: str) -> bool:
-    """Whether a name means a build, well-formed or not, and no release."""
+    """Whether a name denotes a build (well-formed or not) rather than a release."""
     return ":" in name
 
 
 def build_of(name: str, policy: Policy, say: Callable[[str], None], index: str | None = None) -> Build:
-    """The build that a name means; the environment of a wheel is made where it is missing.
+    """Return the build that a name denotes; create the environment of a wheel if it does not exist.
 
     Parameters:
-        say: is told each step of making an environment.
-        index: the URL of the index of nightlies; that of the environment unless given, else that of the policy.
+        say: called with each step of creating an environment.
+        index: the URL of the index of nightlies; defaults to that of the environment variable, then to that of the policy.
 
     Raises:
-        UsageError: the name has no such form, or there is no such program.
+        UsageError: the name has none of these forms, or the program does not exist.
         BuildError: it cannot be used.
-        EnvironmentUnavailable: its wheel or its environment cannot be had here.
+        EnvironmentUnavailable: its wheel or its environment is not available on this machine.
     """
     kind, _, rest = name.partition(":")
     if kind not in KINDS or not rest:
@@ -97,9 +97,9 @@ def build_of(name: str, policy: Policy, say: Callable[[str], None], index: str |
 
 
 def with_build(policy: Policy, build: Build) -> tuple[Policy, BuildRelease]:
-    """A policy whose calendar holds a build, too, and the build as a release of it.
+    """Return a policy whose calendar includes a build's version, and the build as a release.
 
-    A build of a release that the calendar has is of that release's day: a promise is made of releases.
+    A build of a release in the calendar gets that release's date, because promises are made about releases.
     """
     version = build.release.public
     known = version in policy.calendar
@@ -111,13 +111,13 @@ def with_build(policy: Policy, build: Build) -> tuple[Policy, BuildRelease]:
 
 
 def resolved(policy: Policy, names: Iterable[str], say: Callable[[str], None]) -> tuple[Policy, list[CalendarRelease]]:
-    """The releases and builds that names mean, each once, with a policy whose calendar holds them all.
+    """Return the releases and builds that names denote, each once, and a policy whose calendar contains them all.
 
     Parameters:
-        say: is told each step of making an environment.
+        say: called with each step of creating an environment.
 
     Raises:
-        UsageError: the calendar has no such release, there is no such program, or two builds are one reader.
+        UsageError: the calendar has no such release, a program does not exist, or two builds have the same reader name.
         BuildError: a build cannot be used.
     """
     found: dict[str, CalendarRelease] = {}

@@ -1,8 +1,8 @@
-"""Builds of torch that are on no index: a Python of the user's that has one, under which it reads and writes like a release.
+"""Builds of torch that are on no package index: a user's Python with torch installed, which reads and writes like a release.
 
-A build is named ``python:PATH``. Its version is what its torch states. Its day is the one in the version of a nightly, else the one that
-the build itself states, else the day of its file ``torch/version.py``. Everything that it is made of is digested before it is used, and
-looked at again afterwards: what two builds of one version did is never mixed, and a build that changed meanwhile has said nothing.
+A build is named ``python:PATH``. Its version is the one that its torch reports. Its date is the one in the version of a nightly, else the
+one that the build reports, else the date of its file ``torch/version.py``. All its files are hashed before use and checked again
+afterwards: results of two builds of one version are never mixed, and the results of a build that changed in the meantime are discarded.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ BUILD: Final = "build"
 SECONDS: Final = 180  # importing a debug build from a cold disk takes more than a minute
 CLOCK: Final = dt.timedelta(
     days=1
-)  # time zones: a nightly is named by the day of its index, its files by that of another machine
+)  # time zones: a nightly is named after the date of its index, its files are dated by another machine
 MOST_SAID: Final = 1 << 16
 MOST_FILES: Final = 200_000  # torch has some 15,000
 
@@ -71,16 +71,16 @@ with open(sys.argv[1], "w") as stream:
 
 @dataclass(frozen=True)
 class Build:
-    """A build that can be asked.
+    """A build that can be queried.
 
     Attributes:
         name: as the user named it: ``python:venv/bin/python``.
-        release: the version that its torch states, with its local part.
-        day, day_from: its day, and what states that: ``version``, ``build`` or ``file``.
+        release: the version that its torch reports, with its local part.
+        day, day_from: its date, and the source of the date: ``version``, ``build`` or ``file``.
         variant: ``cpu``, ``cuda 13.2``, ``rocm 6.4`` or ``xpu 2025``.
         folder: the folder of its torch.
         digest: SHA-256, in hex, of the names and contents of all files of its torch.
-        environment: what it runs in.
+        environment: the environment it runs in.
     """
 
     name: str
@@ -95,11 +95,11 @@ class Build:
 
     @property
     def reader(self) -> str:
-        """The name of the reader that it is: ``torch-2.16.0.dev20261120+cpu``."""
+        """The name of this build as a reader: ``torch-2.16.0.dev20261120+cpu``."""
         return f"torch-{self.release}"
 
     def as_json(self) -> dict[str, Any]:
-        """What identifies it, for people and machines."""
+        """The fields that identify it, for human and machine-readable output."""
         return {
             "name": self.name,
             "torch": str(self.release),
@@ -114,35 +114,35 @@ class Build:
 
 
 def is_build(environment: Environment) -> bool:
-    """Whether an environment is a build of the user's, and not one that was made here for a release."""
+    """Whether an environment is a build of the user's rather than one created here for a release."""
     return BUILD in environment.description
 
 
 def python_of(path: Path) -> Environment:
-    """A Python of the user's that has torch, as an environment whose release nobody has stated yet.
+    """Return a user's Python that has torch, as an environment whose release is not known yet.
 
     Raises:
-        UsageError: there is no such program.
+        UsageError: the program does not exist.
     """
     if not (path.is_file() and os.access(path, os.X_OK)):
         found = "is a directory" if path.is_dir() else "is not executable" if path.exists() else "program not found"
         hint = "pass the path of a Python executable that can import torch, such as python:venv/bin/python"
         raise UsageError(found, where=str(path), hint=hint, code="no-python")
-    python = path.absolute()  # not resolved: a virtual environment is known by the place of its link
+    python = path.absolute()  # not resolved: the location of its link identifies a virtual environment
     return Environment("", python.parent.parent, python, {})
 
 
 def python_build(path: Path, *, name: str | None = None, today: dt.date, built: dt.date | None = None) -> Build:
-    """The build that a Python has.
+    """Return the build that is installed in a Python.
 
     Parameters:
-        name: what it is called in messages; ``python:PATH`` unless given.
-        today: a build cannot be of a later day.
-        built: the day on which its files were packed, where that is known.
+        name: its name in messages; ``python:PATH`` by default.
+        today: a build cannot be dated later.
+        built: the date on which its files were packed, if known.
 
     Raises:
-        UsageError: there is no such program.
-        BuildError: it has no torch, its torch cannot be imported, or states a version or a day that it cannot have.
+        UsageError: the program does not exist.
+        BuildError: it has no torch, its torch cannot be imported, or reports an impossible version or date.
     """
     name = name or f"python:{path}"
     bare = python_of(path)
@@ -173,10 +173,10 @@ def python_build(path: Path, *, name: str | None = None, today: dt.date, built: 
 
 
 def unchanged(build: Build) -> None:
-    """Hold that a build is still what it was when it was asked who it is.
+    """Check that a build has not changed since it was identified.
 
     Raises:
-        BuildError: a file of its torch was added, removed or written meanwhile.
+        BuildError: a file of its torch was added, removed or written in the meantime.
     """
     if _stamps(build.folder) != build._stamps and _digest(build.folder) != build.digest:  # noqa: SLF001 - a function of the same module
         raise BuildError(
@@ -188,7 +188,7 @@ def unchanged(build: Build) -> None:
 
 
 def variant_of(said: dict[str, Any]) -> str:
-    """What a build was compiled for, by what it says of itself."""
+    """Return what a build was compiled for, from what it reports about itself."""
     for key, variant in (("hip", "rocm"), ("cuda", "cuda"), ("xpu", "xpu")):
         if said.get(key):
             return f"{variant} {said[key]}"
@@ -198,10 +198,11 @@ def variant_of(said: dict[str, Any]) -> str:
 def _day(
     release: Release, said: dict[str, Any], folder: Path, name: str, today: dt.date, built: dt.date | None
 ) -> tuple[dt.date, str]:
-    """The day of a build, and what states it; a day that it cannot have is refused.
+    """Return the date of a build and the source of the date; reject an impossible date.
 
     Raises:
-        BuildError: the day in its version is in the future, or later than its files, or another than that on which it was packed.
+        BuildError: its build date is malformed, or the date in its version is in the future, later than its files, or differs from the date
+            on which it was packed.
     """
     version = folder / "version.py"
     written = dt.datetime.fromtimestamp((version if version.is_file() else folder / "__init__.py").stat().st_mtime, dt.UTC).date()
@@ -233,7 +234,7 @@ def _day(
 
 
 def _located(environment: Environment, name: str) -> dict[str, Any]:
-    """Where a Python finds its modules, without importing torch."""
+    """Return where a Python finds its modules, without importing torch."""
     with tempfile.TemporaryDirectory(prefix="torch-compat-") as scratch:
         place = Path(scratch).resolve()
         try:
@@ -261,7 +262,7 @@ def _located(environment: Environment, name: str) -> dict[str, Any]:
 
 
 def _asked(environment: Environment, name: str) -> dict[str, Any]:
-    """What the torch of a Python states of itself.
+    """Return what the torch of a Python reports about itself.
 
     Raises:
         BuildError: it cannot be imported.
@@ -317,10 +318,10 @@ def fenced(
     variables: dict[str, str] | None = None,
     seconds: int = SECONDS,
 ) -> tuple[subprocess.CompletedProcess[str], str]:
-    """Run a command of an environment inside a fence to its end; and why it did not start, empty where it did.
+    """Run a command of an environment inside a fence to completion; also return why it did not start, empty if it did.
 
     Parameters:
-        place: the folder that it runs in, the only one that it may write to.
+        place: its working directory, the only folder it may write to.
 
     Raises:
         ReaderError: it cannot be started, or takes too long.
@@ -346,7 +347,7 @@ def fenced(
 
 
 def _files(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Every file of a torch, by its name from there, in order; caches of Python aside."""
+    """Yield every file of a torch with its relative name, in order, except Python's caches."""
     count = 0
     for parent, folders, names in os.walk(folder):
         folders[:] = sorted(one for one in folders if one != "__pycache__")
@@ -360,7 +361,7 @@ def _files(folder: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _stamps(folder: Path) -> str:
-    """Digest of the names, sizes and times of all files: it changes where a file does, and costs no reading."""
+    """Digest of the names, sizes and times of all files: it changes when a file does, without reading any file."""
     found = hashlib.sha256()
     for name, path in _files(folder):
         status = path.stat()

@@ -1,22 +1,23 @@
-"""The processes in which programs run: a template, which forks children, and a child, which serves one archive and ends.
+"""The processes that run programs: a template process, which forks children, and a child, which serves one archive and exits.
 
-Run as ``python -P -m torch_compat.readers.child PARENT CONTROL``: the id of the process that it works for, and the descriptor of a
-socket to it. The template imports everything once, has one thread, and never sees an archive. It is asked in messages
-(:mod:`torch_compat.readers.wire`) and answers in their order:
+Run as ``python -P -m torch_compat.readers.child PARENT CONTROL``: the id of the parent process, and the descriptor of a socket to it. The
+template imports everything once, has one thread, and never sees an archive. It receives messages (:mod:`torch_compat.readers.wire`) and
+answers them in order:
 
-* ``{"fork": {"memory", "seconds", "horizon"}}``  forks a child, which is answered with ``{"pid"}`` and a descriptor of a socket to it
-* ``{"ended": pid, "kill": bool}``               how it ended: ``{"status"}``, as ``os.waitstatus_to_exitcode`` has it
+* ``{"fork": {"memory", "seconds", "horizon"}}``  forks a child; the answer is ``{"pid"}`` and a descriptor of a socket to the child
+* ``{"ended": pid, "kill": bool}``               how a child ended: ``{"status"}``, as given by ``os.waitstatus_to_exitcode``
 
-A child builds its fence before it is given anything: it dies with the template, has bounds of memory, processor time, files and their size, gains no
-privileges, makes no system calls but those that computing needs, and reads no files but those of this package, of Python and of numpy. The
-archive comes as an open file. ``{"fence": {"network", "home"}}``, with a reason for each part that this machine lacks, is its first message. Then it is asked
+A child builds its fence before it receives any input: it dies with the template; its memory, CPU time, number of files and their size are
+limited; it gains no privileges, makes only the system calls that computing needs, and reads only files of this package, of Python and of
+numpy. It receives the archive as an open file. Its first message is ``{"fence": {"network", "home"}}``, with a reason for each part that
+this machine does not support. It then receives
 
 * once ``{"load": path, "reader", "limits"}`` with the file, or ``{"ask": request}`` with it (see :mod:`torch_compat.readers.requests`);
-  a second request of the latter kind comes only where archives are as good as our own
+  a second request of the latter kind is sent only if the archives are as trusted as our own
 * ``{"call": method, "args", "words", "sizes", "arena"}``, ``{"state": true}``
 
-and answers ``{"value", ...}`` or ``{"error": [class, message, where, hint, code, slip]}``; ``{"need": bytes}`` asks for a shared memory, which
-comes with ``{"arena": bytes}``.
+and answers ``{"value", ...}`` or ``{"error": [class, message, where, hint, code, slip]}``; ``{"need": bytes}`` asks for shared memory,
+which is sent with ``{"arena": bytes}``.
 """
 
 from __future__ import annotations
@@ -61,8 +62,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Child", "Template", "main"]
 
-MOST_FILES = 64  # descriptors of a child
-MOST_REMEMBERED = 1024  # ends of children that nobody has asked for yet
+MOST_FILES = 64  # file descriptors of a child
+MOST_REMEMBERED = 1024  # exit statuses of children that have not been queried yet
 WARM = b"""class Model(Module):
   __parameters__ = []
   training : bool
@@ -72,10 +73,10 @@ WARM = b"""class Model(Module):
 
 
 class Template:
-    """Forks children for its parent, and knows how they ended.
+    """Forks children for its parent and records how they ended.
 
     Parameters:
-        parent: the process that it works for.
+        parent: the id of the parent process.
         control: a socket to it.
     """
 
@@ -87,13 +88,13 @@ class Template:
         self.ends: dict[int, int] = {}
 
     def serve(self) -> None:
-        """Work until the parent ends, however it does."""
+        """Serve until the parent ends, for whatever reason."""
         try:
             alive = os.pidfd_open(self.parent)
         except ProcessLookupError:
             return
         if os.getppid() != self.parent:
-            return  # it ended before it could be watched; its number may be another's
+            return  # it ended before it could be watched; its pid may have been reused
         poll = select.poll()
         poll.register(alive, select.POLLIN)
         poll.register(self.control, select.POLLIN)
@@ -112,7 +113,7 @@ class Template:
                 return
 
     def fork(self, spec: dict[str, Any], alive: int) -> None:
-        """Fork a child, and hand a socket to it to the parent."""
+        """Fork a child, and pass a socket to the child to the parent."""
         warm(spec["horizon"])
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         template = os.getpid()
@@ -135,7 +136,7 @@ class Template:
             ours.close()
 
     def reap(self) -> None:
-        """Take note of the children that ended."""
+        """Reap the children that ended and record their exit statuses."""
         while True:
             try:
                 process, status = os.waitpid(-1, os.WNOHANG)
@@ -149,8 +150,8 @@ class Template:
                 del self.ends[next(iter(self.ends))]
 
     def end_of(self, process: int, *, kill: bool) -> int | None:
-        """How a child ended that does not answer any more; one that has not ended within a second is ended."""
-        if process in self.children:  # not reaped, so the number is still its own
+        """Return how a child that stopped answering ended; kill it if it has not ended within a second."""
+        if process in self.children:  # not reaped, so the pid is still its own
             watched = os.pidfd_open(process)
             try:
                 if kill or not select.select([watched], [], [], 1)[0]:
@@ -163,9 +164,9 @@ class Template:
 
 
 class _Plan(NamedTuple):
-    """The last request whose arguments were row-major tensors alone: where each begins in the bytes of its message, its dtype and shape.
+    """The last request with only row-major tensors as arguments: the offset of each in the message's bytes, its dtype and shape.
 
-    A request of the same text is the same object (:attr:`torch_compat.readers.wire.Lines.repeats`), and is not read again.
+    A request with the same text is the same object (:attr:`torch_compat.readers.wire.Lines.repeats`), and is not parsed again.
     """
 
     request: dict[str, Any] | None
@@ -177,9 +178,10 @@ class Child:
     """A process for one archive.
 
     Parameters:
-        connection: a socket to whoever asks.
+        connection: a socket to the process that sends requests.
         template: the process that it was forked from.
-        spec: its bounds: ``memory`` in bytes beside what it has, ``seconds`` of processor time until it is given more, ``horizon``.
+        spec: its limits: ``memory`` in bytes beyond what it already uses, ``seconds`` of CPU time until it is granted more; and
+            ``horizon``.
     """
 
     def __init__(self, connection: socket.socket, template: int, spec: dict[str, Any]) -> None:
@@ -194,10 +196,10 @@ class Child:
         self.heard: list[list[str]] = []
 
     def serve(self) -> None:
-        """Build the fence, then answer until nobody asks any more."""
+        """Build the fence, then answer requests until the connection closes."""
         try:
             self.lines.send({"fence": self.fence()})
-            warm_up(self.spec["horizon"])  # what is written to memory that is shared with the template is copied ahead of need
+            warm_up(self.spec["horizon"])  # triggers copy-on-write of pages shared with the template before the first request
             warnings.resetwarnings()
             warnings.simplefilter("always")
             warnings.showwarning = self.hear
@@ -209,13 +211,13 @@ class Child:
             return
 
     def hear(self, message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
-        """Keep a warning for the next answer."""
+        """Store a warning for the next answer."""
         self.heard.append([category.__name__, str(message)])
 
     # ------------------------------------------------------------------------------------------------------------ the fence
 
     def fence(self) -> dict[str, str | None]:
-        """Shut this process off; for each part, why this machine cannot, or None."""
+        """Isolate this process; for each part, return why this machine cannot, or None."""
         launcher.die_with(self.template)
         meter.prepare()
         self.bound()
@@ -235,7 +237,7 @@ class Child:
         return reasons
 
     def bound(self) -> None:
-        """Bounds of memory, processor time, files and their size."""
+        """Limit memory, CPU time, open files and file size."""
         bound_memory(self.spec["memory"])
         memory, _ = resource.getrlimit(resource.RLIMIT_AS)
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
@@ -248,7 +250,7 @@ class Child:
     # ------------------------------------------------------------------------------------------------------------- requests
 
     def receive(self) -> tuple[dict[str, Any], memoryview]:
-        """The next request; a shared memory that comes with it takes the place of the one before."""
+        """Return the next request; shared memory that comes with it replaces the previous one."""
         found: list[int] = []
         request, data = self.lines.receive(self.spec["memory"], found)
         if found:
@@ -257,7 +259,7 @@ class Child:
         return request, data
 
     def begin(self) -> None:
-        """Take the archive."""
+        """Receive the archive."""
         found: list[int] = []
         request, _ = self.lines.receive(0, found)
         (descriptor,) = found
@@ -280,12 +282,12 @@ class Child:
         self.lines.send({**reply, **self.warned()})
 
     def warned(self) -> dict[str, Any]:
-        """What was warned of since the last answer."""
+        """Return the warnings since the last answer."""
         heard, self.heard = self.heard, []
         return {"warnings": heard} if heard else {}
 
     def answer(self, request: dict[str, Any], data: memoryview) -> tuple[Any, list[Any]]:
-        """The answer to a request: a document, and the bytes with it."""
+        """Return the answer to a request: a document and its bytes."""
         assert self.module is not None  # noqa: S101 - it was loaded before
         if "state" in request:
             writing = Writing()
@@ -322,7 +324,7 @@ class Child:
     def arguments(
         self, request: dict[str, Any], data: memoryview
     ) -> tuple[tuple[Any, ...], dict[str, Any], list[Any], list[Any]]:
-        """What a call is given: arguments, keywords; for each array, its bytes as they came, and the copy that the program gets."""
+        """Return a call's arguments and keywords, and for each array its bytes as received and the copy that the program gets."""
         plan = self.plan
         if request is plan.request and len(data) >= plan.size:
             originals = [arrays.view(data[at:], dtype, shape) for at, dtype, shape in plan.tensors]
@@ -354,12 +356,12 @@ class Child:
         return args, words, originals, copies
 
     def keep(self, value: Any) -> int:
-        """Keep something that only this process can use; its number."""
+        """Keep an object that only this process can use; return its number."""
         self.kept.append(value)
         return len(self.kept) - 1
 
     def with_bytes(self, made: dict[str, Any], storages: list[Any]) -> tuple[Any, list[Any]]:
-        """An answer with its storages: in the message, or in shared memory."""
+        """Return an answer with its storages, in the message or in shared memory."""
         if not storages:
             return made, []
         made["sizes"] = [one.nbytes for one in storages]
@@ -369,7 +371,7 @@ class Child:
         if self.arena is None or self.arena.size < total:
             self.lines.send({"need": total})
             self.receive()
-            assert self.arena is not None  # noqa: S101 - it has just come
+            assert self.arena is not None  # noqa: S101 - it has just been received
         at = 0
         for one in storages:
             self.arena.bytes[at : at + one.nbytes] = one
@@ -378,7 +380,7 @@ class Child:
 
 
 def _alone(value: Any, copies: list[Any]) -> Any:
-    """All that the text of an answer depends on which is one row-major tensor, the whole of a storage of its own; None for any other."""
+    """The key of an answer that is one row-major tensor covering its own storage: all its text depends on. None for other answers."""
     if value.__class__ is not Tensor:
         return None
     array = value.array
@@ -395,7 +397,7 @@ def _error(error: HarnessError) -> list[Any]:
 
 @cache
 def _readable() -> list[str]:
-    """What a child may read: this package with its data, Python's own library, and numpy."""
+    """Return what a child may read: this package with its data, Python's standard library, and numpy."""
     folders = [
         Path(__file__).parents[1],
         packaged("policies"),
@@ -407,10 +409,10 @@ def _readable() -> list[str]:
 
 
 def _check_files() -> None:
-    """Try to read what must be shut off.
+    """Try to read files that must be inaccessible.
 
     Raises:
-        NotPossible: it can be read.
+        NotPossible: one of them can be read.
     """
     for path in ("/", "/etc/passwd", f"/proc/{os.getppid()}/environ"):
         try:
@@ -437,23 +439,23 @@ def _warm_archive() -> bytes:
 
 @cache
 def warm(reader: str) -> None:
-    """Read what is recorded of a horizon, so that no child has to."""
+    """Load the recorded data of a horizon, so that no child has to."""
     warm_up(reader)
     gc.collect()
     gc.freeze()  # the garbage collector of a child would write to every page that is shared
 
 
 def warm_up(reader: str) -> None:
-    """Load and call a program of our own at a horizon."""
+    """Load and call one of our own programs at a horizon."""
     try:
         load(_warm_archive(), horizon(reader)).run("forward", (Tensor(np.ones(2, np.float32)),))
     except HarnessError:
-        return  # this horizon does not read it: why was looked up
+        return  # this horizon cannot read it; the lookup of the reason is warm now
 
 
 def main() -> None:
-    """Be the template."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a whole terminal: whoever it is for ends us by ending
+    """Run the template process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # sent to a whole terminal: when its recipient, the parent, ends, so do we
     sys.dont_write_bytecode = True
     parent, control = int(sys.argv[1]), socket.socket(fileno=int(sys.argv[2]))
     registry.known()

@@ -1,7 +1,7 @@
-"""Processes for programs of archives, from outside: the template that forks children, and what is said to a child.
+"""Processes for programs of archives, seen from the parent: the template that forks children, and messages to a child.
 
-A :class:`Workshop` starts the template (:mod:`torch_compat.readers.child`), which forks children, one ahead of need.
-:mod:`torch_compat.readers.isolated` runs a program in one.
+A :class:`Workshop` starts the template (:mod:`torch_compat.readers.child`), which forks children, one in advance.
+:mod:`torch_compat.readers.isolated` runs a program in a child.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from torch_compat.runtime.limits import LIMITS, ROOM
 
 __all__ = ["SPARE", "ChildProcess", "Spec", "Workshop", "supported"]
 
-START_SECONDS = 60  # of a template, from a cold disk, on a busy machine
-SPARE = 2  # seconds of processor time beyond those of the program, so that it ends by its own limit, in words
-GRACE_SECONDS = 30  # that a child has beyond the time that its program may take, before it is ended from outside
+START_SECONDS = 60  # startup of a template, from a cold disk, on a busy machine
+SPARE = 2  # seconds of CPU time beyond the program's, so that it hits its own limit first, with an error message
+GRACE_SECONDS = 30  # that a child gets beyond the time limit of its program, before it is killed
 STOP_SECONDS = 5
-TIME = struct.Struct("@ll")  # of the kernel: seconds and microseconds
+TIME = struct.Struct("@ll")  # the kernel's struct timeval: seconds and microseconds
 PARTS = ("network", "home")
 ENDS = {
     "SIGXCPU": "it exceeded the limit on CPU time (RLIMIT_CPU)",
@@ -46,12 +46,12 @@ ENDS = {
 
 
 def supported() -> str | None:
-    """Why programs cannot have processes of their own on this system; None where they can."""
+    """Return why programs cannot run in their own processes on this system; None if they can."""
     return None if sys.platform.startswith("linux") else f"separate processes need Linux; this is {sys.platform}"
 
 
 class Spec(NamedTuple):
-    """The bounds of a child: see :class:`torch_compat.readers.child.Child`."""
+    """The limits of a child: see :class:`torch_compat.readers.child.Child`."""
 
     memory: int = ROOM
     seconds: int = math.ceil(LIMITS.seconds) + SPARE
@@ -59,10 +59,10 @@ class Spec(NamedTuple):
 
 
 class Workshop:
-    """A template, and a child that it has forked ahead of need. It is started for the first child; threads take turns.
+    """A template, and a child forked in advance. The template starts with the first child; threads take turns.
 
     Parameters:
-        environ: variables of the template beside those without which it would not start.
+        environ: environment variables of the template, in addition to those it needs to start.
         module: the program of the template.
     """
 
@@ -73,7 +73,7 @@ class Workshop:
         self._lock = threading.RLock()
         self._stack = contextlib.ExitStack()
         self._owner = os.getpid()
-        self._before: list[Any] = []  # what belongs to the process that this one was forked from, and is not ended here
+        self._before: list[Any] = []  # belongs to the process that this one was forked from, and is not ended here
         self._asked: list[Spec] = []
         self._spare: ChildProcess | None = None
 
@@ -84,7 +84,7 @@ class Workshop:
             ReaderError: it does not start.
         """
         with self._lock:
-            if self._owner != os.getpid():  # forked: the template is that of the process before
+            if self._owner != os.getpid():  # forked: the template belongs to the parent process
                 self._before.append((self.process, self._stack.pop_all(), self._spare))
                 self.process, self._asked, self._spare, self._owner = None, [], None, os.getpid()
             if self.process is not None and self.process.poll() is None:
@@ -98,7 +98,7 @@ class Workshop:
                 with theirs:
                     command = [sys.executable, "-P", "-W", "ignore", "-m", self.module, str(os.getpid()), str(theirs.fileno())]
                     try:
-                        # -P: the folder that it runs in is no place to import from
+                        # -P: do not import from the working directory
                         self.process = subprocess.Popen(
                             command,
                             stdin=subprocess.DEVNULL,
@@ -116,16 +116,16 @@ class Workshop:
                 self._stack = stack.pop_all()
 
     def close(self) -> None:
-        """End the template, and with it every child."""
+        """End the template, and every child with it."""
         with self._lock:
             if self._owner == os.getpid():
                 self._stack.close()
 
     def child(self, spec: Spec) -> ChildProcess:
-        """A child that nobody has used.
+        """Return an unused child.
 
         Raises:
-            ReaderError: there is none to be had.
+            ReaderError: no child can be created.
         """
         with self._lock:
             self.start()
@@ -144,8 +144,8 @@ class Workshop:
                 raise ReaderError(f"the launcher process has exited: {error}", code="does-not-start") from error
 
     def ahead(self, spec: Spec) -> None:
-        """Have a child made, and do not wait for it."""
-        with self._lock, contextlib.suppress(Gone):  # whoever needs it will say so
+        """Request a child in advance, without waiting for it."""
+        with self._lock, contextlib.suppress(Gone):  # whoever needs it raises the error
             if self._owner == os.getpid() and self.process is not None and not self._asked and self._spare is None:
                 self._lines.send({"fork": spec._asdict()})
                 self._asked.append(spec)
@@ -156,10 +156,10 @@ class Workshop:
         self._spare = ChildProcess(self, reply["pid"], socket.socket(fileno=found[0]), self._asked.pop())
 
     def ended(self, process: int, *, kill: bool = False) -> int | None:
-        """The exit status of a child that does not answer any more, negative for a signal; None where nobody knows.
+        """Return the exit status of a child that stopped answering, negative for a signal; None if unknown.
 
         Parameters:
-            kill: end it first; else it has a second to end by itself.
+            kill: kill it first; otherwise it gets a second to exit by itself.
         """
         with self._lock:
             try:
@@ -188,12 +188,12 @@ class Workshop:
 
 
 class ChildProcess:
-    """A process for one archive, from outside.
+    """A process for one archive, seen from the parent.
 
     Attributes:
-        spec: its bounds.
-        pid: its number.
-        stage: what it does, in a word, for whoever asks what it died of.
+        spec: its limits.
+        pid: its process id.
+        stage: what it is doing, in a word, for the error message if it dies.
         isolation: what it cannot reach.
     """
 
@@ -210,7 +210,7 @@ class ChildProcess:
         self.wait(spec.seconds + GRACE_SECONDS)
 
     def wait(self, seconds: float) -> None:
-        """How long an answer may take."""
+        """Set how long an answer may take."""
         self.lines.patience = seconds
         whole = int(seconds)
         self.lines.connection.setsockopt(
@@ -219,7 +219,7 @@ class ChildProcess:
 
     @property
     def isolation(self) -> Isolation:
-        """What it cannot reach, as it said before it was given anything."""
+        """What it cannot reach, as it reported before receiving any input."""
         if self._isolation is None:
             reply, _ = self.receive(0)
             fence = reply.get("fence")
@@ -230,22 +230,23 @@ class ChildProcess:
         return self._isolation
 
     def close(self) -> None:
-        """Let it end."""
+        """Close the connection, which lets it exit."""
         self.lines.connection.close()
 
     def kill(self) -> None:
-        """End it, whatever it does; how it ended is not asked for."""
+        """Kill it, whatever it is doing; its exit status is not queried."""
         self.close()
         self.workshop.ended(self.pid, kill=True)
 
     def ask(self, document: Any, data: Any = (), descriptors: Any = (), *, most: int = 0) -> tuple[dict[str, Any], memoryview]:
-        """Send a message, and wait for the answer.
+        """Send a message and wait for the answer.
 
         Parameters:
-            most: bytes beside its document that the answer may have.
+            most: bytes that the answer may have in addition to its document.
 
         Raises:
-            ReaderError: it died (``died``), does not answer in time (``timed-out``), or answers what is no answer (``bad-reply``). It is gone then.
+            ReaderError: it died (``died``), did not answer in time (``timed-out``), or sent an invalid answer (``bad-reply``). It is gone
+                then.
         """
         began = time.monotonic()
         try:
@@ -260,7 +261,7 @@ class ChildProcess:
         return found
 
     def receive(self, most: int) -> tuple[dict[str, Any], memoryview]:
-        """The next message.
+        """Return the next message.
 
         Raises:
             ReaderError: as for :meth:`ask`.
@@ -282,18 +283,18 @@ class ChildProcess:
         return reply, more
 
     def grant(self) -> None:
-        """Give it processor time for one more call, now and then. What it uses while nobody asks it anything is not given back."""
+        """Occasionally grant it CPU time for one more call. Time that it uses between requests is not refunded."""
         if self._took > self.spec.seconds / 8:  # what is left of the last grant is always enough for a call
             import resource  # noqa: PLC0415 - not on every system
 
             self._granted += self._took
             self._took = 0.0
-            with contextlib.suppress(ProcessLookupError, PermissionError, ValueError):  # it is gone, or has no more to get
+            with contextlib.suppress(ProcessLookupError, PermissionError, ValueError):  # it is gone, or at its hard limit
                 _, most = resource.prlimit(self.pid, resource.RLIMIT_CPU)
                 resource.prlimit(self.pid, resource.RLIMIT_CPU, (math.ceil(self._granted), most))
 
     def end(self) -> dict[str, Any]:
-        """How a child ended that closed its connection, in the form of a reader's reply: ``{"stage", "exit", "said"}`` and ``signal``."""
+        """Return how a child that closed its connection ended, as in a reader's reply: ``{"stage", "exit", "said"}`` and ``signal``."""
         status = self.workshop.ended(self.pid)
         self.close()
         found: dict[str, Any] = {"stage": self.stage, "exit": status, "said": ""}
@@ -303,7 +304,7 @@ class ChildProcess:
         return found
 
     def death(self) -> ReaderError:
-        """The error of a child that closed its connection."""
+        """Return the error for a child that closed its connection."""
         end = self.end()
         how = "for an unknown reason" if end["exit"] is None else end.get("signal", f"exit status {end['exit']}")
         why = f": {end['said']}" if end["said"] else ""
@@ -323,8 +324,8 @@ def signal_name(number: int) -> str:
 
 
 def _ours() -> dict[str, str]:
-    """The variables of this process without which this very Python could not import this very package, and our own."""
+    """Return the environment variables that this Python needs to import this package, and our own."""
     kept = {name: os.environ[name] for name in ("LD_LIBRARY_PATH", VERIFY_OFFSETS) if name in os.environ}
-    if site.ENABLE_USER_SITE:  # where the packages may be installed, which its home would no longer say
+    if site.ENABLE_USER_SITE:  # packages may be installed there, and the child's home would not lead to it
         kept["PYTHONUSERBASE"] = site.getuserbase()
     return kept

@@ -1,4 +1,4 @@
-"""Other programs, run on behalf of an environment: in a clean process environment, with everything they print in a log."""
+"""Runs other programs on behalf of an environment: in a clean process environment, with all their output in a log."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["Command", "Commands", "Failed", "Run", "clean_environ", "run_command
 Command = Sequence[str | Path]
 
 _MISLEADING = (
-    "LD_BIND_NOW",  # binds every symbol at load: the opposite of what a reader with stubs needs
-    "LD_LIBRARY_PATH",  # would let libraries of this machine take the place of the release's own
+    "LD_BIND_NOW",  # binds every symbol at load: readers with stubs need the opposite
+    "LD_LIBRARY_PATH",  # would let this machine's libraries replace the release's own
     "LD_PRELOAD",
-    "PIP_PREFIX",  # these four would install somewhere else than into the environment
+    "PIP_PREFIX",  # these four would install outside the environment
     "PIP_REQUIRE_VIRTUALENV",
     "PIP_TARGET",
     "PIP_USER",
@@ -28,16 +28,16 @@ _MISLEADING = (
 
 
 def clean_environ(more: Mapping[str, str] | None = None) -> dict[str, str]:
-    """This process's environment variables without those that change what another Python, pip or loader would do.
+    """Return this process's environment variables without those that change the behavior of another Python, pip or loader.
 
-    The user's index, proxy and certificate settings stay.
+    The user's index, proxy and certificate settings are kept.
     """
     kept = {name: value for name, value in os.environ.items() if name not in _MISLEADING and not name.startswith("PYTHON")}
     return kept | dict(more or {})
 
 
-class Failed(Exception):  # noqa: N818 - it stays between these modules; each step translates it
-    """A command ended with another status than 0, or could not be started."""
+class Failed(Exception):  # noqa: N818 - internal to these modules; each step translates it
+    """A command ended with a nonzero status, or could not be started."""
 
     def __init__(self, command: Command, output: str) -> None:
         super().__init__(f"{command[0]} failed")
@@ -49,15 +49,15 @@ class Run(Protocol):
     """Runs one command to its end and returns what it wrote to standard output."""
 
     def __call__(self, command: Command, /, *, environ: Mapping[str, str], cwd: Path | None, log: Path, quiet: bool) -> str:
-        """Append everything the command prints to ``log``, unless it is to be quiet and succeeds.
+        """Append everything the command prints to ``log``, unless it is quiet and succeeds.
 
         Raises:
-            Failed: it ended with another status than 0, or could not be started.
+            Failed: it ended with a nonzero status, or could not be started.
         """
 
 
 def run_command(command: Command, *, environ: Mapping[str, str], cwd: Path | None, log: Path, quiet: bool = False) -> str:
-    """The :class:`Run` that really runs."""
+    """The :class:`Run` that actually runs the command."""
     with log.open("a", encoding="utf-8", errors="replace") as record:
         record.write(f"$ {' '.join(map(str, command))}\n")
         try:
@@ -84,7 +84,7 @@ def run_command(command: Command, *, environ: Mapping[str, str], cwd: Path | Non
 
 
 class Commands:
-    """The commands of one build: one log, one set of variables, one translation of failures."""
+    """The commands of one build, with a common log, common variables and common error handling."""
 
     def __init__(self, log: Path, environ: Mapping[str, str], run: Run = run_command) -> None:
         self.log = log
@@ -100,13 +100,13 @@ class Commands:
         quiet: bool = False,
         environ: Mapping[str, str] | None = None,
     ) -> str:
-        """Run a command and return its standard output, which a quiet one leaves out of the log.
+        """Run a command and return its standard output, which is not logged if the command is quiet.
 
         Parameters:
-            environ: all of its variables, where they are not those of the build.
+            environ: all of its environment variables, if they differ from those of the build.
 
         Raises:
-            EnvironmentUnavailable: it failed; carries the last lines that mean something and where the whole log is.
+            EnvironmentUnavailable: it failed; carries the last meaningful lines and the path of the whole log.
         """
         try:
             return self._run(command, environ=self.environ if environ is None else environ, cwd=cwd, log=self.log, quiet=quiet)
@@ -117,7 +117,7 @@ class Commands:
 
 
 def last_words(output: str, lines: int = 4) -> str:
-    """The end of a tool's output as one line: its errors if it names them so, else simply its last lines."""
+    """Return the end of a tool's output as one line: the lines marked as errors if any, else the last lines."""
     said = [line.strip() for line in output.splitlines() if line.strip()]
     said = [line for line in said if not line.startswith(("WARNING: Location", "[notice]", "WARNING: You are using pip"))]
     errors = [line for line in said if line.lower().startswith(("error", "fatal"))]

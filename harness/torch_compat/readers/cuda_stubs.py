@@ -1,16 +1,15 @@
-"""Stand-ins for the CUDA libraries that a release of torch links against and that a CPU-only machine does without.
+"""Stubs for the CUDA libraries that a release of torch links against but a CPU-only machine does not have.
 
-From 1.13 on, torch's Linux wheels load cuBLAS, cuDNN, NCCL and others from packages of several gigabytes, although no
-computation on the CPU ever calls them. The dynamic loader wants three things before it lets ``import torch`` succeed:
+From 1.13 on, torch's Linux wheels load cuBLAS, cuDNN, NCCL and others from packages of several gigabytes, although no computation on the
+CPU ever calls them. The dynamic loader requires three things for ``import torch`` to succeed:
 
 * a file of each soname that a loaded object lists as NEEDED;
 * in that file, each symbol version that an object requires of it;
-* a definition of each undefined function and datum, anywhere in the process.
+* a definition of each undefined function and data symbol, anywhere in the process.
 
-So each missing library becomes an empty shared object of that soname and those versions, and all of them link to one more
-that holds the definitions. The definitions stand apart because an unversioned definition may satisfy a versioned reference
-only from a file other than the one that the reference names. Since everything is defined, the stubs load under lazy as well
-as immediate binding.
+Each missing library is replaced by an empty shared object with that soname and those versions, and all of them link to one more that
+contains the definitions. The definitions are kept separate because an unversioned definition may satisfy a versioned reference only from a
+file other than the one that the reference names. Since everything is defined, the stubs load with both lazy and immediate binding.
 
 A stubbed function returns 1, which is a failure status in every one of these libraries: torch raises if it ever calls one.
 """
@@ -35,8 +34,8 @@ __all__ = ["DEFINITIONS", "Gap", "SharedObject", "build_stubs", "find_gap", "nee
 DEFINITIONS = "libtorch_compat_stubs.so"
 """The single shared object that defines the symbols of all stubs."""
 
-_OF_CUDA = re.compile(r"(__)?(cu|nv|nccl)")  # the common beginnings of every symbol of these libraries
-_DATUM_BYTES = 256  # an undefined datum states no size; the ones known are single numbers
+_OF_CUDA = re.compile(r"(__)?(cu|nv|nccl)")  # the prefixes of every symbol of these libraries
+_DATUM_BYTES = 256  # an undefined data symbol states no size; the known ones are single numbers
 
 _NEEDED = re.compile(r"\(NEEDED\).*\[(.*)\]")
 _REQUIRES_FILE = re.compile(r"Version: \d+\s+File: (\S+)\s+Cnt:")
@@ -45,13 +44,13 @@ _REQUIRES_VERSION = re.compile(r"Name: (\S+)\s+Flags:")
 
 @dataclass(frozen=True)
 class SharedObject:
-    """What the dynamic loader sees in one file.
+    """The dynamic loader's view of one file.
 
     Attributes:
         needed: the sonames it loads.
         defined: the symbols it offers, without their versions.
-        undefined: the symbols it cannot do without, each with its type, ``FUNC``, ``OBJECT`` or ``NOTYPE``.
-        versions: by soname, the symbol versions it requires of that file.
+        undefined: the symbols it requires, each with its type, ``FUNC``, ``OBJECT`` or ``NOTYPE``.
+        versions: by soname, the symbol versions it requires from that file.
     """
 
     needed: tuple[str, ...]
@@ -62,13 +61,13 @@ class SharedObject:
 
 @dataclass(frozen=True)
 class Gap:
-    """What is missing before ``import torch`` can succeed; false if nothing is.
+    """What ``import torch`` lacks to succeed; false if nothing is missing.
 
     Attributes:
         libraries: the missing sonames, sorted.
         functions: the functions that they would have defined.
         data: the variables that they would have defined.
-        versions: by missing soname, the symbol versions required of it.
+        versions: by missing soname, the symbol versions required from it.
     """
 
     libraries: tuple[str, ...] = ()
@@ -81,12 +80,12 @@ class Gap:
 
 
 def find_gap(torch: Path, command: Commands) -> Gap:
-    """Follow everything that ``import torch`` loads, and collect what nobody provides.
+    """Follow everything that ``import torch`` loads, and collect what is not provided.
 
-    Objects that no other one needs (torch's run-time compiler, loaded when a GPU is used) are not followed.
+    Objects that no other object needs (torch's runtime compiler, loaded when a GPU is used) are not followed.
 
     Parameters:
-        torch: the folder of the installed package; packages of CUDA libraries lie in ``nvidia`` beside it.
+        torch: the folder of the installed package; packages of CUDA libraries are in ``nvidia`` next to it.
         command: runs readelf and ldconfig.
 
     Raises:
@@ -110,7 +109,7 @@ def find_gap(torch: Path, command: Commands) -> Gap:
 
 
 def read_shared_object(path: Path, command: Commands) -> SharedObject:
-    """Ask readelf what the dynamic loader would see in a file."""
+    """Read with readelf what the dynamic loader would see in a file."""
     readelf = need_tool("readelf", package="binutils")
     out = command(
         [readelf, "--wide", "--dynamic", "--dyn-syms", "--version-info", path], purpose=f"reading {path.name}", quiet=True
@@ -139,7 +138,7 @@ def read_shared_object(path: Path, command: Commands) -> SharedObject:
 
 
 def build_stubs(gap: Gap, folder: Path, command: Commands) -> tuple[str, ...]:
-    """Compile a stand-in for each missing library into a folder that the loader searches; returns their file names.
+    """Compile a stub for each missing library into a folder that the loader searches; return their file names.
 
     Raises:
         EnvironmentUnavailable: there is no C compiler here, or it failed.
@@ -164,7 +163,7 @@ def build_stubs(gap: Gap, folder: Path, command: Commands) -> tuple[str, ...]:
 
 
 def need_tool(*names: str, package: str) -> str:
-    """The first of these programs that is installed.
+    """Return the first of these programs that is installed.
 
     Raises:
         EnvironmentUnavailable: none is.
@@ -180,7 +179,7 @@ def need_tool(*names: str, package: str) -> str:
 
 
 def _offered(torch: Path, command: Commands) -> dict[str, Path]:
-    """Where each soname that the loader can find lies: torch's own libraries first, then CUDA packages, then the system's."""
+    """Map each soname that the loader can find to its path: torch's own libraries first, then CUDA packages, then the system's."""
     offered: dict[str, Path] = {}
     for folder in [torch / "lib", *sorted(torch.parent.glob("nvidia/**/lib"))]:
         for path in sorted(folder.glob("*.so*")):
@@ -198,7 +197,7 @@ def _offered(torch: Path, command: Commands) -> dict[str, Path]:
 
 
 def _default_folders() -> list[Path]:
-    """Where the loader looks at last, whatever its cache says."""
+    """Return the folders that the loader searches last, regardless of its cache."""
     roots = [Path("/lib64"), Path("/usr/lib64"), Path("/lib"), Path("/usr/lib")]
     return [folder for root in roots for folder in (root, root / "x86_64-linux-gnu") if folder.is_dir()]
 
@@ -225,7 +224,7 @@ def _gap(loaded: Iterable[SharedObject], missing: set[str]) -> Gap:
 
 
 def _definitions(gap: Gap) -> str:
-    """C source: one function that fails, under every missing name; and zeros under the name of every missing datum."""
+    """Return C source: one failing function aliased to every missing function, and zeros for every missing data symbol."""
     lines = ["static int fail(void) { return 1; }"]
     lines += [f'int {name}(void) __attribute__((alias("fail")));' for name in gap.functions]
     lines += [f"char {name}[{_DATUM_BYTES}] __attribute__((aligned(16)));" for name in gap.data]

@@ -1,7 +1,7 @@
-"""Environments of real torch releases: built once in a cache folder outside the repository, used by every visit after that.
+"""Environments of real torch releases, built once in a cache folder outside the repository and reused by every later run.
 
-An environment is there when its ``environment.json`` is: that file is written last, and everything without it is the rest of
-a build that failed. Virtual environments cannot be moved, so one is built where it stays, and removed whole when any step fails.
+An environment exists if its ``environment.json`` does: that file is written last, and a folder without it is left over from a failed build.
+Virtual environments cannot be moved, so each is built in its final location, and removed completely if any step fails.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ Progress = Callable[[str], None]
 GB = 10**9
 NEEDED_BYTES: Mapping[Cuda, int] = {
     "stub": 6 * GB,  # up to 1 GB of wheel, 2 GB installed, and an old pip unpacks into a second place before it copies
-    "real": 12 * GB,  # the CUDA packages are up to 3 GB of wheels and 5 GB installed on top
+    "real": 12 * GB,  # the CUDA packages are up to 3 GB of wheels and 5 GB installed in addition
 }
 
 STATE = "environment.json"
@@ -61,7 +61,7 @@ SCHEMA_VERSION = 1
 
 _SMALL_AND_REAL = re.compile(r"nvidia-cuda-(runtime|cupti)(-cu\d+)?")
 """Libraries of a few megabytes that are also called on the CPU (torch queries devices, and its profiler registers itself):
-never stubbed."""
+they are never stubbed."""
 
 _GATHERED = "cuda-toolkit"
 """An empty package whose extras pin the CUDA libraries for releases from 2026 on."""
@@ -113,12 +113,12 @@ class Environment:
 
     Attributes:
         version: the release's public version, such as ``1.5.1``.
-        prefix: the folder that holds all of it.
+        prefix: its root folder.
         python: the executable that imports this torch.
-        description: what ``environment.json`` says: ``torch`` (exact, with the local part), ``git_revision`` (None
-            for the oldest releases, which do not say), ``python``, ``numpy``, ``wheel`` and ``wheel_sha256``, ``cuda`` (``none``: nothing was missing; ``stub``; ``real``), ``stubs``
-            (file names), ``built`` (UTC day), ``size`` (bytes), ``seconds`` (that the build took).
-        reads: further folders that a process of it has to read, where it is a build of the user's (see
+        description: the contents of ``environment.json``: ``torch`` (exact, with the local part), ``git_revision`` (None for the oldest
+            releases, which do not report it), ``python``, ``numpy``, ``wheel`` and ``wheel_sha256``, ``cuda`` (``none``: nothing was
+            missing; ``stub``; ``real``), ``stubs`` (file names), ``built`` (UTC day), ``size`` (bytes), ``seconds`` (build time).
+        reads: additional folders that its processes have to read, if it is a build of the user's (see
             :mod:`torch_compat.readers.builds`); nothing is ever written into such an environment.
     """
 
@@ -129,17 +129,17 @@ class Environment:
     reads: tuple[Path, ...] = ()
 
     def environ(self, more: Mapping[str, str] | None = None, *, scratch: Path | None = None) -> dict[str, str]:
-        """The environment variables that a process of this environment is started with. None is the user's.
+        """Return the environment variables for a process of this environment. None are inherited from the user.
 
         Parameters:
-            more: further ones.
-            scratch: the folder that is its home (see :func:`torch_compat.readers.isolation.plain_environ`).
+            more: additional variables.
+            scratch: its home folder (see :func:`torch_compat.readers.isolation.plain_environ`).
         """
         return plain_environ(scratch) | dict(more or {})
 
     @property
     def folders(self) -> tuple[Path, ...]:
-        """What a process of it has to be able to read: itself, and the Python that it was made with."""
+        """The folders that its processes must be able to read: its own, and that of the Python it was created with."""
         programs = {self.python.parent.resolve(), self.python.resolve().parent}
         found = {
             self.prefix.resolve(),
@@ -153,7 +153,7 @@ class Environment:
         for line in settings:
             key, _, value = line.partition("=")
             if key.strip() == "home" and value.strip():
-                base = Path(value.strip())  # the bin folder of that Python, perhaps by another name
+                base = Path(value.strip())  # the bin folder of that Python, possibly under another name
                 found |= {base.parent, base.resolve().parent}
         return tuple(sorted(found))
 
@@ -162,9 +162,9 @@ class Environments:
     """All environments of one cache folder.
 
     Parameters:
-        root: the cache folder; ``$TORCH_COMPAT_CACHE`` or the user's cache folder unless given.
+        root: the cache folder; ``$TORCH_COMPAT_CACHE`` or the user's cache folder by default.
         run: how commands are run.
-        interpreters: which Pythons there are; looked for when first needed unless given.
+        interpreters: returns the available Pythons; by default, searched for when first needed.
     """
 
     def __init__(
@@ -179,7 +179,7 @@ class Environments:
         self._interpreters = interpreters
 
     def get(self, version: str) -> Environment | None:
-        """The environment of a release, if it has been built and its Python still answers to its name."""
+        """Return the environment of a release, if it has been built and its Python still exists."""
         prefix = self._prefix(version)
         python = prefix / "bin" / "python"
         try:
@@ -191,10 +191,10 @@ class Environments:
         return Environment(version, prefix, python, state)
 
     def need(self, version: str, *, otherwise: str = "") -> Environment:
-        """The environment of a release that cannot be done without.
+        """Return the environment of a release, or raise.
 
         Parameters:
-            otherwise: what can be done instead of building it.
+            otherwise: what the user can do instead of building it.
 
         Raises:
             EnvironmentUnavailable: it is not built here.
@@ -212,23 +212,23 @@ class Environments:
         return tuple(sorted((item for item in found if item), key=lambda item: Release(item.version)))
 
     def build(self, release: CalendarRelease, *, cuda: Cuda = "stub", progress: Progress = lambda _step: None) -> Environment:
-        """The environment of a release: the one that is there, else a new one.
+        """Return the environment of a release: the existing one, else a new one.
 
         Parameters:
-            release: what the calendar says about it.
+            release: its calendar entry.
             cuda: whether the CUDA libraries that its wheel lacks are replaced by stubs or installed.
-            progress: is told each step in a few words.
+            progress: called with a short description of each step.
 
         Raises:
-            EnvironmentUnavailable: it cannot be had here; nothing of it is left but the log.
-            WrongVersion: another torch than the one asked for was installed; nothing of it is left but the log.
-            UsageError: it is there with stubs, and the real libraries are wanted.
+            EnvironmentUnavailable: it cannot be built here; only the log is kept.
+            WrongVersion: a torch other than the requested one was installed; only the log is kept.
+            UsageError: it exists with stubs, and the real libraries are requested.
         """
         if not (there := self.get(release.version)):
             interpreter = fitting(release, self._interpreters())
             self._refuse_if_short(release, cuda)
             if release.install == "stubs":
-                need_tool("readelf", package="binutils")  # known to be missing before a gigabyte is downloaded
+                need_tool("readelf", package="binutils")  # fail before a gigabyte is downloaded
             with self._locked(release.version, wait=progress):
                 there = self.get(release.version) or self._build(release, interpreter, cuda, progress)
         if cuda == "real" and there.description["cuda"] == "stub":
@@ -239,10 +239,10 @@ class Environments:
         return there
 
     def remove(self, version: str) -> int:
-        """Remove a release's environment, or what is left of one; returns the bytes that this freed, 0 if there was none.
+        """Remove a release's environment, or the remains of one; return the number of bytes freed, 0 if there was none.
 
         Raises:
-            EnvironmentUnavailable: it is being built at this moment.
+            EnvironmentUnavailable: it is currently being built.
         """
         prefix = self._prefix(version)
         if not prefix.exists():
@@ -253,7 +253,7 @@ class Environments:
         return freed
 
     def log(self, version: str) -> Path:
-        """Where everything is written that the tools said while this release was being built last."""
+        """Return the path of the log with all tool output from the last build of this release."""
         return self.root / "logs" / f"torch-{version}.log"
 
     def _prefix(self, version: str) -> Path:
@@ -274,7 +274,7 @@ class Environments:
 
     @contextlib.contextmanager
     def _locked(self, version: str, *, wait: Progress | None) -> Iterator[None]:
-        """Hold a release's lock, which the system releases when the process ends, however it ends."""
+        """Hold a release's lock, which the system releases when the process ends for any reason."""
         path = self.root / "locks" / f"torch-{version}.lock"
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("w") as lock:
@@ -307,7 +307,7 @@ class Environments:
 
 
 class EnvironmentBuild:
-    """The steps that make one environment, in their order."""
+    """The steps that build one environment, in order."""
 
     def __init__(
         self, release: CalendarRelease, interpreter: Interpreter, prefix: Path, log: Path, run: Run, *, progress: Progress
@@ -318,12 +318,12 @@ class EnvironmentBuild:
         self.python = prefix / "bin" / "python"
         self.scratch = prefix / "scratch"
         self.progress = progress
-        # pip downloads and unpacks below TMPDIR: on the disk that was found large enough, and gone with everything else
+        # pip downloads and unpacks below TMPDIR: on the disk that was checked for space, and removed with everything else
         settings = {"LC_ALL": "C", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INPUT": "1", "TMPDIR": str(self.scratch)}
         self.command = Commands(log, clean_environ(settings), run)
 
     def whole(self, cuda: Cuda) -> None:
-        """Build it all; the state file is written at the very end."""
+        """Run all steps; the state file is written last."""
         began = time.monotonic()
         self.progress(f"creating an environment with Python {self.interpreter.version}")
         self.scratch.mkdir(parents=True)
@@ -359,7 +359,7 @@ class EnvironmentBuild:
         unfinished.replace(self.prefix / STATE)
 
     def install_torch(self) -> tuple[str, str]:
-        """Install torch alone, from the one wheel that pip chooses; returns the wheel's name and SHA-256."""
+        """Install only torch, from the wheel that pip chooses; return the wheel's name and SHA-256."""
         self.progress(f"downloading torch {self.release.version}")
         wheels = self.scratch / "wheels"
         one = f"torch=={self.release.version}"
@@ -376,7 +376,7 @@ class EnvironmentBuild:
         return found[0].name, sha256
 
     def for_gpu(self, requirement: Requirement) -> bool:
-        """Whether a package serves torch on a GPU only."""
+        """Whether torch uses a package only with a GPU."""
         return _is_for_gpu(requirement)
 
     def install(self, requirements: list[str], *options: str) -> None:
@@ -384,13 +384,13 @@ class EnvironmentBuild:
         self.pip("install", *options, *requirements, purpose=f"installing {', '.join(requirements)}")
 
     def pip(self, *arguments: str, purpose: str) -> None:
-        """Run the environment's own pip; the one of Python 3.6 is 18.1 and knows only long-standing options."""
+        """Run the environment's own pip; that of Python 3.6 is 18.1 and supports only older options."""
         self.command([self.python, "-m", "pip", *arguments], purpose=purpose)
 
     def requirements(
         self, site: Path, package: str, markers: Mapping[str, str], extras: frozenset[str] = frozenset()
     ) -> list[Requirement]:
-        """What an installed package says it needs on the environment's own Python, with these extras."""
+        """Return the requirements of an installed package on the environment's own Python, with these extras."""
         found = sorted(site.glob(f"{package.replace('-', '_')}-*.dist-info/METADATA"))
         if not found:
             raise EnvironmentUnavailable(f"pip installed {package} without metadata", where=str(site), code="no-metadata")
@@ -411,7 +411,7 @@ class EnvironmentBuild:
     def complete_cuda(
         self, cuda: Cuda, site: Path, requirements: list[Requirement], markers: Mapping[str, str]
     ) -> tuple[Literal["none", "stub", "real"], tuple[str, ...]]:
-        """Give torch the CUDA libraries that its wheel lacks; returns how, and the names of the stubs."""
+        """Provide the CUDA libraries that torch's wheel lacks; return how, and the names of the stubs."""
         if self.release.install == "whole":
             return "none", ()
         for_gpu = [item for item in requirements if _is_for_gpu(item) and canonicalize_name(item.name) not in _COMPILERS]
@@ -431,7 +431,7 @@ class EnvironmentBuild:
         return "stub", build_stubs(gap, site / "torch" / "lib", self.command)
 
     def small_and_real(self, site: Path, for_gpu: list[Requirement], markers: Mapping[str, str]) -> list[Requirement]:
-        """Those of torch's CUDA packages that are never stubbed, also where another package pins them."""
+        """Return torch's CUDA packages that are never stubbed, including those pinned by another package."""
         candidates = list(for_gpu)
         for item in for_gpu:
             if canonicalize_name(item.name) == _GATHERED:
@@ -440,13 +440,13 @@ class EnvironmentBuild:
         return [item for item in candidates if _SMALL_AND_REAL.fullmatch(canonicalize_name(item.name))]
 
     def verify(self) -> Mapping[str, Any]:
-        """Import torch in a process of its own and an empty folder, compute, and compare its version with the one asked for."""
+        """Import torch in a separate process in an empty folder, compute, and compare its version with the requested one."""
         with tempfile.TemporaryDirectory(dir=self.scratch) as empty:
             out = self.command(
                 [self.python, "-I", "-c", _VERIFY],
                 purpose=f"importing torch {self.release.version}",
                 cwd=Path(empty),
-                environ=plain_environ(Path(empty)),  # of the user's variables only pip needs some
+                environ=plain_environ(Path(empty)),  # only pip needs some of the user's variables
             )
         said: dict[str, Any] = json.loads(out.splitlines()[-1])
         if stated(said["torch"]) != Release(self.release.version):
@@ -459,24 +459,24 @@ class EnvironmentBuild:
 
 
 def cache_folder() -> Path:
-    """Where environments and their logs are kept."""
+    """Return the folder for environments and their logs."""
     named = os.environ.get("TORCH_COMPAT_CACHE")
     return Path(named) if named else platformdirs.user_cache_path("torch-compat")
 
 
 def _is_for_gpu(requirement: Requirement) -> bool:
-    """Whether a package serves torch on a GPU only."""
+    """Whether torch uses a package only with a GPU."""
     name = canonicalize_name(requirement.name)
     return name in _COMPILERS or name.startswith(("nvidia-", "cuda-"))
 
 
 def _size(folder: Path) -> int:
-    """The bytes of all files below a folder; links count as themselves."""
+    """Return the total size of all files below a folder in bytes; links are not followed."""
     return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_symlink() or path.is_file())
 
 
 def remove_environment(folder: Path) -> None:
-    """Remove a folder with everything in it; its state file goes first, so that an interrupted removal leaves nothing that looks built."""
+    """Remove a folder and its contents, state file first, so that an interrupted removal leaves nothing that looks built."""
     (folder / STATE).unlink(missing_ok=True)
     if folder.exists():
         shutil.rmtree(folder)

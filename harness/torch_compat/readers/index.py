@@ -1,9 +1,9 @@
-"""Which torch releases the user's package index offers, as pip sees it: with the user's index, proxy and certificates.
+"""The torch releases that the user's package index offers, as seen by pip with the user's index, proxy and certificates.
 
-pip is asked once for every Python, with the platform of Linux on x86-64 spelled out, so that the answer is the same on
-every machine. pip ends well and says nothing when one of several sources could not be reached; its log tells. An answer
-counts only where every source answered and the newest release of the calendar is among what is offered: an index that lags
-behind the calendar cannot tell that there is nothing newer.
+pip is queried once per Python, with an explicit Linux x86-64 platform, so that the answer is the same on every machine. pip exits
+successfully without a message if one of several sources was unreachable; only its log shows it. An answer is valid only if every source
+answered and the index offers the newest release of the calendar: an index that lags behind the calendar cannot show that there is nothing
+newer.
 """
 
 from __future__ import annotations
@@ -31,14 +31,13 @@ __all__ = ["Offered", "calendar_entry", "entry_text", "new_releases", "offered",
 
 FIRST = Release("1.0.0")
 AHEAD = 3
-"""How many Pythons newer than the newest one in the calendar are queried: a release may support none of those in the
-calendar."""
+"""How many Pythons newer than the newest one in the calendar are queried: a release may not support any Python in the calendar."""
 _PLATFORMS = ("linux_x86_64", "manylinux1_x86_64", "manylinux2010_x86_64", "manylinux2014_x86_64")
-_GLIBC = range(5, 61)  # manylinux_2_5 is the first there is; nothing on the way to 2.60 may be overlooked
+_GLIBC = range(5, 61)  # manylinux_2_5 is the first; every version up to 2.60 must be included
 _ANSWER = re.compile(r"^Available versions: (.*)$", re.MULTILINE)
 _NONE = "No matching distribution found for torch"
 _UNREACHED = re.compile(r"Could not fetch URL (\S+): (.*)")
-_LACKS_IT = re.compile(r"\b404\b")  # a source without any torch is no source that failed
+_LACKS_IT = re.compile(r"\b404\b")  # a source without torch is not a failed source
 
 
 @dataclass(frozen=True)
@@ -46,8 +45,8 @@ class Offered:
     """A release that the index offers.
 
     Attributes:
-        version: public version.
-        pythons: the CPython versions that have a wheel, of those that were asked for.
+        version: its public version.
+        pythons: the queried CPython versions for which it has a wheel.
     """
 
     version: str
@@ -55,12 +54,12 @@ class Offered:
 
     @property
     def parsed(self) -> Release:
-        """The release, comparable."""
+        """The version in comparable form."""
         return Release(self.version)
 
 
 class _Pip:
-    """One pip, asked several questions."""
+    """One pip, used for several queries."""
 
     def __init__(self, run: Run, scratch: Path) -> None:
         self._run = run
@@ -68,7 +67,7 @@ class _Pip:
         self._python = self._with_pip(scratch)
 
     def _with_pip(self, scratch: Path) -> Path:
-        """This Python if it has pip; it need not, as environments made by uv show. Else a new environment's."""
+        """Return this Python if it has pip (environments created by uv do not), else that of a new environment."""
         own = Path(sys.executable)
         try:
             self._call(own, "--version")
@@ -96,10 +95,10 @@ class _Pip:
         )
 
     def versions(self, python: str, *options: str) -> set[str]:
-        """Public versions of the final releases of torch for one CPython.
+        """Return the public versions of the final releases of torch for one CPython.
 
         Raises:
-            EnvironmentUnavailable: the index could not be asked.
+            EnvironmentUnavailable: the index could not be queried.
         """
         names = [*_PLATFORMS, *(f"manylinux_2_{minor}_x86_64" for minor in _GLIBC)]
         platforms = [word for name in names for word in ("--platform", name)]
@@ -126,9 +125,9 @@ class _Pip:
         return found
 
     def uploaded(self, version: str, python: str, low: dt.date, high: dt.date) -> dt.date | None:
-        """The day of the upload of this release's wheel for a CPython; None where pip or the index does not tell.
+        """Return the upload date of this release's wheel for a CPython; None if pip or the index does not provide it.
 
-        pip tells no date, but it can be told to disregard what is younger than one.
+        pip does not report dates, but it can ignore files uploaded after a given date.
         """
 
         def is_there(day: dt.date) -> bool:
@@ -141,15 +140,15 @@ class _Pip:
                 middle = low + (high - low) // 2
                 low, high = (low, middle) if is_there(middle) else (middle, high)
         except EnvironmentUnavailable:
-            return None  # an older pip, or an index without upload times: whoever adds the entry looks it up
+            return None  # an older pip, or an index without upload times: the person who adds the entry looks it up
         return high
 
 
 def offered(calendar: Calendar[CalendarRelease], run: Run = run_command) -> tuple[Offered, ...]:
-    """Every final release from 1.0.0 on that the index offers for Linux on x86-64, oldest first.
+    """Return every final release from 1.0.0 on that the index offers for Linux x86-64, oldest first.
 
     Raises:
-        EnvironmentUnavailable: the index could not be asked, or does not know the newest release of the calendar.
+        EnvironmentUnavailable: the index could not be queried, or does not have the newest release of the calendar.
     """
     with tempfile.TemporaryDirectory(prefix="torch-compat-") as scratch:
         return _offered(calendar, _Pip(run, Path(scratch)))
@@ -158,7 +157,7 @@ def offered(calendar: Calendar[CalendarRelease], run: Run = run_command) -> tupl
 def new_releases(
     calendar: Calendar[CalendarRelease], today: dt.date, run: Run = run_command
 ) -> tuple[tuple[Offered, dt.date | None], ...]:
-    """The releases that are offered and not in the calendar, each with the day of its upload where that can be told.
+    """Return the offered releases that are not in the calendar, each with its upload date if available.
 
     Raises:
         EnvironmentUnavailable: as :func:`offered`.
@@ -172,7 +171,7 @@ def new_releases(
 def offered_release(
     calendar: Calendar[CalendarRelease], version: str, today: dt.date, run: Run = run_command
 ) -> tuple[Offered, dt.date | None]:
-    """One release that the calendar lacks, with the day of its upload where that can be told.
+    """Return one release that the calendar lacks, with its upload date if available.
 
     Raises:
         EnvironmentUnavailable: as :func:`offered`; or the index does not offer this release.
@@ -204,7 +203,7 @@ def _offered(calendar: Calendar[CalendarRelease], pip: _Pip) -> tuple[Offered, .
 
 
 def unlisted(calendar: Calendar[CalendarRelease], releases: Iterable[Offered]) -> tuple[Offered, ...]:
-    """Those that the calendar lacks."""
+    """Return the releases that the calendar lacks."""
     return tuple(release for release in releases if release.version not in calendar)
 
 
@@ -215,9 +214,9 @@ def _uploaded(calendar: Calendar[CalendarRelease], release: Offered, today: dt.d
 
 
 def entry_text(calendar: Calendar[CalendarRelease], release: Offered, date: dt.date | None) -> str:
-    """The calendar entry to add; what the index does not tell is taken from the nearest release, and says so.
+    """Return the calendar entry to add; values that the index does not provide come from the nearest release and are marked as such.
 
-    Without a date it is no valid TOML: nobody can add it and forget the date.
+    Without a date it is not valid TOML, so that it cannot be added without filling in the date.
     """
     like = calendar.nearest(release.parsed).version
     version, day, pythons, install, numpy = calendar_entry(calendar, release, date or dt.date.max).splitlines()[1:]
@@ -228,7 +227,7 @@ def entry_text(calendar: Calendar[CalendarRelease], release: Offered, date: dt.d
 
 
 def calendar_entry(calendar: Calendar[CalendarRelease], release: Offered, date: dt.date) -> str:
-    """The calendar entry as it stands in the file; what the index does not tell is that of the nearest release."""
+    """Return the calendar entry as written to the file; values that the index does not provide come from the nearest release."""
     like = calendar.nearest(release.parsed)
     pythons = ", ".join(f'"{python}"' for python in release.pythons)
     return (
@@ -238,7 +237,7 @@ def calendar_entry(calendar: Calendar[CalendarRelease], release: Offered, date: 
 
 
 def _pythons(calendar: Calendar[CalendarRelease]) -> list[str]:
-    """Every Python of the calendar that can run a worker, and a few that it does not know yet, oldest first."""
+    """Return every Python of the calendar that can run a worker, and a few newer ones, oldest first."""
     known = {dotted(python) for release in calendar for python in release.pythons}
     major, minor = max(known)[:2]
     known.update((major, minor + more) for more in range(1, AHEAD + 1))

@@ -1,8 +1,7 @@
-"""The CPython interpreters of this machine, and which of them a release of torch runs on.
+"""Finds the CPython interpreters of this machine and the one that a release of torch runs on.
 
-Every candidate is asked for its own version in a short process of its own: a name on PATH proves nothing, since the shims
-of version managers fail for versions that are not selected, and links point anywhere. A candidate that does not answer is
-not an interpreter of this machine.
+Every candidate is run in a short process to query its version: a name on PATH proves nothing, since the shims of version managers fail for
+versions that are not selected, and links can point anywhere. Candidates that do not answer are skipped.
 """
 
 from __future__ import annotations
@@ -32,8 +31,8 @@ OLDEST = (3, 6)
 """The worker's syntax and standard library require 3.6."""
 
 PREFERRED = (3, 11)
-"""Using the same Python for a release on every machine keeps its reader's identity stable. This one is used if the release
-supports it."""
+"""Using the same Python for a release on every machine keeps its reader's identity stable. This version is used if the release supports
+it."""
 
 _ANSWER_WITHIN = 10.0  # seconds; a cold start takes well under one
 _QUESTION = """
@@ -49,7 +48,7 @@ print(json.dumps({
 
 @dataclass(frozen=True)
 class Interpreter:
-    """One CPython of this machine that can make virtual environments.
+    """A CPython of this machine that can create virtual environments.
 
     Attributes:
         version: all three numbers, such as ``3.8.18``.
@@ -61,13 +60,13 @@ class Interpreter:
 
     @property
     def minor(self) -> str:
-        """The first two numbers, as the calendar writes them: ``3.8``."""
+        """The major and minor version, as written in the calendar: ``3.8``."""
         return ".".join(map(str, dotted(self.version)[:2]))
 
 
 @functools.cache
 def find_interpreters() -> tuple[Interpreter, ...]:
-    """All CPythons from 3.6 on that are found here, newest first; looked for once in a process."""
+    """Return all CPythons from 3.6 on that are found here, newest first; the search runs once per process."""
     found: dict[Path, Interpreter] = {}
     for candidate in _distinct(_candidates()):
         interpreter = _ask(candidate)
@@ -79,7 +78,7 @@ def find_interpreters() -> tuple[Interpreter, ...]:
 
 
 def in_order_of_preference(pythons: Iterable[str]) -> list[str]:
-    """The versions that the harness would use, best first: 3.11, then the older ones from the newest, then the newer from the oldest."""
+    """Sort versions by preference: 3.11, then older ones from newest to oldest, then newer ones from oldest to newest."""
     usable = sorted({dotted(python) for python in pythons if dotted(python) >= OLDEST})
     older = [python for python in usable if python < PREFERRED]
     newer = [python for python in usable if python > PREFERRED]
@@ -88,12 +87,12 @@ def in_order_of_preference(pythons: Iterable[str]) -> list[str]:
 
 
 def fitting(release: CalendarRelease, interpreters: Sequence[Interpreter]) -> Interpreter:
-    """The interpreter that this release is installed for.
+    """Return the interpreter to install this release for.
 
-    Of several with the same first two numbers it is the newest.
+    If several have the same major and minor version, the newest is used.
 
     Raises:
-        EnvironmentUnavailable: none fits; says which would, and which were found.
+        EnvironmentUnavailable: none fits; the message lists those that would and those that were found.
     """
     wanted = in_order_of_preference(release.pythons)
     wanted = sorted(wanted, key=lambda python: python != release.python)  # stable: the others keep their order
@@ -110,7 +109,7 @@ def fitting(release: CalendarRelease, interpreters: Sequence[Interpreter]) -> In
 
 
 def _candidates() -> Iterator[Path]:
-    """Where interpreters usually stand; a path may not exist, and one interpreter may come several times."""
+    """Yield the usual paths of interpreters; a path may not exist, and one interpreter may appear several times."""
     yield Path(sys.executable)
     names = ["python3", *(f"python3.{minor}" for minor in range(OLDEST[1], sys.version_info.minor + 10))]
     for folder in [*os.environ.get("PATH", "").split(os.pathsep), "/usr/local/bin", "/usr/bin"]:
@@ -123,9 +122,9 @@ def _candidates() -> Iterator[Path]:
 
 
 def _distinct(candidates: Iterable[Path]) -> Iterator[Path]:
-    """Each executable once, however many links lead to it.
+    """Yield each executable once, regardless of how many links lead to it.
 
-    A virtual environment's ``python`` is such a link too, and its target is what we want.
+    A virtual environment's ``python`` is also a link, and its target is used.
     """
     seen: set[Path] = set()
     for candidate in candidates:
@@ -136,7 +135,7 @@ def _distinct(candidates: Iterable[Path]) -> Iterator[Path]:
 
 
 def _ask(candidate: Path) -> Interpreter | None:
-    """What the candidate says it is; None where it does not answer, is no CPython, too old or cannot make environments."""
+    """Query a candidate; None if it does not answer, is not CPython, is too old or cannot create environments."""
     try:
         answer = subprocess.run(
             [candidate, "-I", "-c", _QUESTION],

@@ -1,7 +1,8 @@
-"""Programs in processes of their own, seen from the process that asks: nothing that comes back is believed.
+"""Programs in separate processes, seen from the calling process: nothing that they send back is trusted.
 
-A child (:mod:`torch_compat.readers.child_processes`) serves one archive. It may be under the control of whoever made that archive, so each of its messages is bounded, its tensors pass through
-:mod:`torch_compat.arrays`, its data is copied before it is looked at, and it can have no error raised here but those of the family.
+A child (:mod:`torch_compat.readers.child_processes`) serves one archive. It may be controlled by the author of that archive, so each of its
+messages is limited in size, its tensors pass through :mod:`torch_compat.arrays`, its data is copied before it is examined, and only errors
+of the :class:`torch_compat.errors.HarnessError` family can be raised here on its behalf.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ OURS = {name: kind for name, kind in vars(errors).items() if isinstance(kind, ty
 
 
 class IsolatedModule:
-    """A program in a process of its own, as people use it: called, methods by name, arrays of numpy in and out.
+    """A program in a separate process, for use from Python: callable, methods by name, numpy arrays in and out.
 
-    What :class:`torch_compat.runtime.module.Module` gives, this gives. Two things stay in the other process: objects of the program,
-    which come out as names that can be given back to it, and its tensors, of which :meth:`state` gives copies.
+    It has the interface of :class:`torch_compat.runtime.module.Module`. Two things stay in the other process: objects of the program, which
+    are returned as handles that can be passed back to it, and its tensors, which :meth:`state` returns as copies.
 
     Attributes:
-        notes: what to know about how it is run.
+        notes: notes on how it is run.
         isolation: what the program cannot reach.
         methods: names of its methods.
     """
@@ -66,13 +67,13 @@ class IsolatedModule:
 
         Raises:
             Raised: the program raised, or the arguments do not fit.
-            Unsupported: the reference reader lacks something that the call needs.
-            ReaderError: its process died, took too long, or answered what is no answer. The program is gone then.
+            Unsupported: the reference reader does not support something that the call needs.
+            ReaderError: its process died, took too long, or sent an invalid answer. The program is gone then.
         """
         return self._call(CALLED, args, keywords)
 
     def __getattr__(self, name: str) -> Any:
-        """A method by its name."""
+        """Return a method by name."""
         if name.startswith("__") or name not in self.__dict__.get("methods", ()):
             raise AttributeError(f"the module has no method {name}")
         return lambda *args, **keywords: self._call(name, args, keywords)
@@ -84,13 +85,13 @@ class IsolatedModule:
         self.close()
 
     def close(self) -> None:
-        """End its process. It is ended, too, when nobody holds the module any more."""
+        """End its process. The process also ends when the module is garbage-collected."""
         with self._lock:
             self._dead = self._dead or "it was closed"
             self._end()
 
     def state(self) -> dict[str, Any]:
-        """Its parameters and buffers by name, as copies.
+        """Return copies of its parameters and buffers by name.
 
         Raises:
             ReaderError: as for a call.
@@ -185,16 +186,16 @@ class IsolatedModule:
             raise bad(f"it requests {size!r:.40} bytes of shared memory; the limit is {self._most}")
 
     def _give_up(self, error: BaseException) -> None:
-        """A child of which an answer was not understood, or is still to come, is not asked again."""
+        """Stop using a child after an answer that is invalid or still outstanding."""
         self._dead = f"{type(error).__name__}: {error}"[:500]
         self._child.kill()
         self._end()
 
     def _value(self, reply: dict[str, Any], data: Any, exchange: Exchange) -> Any:
-        """The value that an answer holds; what it changed of the arguments is written back.
+        """Return the value in an answer; write changes to arguments back.
 
         Raises:
-            ReaderError: it is no answer.
+            ReaderError: the answer is invalid.
         """
         try:
             return self._understood(reply, data, exchange)
@@ -244,17 +245,17 @@ class IsolatedModule:
 
 
 class _Answered(NamedTuple):
-    """The last answer that was one tensor, and the whole of one storage: an answer of the same text is not looked through again."""
+    """The last answer that was one tensor covering one storage: an answer with the same text is not checked again."""
 
     reply: dict[str, Any]
-    known: int  # arguments of the call, whose storages come before that of the answer
+    known: int  # arguments of the call, whose storages precede that of the answer
     size: int  # bytes
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
 
 
 def _first(tensor: list[Any], known: int) -> bool:
-    """Whether a tensor of a message is row-major, and begins its first new storage."""
+    """Whether a tensor of a message is row-major and starts at the beginning of its first new storage."""
     return tensor[0] == known and tensor[3:] == [None, 0]
 
 
@@ -276,10 +277,10 @@ def _sizes(shape: list[int]) -> list[int]:
 
 
 def _warned(reply: dict[str, Any]) -> list[tuple[type[Warning], str]]:
-    """The warnings of an answer.
+    """Return the warnings in an answer.
 
     Raises:
-        ReaderError: they are none.
+        ReaderError: they are invalid.
     """
     found = []
     heard = reply.get("warnings", [])
@@ -296,10 +297,10 @@ def _warned(reply: dict[str, Any]) -> list[tuple[type[Warning], str]]:
 
 
 def _error(said: Any) -> HarnessError:
-    """The error of an answer.
+    """Return the error in an answer.
 
     Raises:
-        ReaderError: it is none of the family.
+        ReaderError: it is not in the :class:`torch_compat.errors.HarnessError` family.
     """
     if said.__class__ is not list or len(said) != 6 or any(part is not None and part.__class__ is not str for part in said):
         raise bad("an invalid error")
@@ -312,7 +313,7 @@ def _error(said: Any) -> HarnessError:
     elif name == Exhausted.__name__:
         kind = Exhausted
     elif name == "SourceError":
-        from torch_compat.runtime.language import SourceError  # noqa: PLC0415 - brings the whole compiler
+        from torch_compat.runtime.language import SourceError  # noqa: PLC0415 - imports the whole compiler
 
         kind = SourceError
     if kind is None or issubclass(kind, errors.PolicyError | ReaderError):
@@ -325,7 +326,7 @@ def _error(said: Any) -> HarnessError:
 
 
 def _dying(name: str, slip: str) -> type[HarnessError]:
-    from torch_compat.runtime.slips import DiesCalled, DiesLoading  # noqa: PLC0415 - of a release that dies
+    from torch_compat.runtime.slips import DiesCalled, DiesLoading  # noqa: PLC0415 - only for a release that dies
 
     kinds: dict[str, type[HarnessError]] = {"DiesCalled": DiesCalled, "DiesLoading": DiesLoading}
     if name not in kinds or slip not in _slips():
@@ -343,12 +344,12 @@ def _slips() -> dict[str, Any]:
 
 
 def load_isolated(workshop: Workshop, path: str, reader: str, limits: Limits) -> IsolatedModule:
-    """Load an archive in a process of its own.
+    """Load an archive in a separate process.
 
     Raises:
-        UsageError: there is no such file.
+        UsageError: the file does not exist.
         HarnessError: as :func:`torch_compat.load`.
-        ReaderError: the process died, or answered what is no answer.
+        ReaderError: the process died, or sent an invalid answer.
     """
     descriptor = open_file(path)
     try:

@@ -1,6 +1,6 @@
-"""What a process of a release is kept from: the network, the user's home and variables; and who may run where it is not.
+"""Isolates processes of a release from the network, the user's home and variables, and decides what may run without isolation.
 
-``launcher.py`` builds the fence. This module asks once what the machine allows, and describes the fence of one process.
+``launcher.py`` builds the fence. This module probes once what the machine supports, and describes the fence of one process.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ PROBE_SECONDS = 30
 PATH = "/usr/local/bin:/usr/bin:/bin"
 
 Trust: TypeAlias = "Callable[[Path], bool]"
-"""Says whether a release that is not isolated may run an archive."""
+"""Decides whether a release that is not isolated may run an archive."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ class Isolation:
 
     Attributes:
         network: no socket of any kind can be opened.
-        home: nothing of the user's home can be read or written, nor anything else that the release does not need.
-        reasons: why not, of each that is False.
+        home: the user's home cannot be read or written, nor anything else that the release does not need.
+        reasons: the reason for each of these that is False.
     """
 
     network: bool
@@ -63,7 +63,7 @@ class Isolation:
         return self.network and self.home
 
     def as_json(self) -> dict[str, bool]:
-        """As commands print it."""
+        """The form that commands print."""
         return {"network": self.network, "home": self.home}
 
     def __str__(self) -> str:
@@ -75,12 +75,12 @@ _REACHED = {"network": "the network can be accessed", "home": "the home director
 
 
 def isolation() -> Isolation:
-    """What this machine allows; asked once per process, by trying."""
+    """Return what this machine supports; probed once per process."""
     return _probe(tuple(_homes()))
 
 
 def warn_unless_isolated(say: Callable[[str], None]) -> None:
-    """Tell what a release can reach here that it should not; nothing where it can reach nothing."""
+    """Report what a release can reach here but should not, if anything."""
     fence = isolation()
     if not fence.whole:
         say(f"torch-compat: releases are not isolated on this machine: {fence}")
@@ -105,11 +105,11 @@ def _probe(homes: tuple[str, ...]) -> Isolation:
 def launch(
     command: Sequence[str | Path], *, fence: Isolation, reads: Iterable[Path], writes: Iterable[Path], reply: int
 ) -> list[str]:
-    """The command line that starts a command inside a fence, which is never less than ``fence`` says.
+    """Return the command line that starts a command inside a fence; the fence is never weaker than ``fence``.
 
     Parameters:
-        reads: what it may read beside the system's own programs and libraries: files, or folders with all that is in them.
-        writes: folders in which it may do as it likes.
+        reads: what it may read in addition to the system's own programs and libraries: files, or folders with all their contents.
+        writes: folders that it may read and write.
         reply: the file descriptor to which the launcher writes why the command does not start.
     """
     spec = _spec(isolate=fence.as_json(), reads=map(str, reads), writes=map(str, writes), homes=_homes())
@@ -125,15 +125,15 @@ def _command(spec: Mapping[str, Any]) -> list[str]:
 
 
 def _homes() -> list[str]:
-    """The user's home, by the variable and by the system's records."""
+    """Return the user's home, from the variable and from the system's user database."""
     homes = [os.environ.get("HOME", "")]
-    with contextlib.suppress(KeyError):  # a user id without a name, as containers have
+    with contextlib.suppress(KeyError):  # a user id without a name, as in containers
         homes.append(pwd.getpwuid(os.getuid()).pw_dir)
     return list(dict.fromkeys(home for home in homes if home.startswith("/") and home != "/"))
 
 
 def widened(fence: Isolation, reads: Iterable[Path]) -> Isolation:
-    """A fence through which these can be read: no longer whole where the home is one of them, or inside one."""
+    """Return a fence that lets these paths be read: no longer whole if one of them is, or contains, the home."""
     homes = [Path(home).resolve() for home in _homes()]
     for path in reads:
         if fence.home and any(home.is_relative_to(path.resolve()) for home in homes):
@@ -143,10 +143,10 @@ def widened(fence: Isolation, reads: Iterable[Path]) -> Isolation:
 
 
 def plain_environ(scratch: Path | None = None) -> dict[str, str]:
-    """The environment variables of a process that inherits none from the user.
+    """Return the environment variables of a process that inherits none from the user.
 
     Parameters:
-        scratch: the folder that is its home and takes its temporary files, caches and settings; none is named unless given.
+        scratch: the folder for its home, temporary files, caches and settings; none is set by default.
     """
     plain = {"PATH": PATH, "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "USER": "torch-compat", "LOGNAME": "torch-compat"}
     if scratch is None:
@@ -163,9 +163,9 @@ def plain_environ(scratch: Path | None = None) -> dict[str, str]:
 
 
 def launcher_environ(environ: Mapping[str, str]) -> dict[str, str]:
-    """The variables that the launcher is started with, to start a command with ``environ``.
+    """Return the environment variables of the launcher that starts a command with ``environ``.
 
-    It runs by our own Python, which may not start without LD_LIBRARY_PATH; the launcher takes that away again.
+    The launcher runs on our own Python, which may need LD_LIBRARY_PATH to start; the launcher removes it again.
     """
     kept = {name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ}
     return {**environ, **kept}
@@ -175,20 +175,20 @@ def launcher_environ(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def trust_nothing(_: Path) -> bool:
-    """No archive."""
+    """Trust no archive."""
     return False
 
 
 def trust_everything(_: Path) -> bool:
-    """Every archive: the user said --trust."""
+    """Trust every archive: the user passed --trust."""
     return True
 
 
 def refuse_unless_trusted(path: Path, fence: Isolation, trust: Trust) -> None:
-    """Let an archive through if the release is isolated, or the archive trusted.
+    """Refuse an archive unless the release is isolated or the archive is trusted.
 
     Raises:
-        Untrusted: neither.
+        Untrusted: neither is the case.
     """
     if not fence.whole and not trust(path):
         raise Untrusted(

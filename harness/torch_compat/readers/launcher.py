@@ -1,29 +1,29 @@
-"""Starts the Python of a release inside a fence: this file applies the fence to its own process, and then becomes that Python.
+"""Starts the Python of a release inside a fence: applies the fence to its own process, then execs that Python.
 
-The children in which programs run (``child.py``) import it for the same fence, narrower: no file but those that it names, and no system
-call but :data:`ALLOWED`.
+The child processes that run programs (``child.py``) import it for a narrower version of the same fence: only the files that they name, and
+only the system calls in :data:`ALLOWED`.
 
 Run as ``python -I -S launcher.py SPEC`` by this package's own Python. SPEC is a JSON object:
 
-* ``parent``: the process id of the harness. The process dies with the thread of it that started the launcher.
-* ``isolate``: ``{"network": bool, "home": bool}``, what must be shut off. Nothing starts if the machine refuses either.
-* ``reads``, ``writes``: what stays readable and writable where the home is shut off; a path that does not exist is left out.
-* ``homes``: folders that must not be readable then.
-* ``reply``: a file descriptor that takes one line ``{"launch": reason}`` if the command does not start.
-* ``command``: what to become.
+* ``parent``: the process id of the harness. The process dies with the thread of the harness that started the launcher.
+* ``isolate``: ``{"network": bool, "home": bool}``, what must be shut off. Nothing starts if the machine does not support a requested part.
+* ``reads``, ``writes``: what stays readable and writable if the home is shut off; paths that do not exist are ignored.
+* ``homes``: folders that must not be readable in that case.
+* ``reply``: a file descriptor that receives one line ``{"launch": reason}`` if the command does not start.
+* ``command``: the command to exec.
 
-With ``"probe": true`` and no command it tries everything on itself, and prints ``{"network": reason, "home": reason}``; a reason is
-null where the machine can do it.
+With ``"probe": true`` and no command it tries everything on itself and prints ``{"network": reason, "home": reason}``; a reason is null if
+the machine supports that part.
 
-How: Landlock shuts off the file system (Linux 6.2 and newer: its third version is the first that covers truncation), and a seccomp
-filter every socket, with the calls that change what belongs to a file rather than its bytes, which Landlock does not cover. Both need
-no privileges, no user namespace and no helper program, keep the user's id, and work inside containers. Capabilities are dropped, so
-root inside the fence is no stronger than a user, except that it still reads files of other users where Landlock lets it.
+Landlock shuts off the file system (Linux 6.2 and newer: its third version is the first that covers truncation). A seccomp filter shuts off
+every socket, and the calls that change file metadata, which Landlock does not cover. Both need no privileges, no user namespace and no
+helper program, keep the user's id, and work inside containers. Capabilities are dropped, so root inside the fence has no more rights than
+a user, except that it can still read files of other users where Landlock allows it.
 """
 
 from __future__ import annotations
 
-# pathlib takes as long to import as everything else here
+# importing pathlib takes as long as everything else here
 # ruff: noqa: PTH112, PTH123, PTH208
 import ctypes  # noqa: TID251 - system calls that Python has no function for
 import errno
@@ -34,7 +34,7 @@ import struct
 import sys
 
 TYPE_CHECKING = False
-if TYPE_CHECKING:  # typing takes as long to import as everything else here
+if TYPE_CHECKING:  # importing typing takes as long as everything else here
     from typing import Any
 
 PR_SET_PDEATHSIG = 1
@@ -44,11 +44,9 @@ PR_SET_NO_NEW_PRIVS = 38
 SECCOMP_MODE_FILTER = 2
 
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1, 2, 4, 8
-ALL_FILE_RIGHTS = (
-    1 << 15
-) - 1  # of the third version: all but ioctl, which matters for devices alone, and those are listed below
+ALL_FILE_RIGHTS = (1 << 15) - 1  # of the third version: all but ioctl, which matters only for devices, and those are listed below
 MAKE_DEVICES = 1 << 6 | 1 << 11
-OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | 1 << 14  # what a rule about a file, not a folder, may grant; the last is truncation
+OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | 1 << 14  # what a rule for a file, not a folder, may grant; the last is truncation
 OLDEST_LANDLOCK = 3
 WITH_NETWORK, WITH_SCOPES = 4, 6  # versions of Landlock that can also refuse TCP; signals and abstract sockets
 LANDLOCK_CREATE, LANDLOCK_ADD, LANDLOCK_RESTRICT = 444, 445, 446  # the same on every machine
@@ -58,14 +56,14 @@ SYSTEM = (
     "/etc/alternatives", "/etc/group", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/ld.so.preload",
     "/etc/localtime", "/etc/nsswitch.conf", "/etc/os-release", "/etc/passwd", "/proc", "/sys",
 )  # fmt: skip
-"""Readable for every release. Landlock denies access to what /proc shows about processes outside the fence, such as their
-variables and memory."""
+"""Readable by every release. Landlock denies access to the /proc data of processes outside the fence, such as their variables and
+memory."""
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 
-KEPT_CAPABILITY = 1  # CAP_DAC_OVERRIDE: without it, root could not read an archive that belongs to somebody else
+KEPT_CAPABILITY = 1  # CAP_DAC_OVERRIDE: without it, root could not read another user's archive
 CAPABILITY_VERSION = 0x20080522
 
-# Numbers of system calls by the machine's name and the kernel's for its ABI: refused with EACCES.
+# System call numbers by machine name, with the kernel's constant for its ABI: refused with EACCES.
 REFUSED = {
     "x86_64": (
         0xC000003E,
@@ -95,7 +93,7 @@ REFUSED = {
         },
     ),
 }  # fmt: skip
-# What a process that only computes needs, by the same names; the rest is refused with EACCES.
+# System calls that a pure computation needs, keyed in the same way; the rest is refused with EACCES.
 ALLOWED = {
     "x86_64": {
         "read": 0, "write": 1, "close": 3, "stat": 4, "fstat": 5, "lstat": 6, "poll": 7, "lseek": 8, "mmap": 9, "mprotect": 10,
@@ -119,20 +117,20 @@ ALLOWED = {
         "mprotect": 226, "madvise": 233, "getrandom": 278, "statx": 291, "rseq": 293, "faccessat2": 439,
     },
 }  # fmt: skip
-TGKILL = {"x86_64": 234, "aarch64": 131}  # allowed for the process itself: abort() is a signal that a process sends to itself
+TGKILL = {"x86_64": 234, "aarch64": 131}  # allowed only for the process itself: abort() sends a signal to its own process
 FCNTL = {"x86_64": 72, "aarch64": 25}
-DESCRIPTOR_COMMANDS = (0, 1, 2, 3, 1030)  # of fcntl: F_DUPFD to F_GETFL, F_DUPFD_CLOEXEC; others have signals sent to any process
-X32 = 0x40000000  # calls of x86-64's third ABI, under numbers of their own
+DESCRIPTOR_COMMANDS = (0, 1, 2, 3, 1030)  # of fcntl: F_DUPFD to F_GETFL, F_DUPFD_CLOEXEC; others can signal any process
+X32 = 0x40000000  # system calls of x86-64's third ABI, which have separate numbers
 
 libc = ctypes.CDLL(None, use_errno=True)
 
 
-class NotPossible(Exception):  # noqa: N818 - no error of a user: each is caught here
-    """The machine refuses a part of the fence; the text says which."""
+class NotPossible(Exception):  # noqa: N818 - not a user error: always caught here
+    """The machine does not support a part of the fence; the text says which."""
 
 
 def call(name: str, result: int) -> int:
-    """The result of a system call, unless it failed."""
+    """Return the result of a system call, or raise if it failed."""
     if result < 0:
         code = ctypes.get_errno()
         raise NotPossible(f"{name}: {errno.errorcode.get(code, code)}")
@@ -140,10 +138,10 @@ def call(name: str, result: int) -> int:
 
 
 def shut_off_files(reads: list[str], writes: list[str], *, alone: bool = False) -> None:
-    """Leave this process, and all that come of it, nothing of the file system but these, the system's own files and some devices.
+    """Restrict this process and its descendants to these files, the system's own files and some devices.
 
     Parameters:
-        alone: nothing but these, and nothing of them is run.
+        alone: allow only these files, and execute none of them.
 
     Raises:
         NotPossible: this kernel has no Landlock, or not enough of it.
@@ -164,7 +162,7 @@ def shut_off_files(reads: list[str], writes: list[str], *, alone: bool = False) 
         try:
             fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
         except OSError:
-            continue  # it is not there, or nobody may look at it: nothing to grant
+            continue  # it does not exist or is inaccessible: nothing to grant
         rule = struct.pack("=Qi", right if os.path.isdir(path) else right & OF_FILES, fd)
         call(f"Landlock's rule for {path}", libc.syscall(LANDLOCK_ADD, rules, 1, rule, 0))
         os.close(fd)
@@ -173,10 +171,10 @@ def shut_off_files(reads: list[str], writes: list[str], *, alone: bool = False) 
 
 
 def shut_off_sockets() -> None:
-    """Refuse this process, and all that come of it, every socket, and what else Landlock does not cover.
+    """Deny this process and its descendants every socket, and other calls that Landlock does not cover.
 
     Raises:
-        NotPossible: the kernel has no seccomp filters, or the numbers of its calls are not known.
+        NotPossible: the kernel has no seccomp filters, or its system call numbers are not known.
     """
     abi, numbers = known_calls(REFUSED)
     steps = []
@@ -186,7 +184,7 @@ def shut_off_sockets() -> None:
 
 
 def shut_off_calls() -> None:
-    """Refuse this process every system call but those that computing needs.
+    """Deny this process every system call except those that computing needs.
 
     Raises:
         NotPossible: as :func:`shut_off_sockets`.
@@ -205,10 +203,10 @@ def shut_off_calls() -> None:
 
 
 def known_calls(table: dict[str, tuple[int, dict[str, int]]]) -> tuple[int, dict[str, int]]:
-    """The row of a table for this machine.
+    """Return the row of a table for this machine.
 
     Raises:
-        NotPossible: it has none.
+        NotPossible: the table has none.
     """
     machine = os.uname().machine
     if machine not in table:
@@ -216,17 +214,17 @@ def known_calls(table: dict[str, tuple[int, dict[str, int]]]) -> tuple[int, dict
     return table[machine]
 
 
-# Classic BPF: ld [k], jeq, jge, ret; what the last gives; and where the first argument of a call stands
+# Classic BPF: ld [k], jeq, jge, ret; the value that ret returns; and the offset of a call's first argument
 LOAD, EQUAL, AT_LEAST, GIVE = 0x20, 0x15, 0x35, 0x06
 KILL, REFUSE, ALLOW = 0x80000000, 0x00050000 | errno.EACCES, 0x7FFF0000
 FIRST_ARGUMENT = 16 if sys.byteorder == "little" else 20
 
 
 def filter_calls(abi: int, steps: list[tuple[int, int, int, int]]) -> None:
-    """Have the kernel ask these steps, which end in an answer, at every system call of this process, and of all that come of it.
+    """Install a seccomp filter with these steps for every system call of this process and its descendants.
 
     Parameters:
-        abi: the only one whose calls are made at all.
+        abi: the only ABI whose calls are allowed.
 
     Raises:
         NotPossible: the kernel has no seccomp filters.
@@ -246,11 +244,11 @@ def filter_calls(abi: int, steps: list[tuple[int, int, int, int]]) -> None:
 
 
 def drop_capabilities(kept: int | None = KEPT_CAPABILITY) -> None:
-    """Give up every capability but one, or every one, also those that root would get back with the next program."""
+    """Drop every capability but one, or all, including those that root would regain on exec."""
     mask = 0 if kept is None else 1 << kept
     for capability in range(64):
         if capability != kept:
-            libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)  # a user has none to drop, and is refused
+            libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)  # fails for an ordinary user, who has none to drop
     head = struct.pack("=Ii", CAPABILITY_VERSION, 0)
     held = ctypes.create_string_buffer(24)
     call("capget", libc.capget(head, held))
@@ -259,10 +257,10 @@ def drop_capabilities(kept: int | None = KEPT_CAPABILITY) -> None:
 
 
 def check_home(homes: list[str]) -> None:
-    """Try to get at what must be shut off.
+    """Try to access what must be shut off.
 
     Raises:
-        NotPossible: something of it can be read all the same.
+        NotPossible: something can be read nevertheless.
     """
     for home in homes:
         try:
@@ -285,7 +283,7 @@ def check_network() -> None:
     Raises:
         NotPossible: one was opened.
     """
-    for family in (1, 2, 10):  # those of Unix and of both internets
+    for family in (1, 2, 10):  # AF_UNIX, AF_INET and AF_INET6
         fd = libc.socket(family, 1, 0)
         if fd >= 0:
             os.close(fd)
@@ -293,14 +291,14 @@ def check_network() -> None:
 
 
 def die_with(parent: int) -> None:
-    """Let the kernel end this process when the parent's thread ends; end it now if the parent has gone already."""
+    """Have the kernel end this process when the parent's thread ends; end it now if the parent is already gone."""
     call("prctl", libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0))
     if os.getppid() != parent:
         os._exit(1)
 
 
 def isolate(spec: dict[str, Any]) -> dict[str, str | None]:
-    """Apply what is asked for; for each part, why it is not possible, or None."""
+    """Apply the requested isolation; for each part, return why it is not possible, or None."""
     reasons: dict[str, str | None] = {"network": None, "home": None}
     if spec["isolate"]["home"]:
         try:
@@ -319,12 +317,12 @@ def isolate(spec: dict[str, Any]) -> dict[str, str | None]:
 
 
 def gain_nothing() -> None:
-    """No privilege is gained from here on, whatever program is run."""
+    """Prevent this process from gaining privileges through exec from here on."""
     call("no_new_privs", libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 
 
 def main() -> None:
-    """Become the command inside the fence, or say why not."""
+    """Exec the command inside the fence, or report why not."""
     spec = json.loads(sys.argv[1])
     die_with(spec["parent"])
     gain_nothing()
@@ -335,9 +333,9 @@ def main() -> None:
     failed = [f"{part}: {reason}" for part, reason in reasons.items() if reason]
     if not failed:
         try:
-            os.environ.pop("LD_LIBRARY_PATH", None)  # this Python may need it; the release has its own libraries
+            os.environ.pop("LD_LIBRARY_PATH", None)  # only this Python may need it; the release has its own libraries
             die_with(spec["parent"])  # again: a change of credentials may have undone it
-            os.execv(spec["command"][0], spec["command"])  # noqa: S606 - the harness says what
+            os.execv(spec["command"][0], spec["command"])  # noqa: S606 - the command comes from the harness
         except OSError as error:
             failed = [str(error)]
     os.write(spec["reply"], json.dumps({"launch": "; ".join(failed)}).encode("ascii") + b"\n")

@@ -1,7 +1,7 @@
-"""The reference reader: programs of any release, run with numpy by :mod:`torch_compat.runtime`, as any release would have run them.
+"""The reference reader: runs programs of any release with numpy (:mod:`torch_compat.runtime`), as any chosen release would have.
 
-:func:`load` gives a program to Python. :class:`Reference` is the same as a reader among readers: a process of its own that
-answers requests, of which one that dies or takes too long costs exactly one answer.
+:func:`load` makes a program callable from Python. :class:`Reference` has the interface of the other readers: a separate process that
+answers requests; a request that crashes or times out loses only its own answer.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ __all__ = ["FAMILIES", "NAME", "Reference", "identity", "is_reference", "known_t
 NAME = "reference"
 FAMILIES = ("torchscript", "mobile", "export")
 """The families of archives that the reference reader reads."""
-# A process that forks has one thread
+# A process that forks must have one thread
 THREADS = {"OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-# Kernels that every x86-64 machine of the last decade has: the same bits everywhere
+# Kernels that every x86-64 machine of the last decade supports: bitwise identical results everywhere
 DETERMINISM = {"OPENBLAS_CORETYPE": "Haswell", "PYTHONHASHSEED": "0"}
-MUCH = 24 * 3600  # seconds of processor time of a process that answers for many archives, each of them bounded by the clock
-ENDS = frozenset({"crashed", "timed-out"})  # after which a process is no more
-PROCESSOR_SECONDS = 60  # that a request may take beyond its time on the clock, before the kernel ends it
+MUCH = 24 * 3600  # seconds of CPU time for a process that serves many archives, each limited by wall-clock time
+ENDS = frozenset({"crashed", "timed-out"})  # outcomes after which the process is gone
+PROCESSOR_SECONDS = 60  # that a request may take beyond its wall-clock limit, before the kernel kills it
 
 
 def is_reference(reader: str) -> bool:
-    """Whether a reader's name is that of the reference reader, with or without a horizon."""
+    """Whether a name denotes the reference reader, with or without a horizon."""
     return reader.partition("@")[0] == NAME
 
 
@@ -64,35 +64,36 @@ def load(
 def load(
     path: str | os.PathLike[str], reader: str = NAME, *, limits: Limits = LIMITS, in_process: bool = False
 ) -> IsolatedModule | Module | ExportedModule:
-    """Load a TorchScript or mobile archive, or an exported program, as a program that runs on numpy. Nothing of it reaches Python, torch is not needed.
+    """Load a TorchScript or mobile archive, or an exported program, as a program that runs on numpy, without torch.
 
-    Arrays of numpy go in and come out (of ``ml_dtypes`` for bfloat16 and float8), numbers, texts, lists, tuples and
-    dictionaries as they are::
+    Nothing in the file can execute Python code. Inputs and outputs are numpy arrays (with dtypes of ``ml_dtypes`` for bfloat16 and float8);
+    numbers, strings, lists, tuples and dictionaries are passed unchanged::
 
         module = torch_compat.load("model.pt", reader="reference@1.5.1")
         module(x, y)  # with its hooks, as torch would
         module.forward(x)
         module.some_method(x)
 
-    The program runs in a process of its own, which ends with the module: with bounds of memory, processor time and files, without
-    privileges, network and file system (``module.isolation`` says what this machine cannot shut off). Where the system is not Linux it
-    runs in this process, and a RuntimeWarning says so.
+    The program runs in a separate process, which ends with the module. That process has limited memory, CPU time and files, and no
+    privileges, network or file system (``module.isolation`` says what this machine cannot shut off). On systems other than Linux the
+    program runs in this process, with a RuntimeWarning.
 
     Parameters:
         path: the file.
-        reader: ``reference`` (the newest), or what a release or a day knew: ``reference@1.5.1``, ``reference@2020-06-24``.
-        limits: what loading, and each call, may take: steps, seconds, memory; what is beyond is raised.
-        in_process: run it in this process. Small calls take a fraction of the time, and :meth:`torch_compat.runtime.module.Module.run` takes
-            tensors with all that torch knows of them. It gives up the second line of defence: a mistake of the reference reader, such as a
-            view outside of its memory, is then one of this process, which the archive may crash, read or change; memory and
-            processor time are bounded only as far as operators look at their budgets.
+        reader: ``reference`` (the newest), or the state at a release or date: ``reference@1.5.1``, ``reference@2020-06-24``.
+        limits: limits for loading and for each call: steps, seconds, memory; exceeding one raises an error.
+        in_process: run it in this process. Small calls take a fraction of the time, and :meth:`torch_compat.runtime.module.Module.run`
+            takes tensors with all their torch metadata. This gives up the second line of defense: through a bug in the reference reader,
+            such as a view outside its memory, an archive may crash, read or change this process; memory and CPU time are limited only as
+            far as operators check their budgets.
 
     Raises:
         UsageError: there is no such file or reader.
-        Corrupt, Unsafe: the file is damaged, or wants to reach Python.
-        Refused: a reader of this horizon refuses it, or dies of it (``SIGABRT``, ``SIGSEGV`` as the error's code).
-        Unsupported: the reference reader lacks something, and names it. A missing operator is raised by the call that needs it.
-        ReaderError: the process of the program died (``died``), took too long (``timed-out``), or answered what is no answer (``bad-reply``).
+        Corrupt, Unsafe: the file is damaged, or tries to execute Python code.
+        Refused: a reader of this horizon refuses it, or crashes on it (``SIGABRT``, ``SIGSEGV`` as the error's code).
+        Unsupported: the reference reader does not support something; the error names it. A missing operator is reported by the call that
+            needs it.
+        ReaderError: the process of the program died (``died``), took too long (``timed-out``), or sent an invalid answer (``bad-reply``).
     """
     if not is_reference(reader):
         hint = "to run it with a release: torch-compat run PATH --reader torch-2.13.0"
@@ -101,20 +102,20 @@ def load(
         )
     known = horizon(reader)
     if not in_process:
-        from torch_compat.readers import child_processes, isolated  # noqa: PLC0415 - not for those who do without
+        from torch_compat.readers import child_processes, isolated  # noqa: PLC0415 - not needed by in-process callers
 
         lacking = child_processes.supported()
         if lacking is None:
             return isolated.load_isolated(_workshop(), str(path), known.name, limits)
         warnings.warn(f"the program runs in this process: {lacking}", RuntimeWarning, stacklevel=2)
-    from torch_compat.runtime.load import load as load_program  # noqa: PLC0415 - brings every operator
+    from torch_compat.runtime.load import load as load_program  # noqa: PLC0415 - imports every operator
 
     return load_program(Path(path), known, limits=limits)
 
 
 @lru_cache(maxsize=1)
 def _workshop() -> Workshop:
-    """Where the processes of this one's programs are made. It has one thread: numpy may not start any before a fork."""
+    """Return the template that forks processes for this process's programs. Single-threaded: numpy must not start threads first."""
     from torch_compat.readers.child_processes import Workshop  # noqa: PLC0415 - as above
 
     made = Workshop({**THREADS, "PYTHONPATH": str(Path(__file__).parents[2])})
@@ -124,8 +125,8 @@ def _workshop() -> Workshop:
 
 @lru_cache(maxsize=1)
 def identity() -> dict[str, Any]:
-    """What exactly answers: our version, a digest of the code and the policies behind answers, and what calculates."""
-    from importlib.metadata import version  # noqa: PLC0415 - takes as long as loading a small archive
+    """Return what determines the answers: our version, a digest of code and policies, and the numerical libraries."""
+    from importlib.metadata import version  # noqa: PLC0415 - importing it takes as long as loading a small archive
 
     code = code_fingerprint("readers") + content_fingerprint(packaged(), known_to_horizons())
     return {
@@ -141,23 +142,23 @@ def identity() -> dict[str, Any]:
 
 
 def known_to_horizons() -> list[Path]:
-    """The packaged files that say what a horizon knew: what releases did and have, not what is promised or accepted of each."""
+    """Return the packaged files that define a horizon: how releases behaved, not what is promised or accepted for each."""
     folders = (("policies", "torch", "*.toml"), *(("fixtures", name, "*") for name in ("beside", "globals", "operators")))
     return [path for *folder, pattern in folders for path in packaged(*folder).glob(pattern) if path.is_file()]
 
 
 class Reference:
-    """The reference reader, each request in a process of its own (:mod:`torch_compat.readers.child`). Use as a context manager.
+    """The reference reader, with each request in a separate process (:mod:`torch_compat.readers.child`). Use as a context manager.
 
-    The processes inherit none of the user's variables, and end with this one, however it ends.
+    The processes inherit none of the user's variables, and end with this one, for whatever reason it ends.
 
     Parameters:
-        together: whether one process answers for all archives of a horizon, until it dies. Takes a tenth of the time. Only for archives that are
-            pinned: what one of them did to the process would be in the answers for the others.
+        together: whether one process serves all archives of a horizon, until it dies. Takes a tenth of the time. Only for pinned archives,
+            because one archive's effects on the process could change the answers for others.
     """
 
     def __init__(self, *, together: bool = False) -> None:
-        from torch_compat.readers.child_processes import Workshop  # noqa: PLC0415 - whoever asks only for names needs none
+        from torch_compat.readers.child_processes import Workshop  # noqa: PLC0415 - not needed to query names only
 
         self._workshop = Workshop({**THREADS, **DETERMINISM, "PYTHONPATH": str(Path(__file__).parents[2])})
         self.isolation: Isolation | None = None
@@ -172,7 +173,7 @@ class Reference:
         self.close()
 
     def start(self) -> None:
-        """Start the process that makes the others, and return at once."""
+        """Start the process that creates the others, and return at once."""
         self._workshop.start()
 
     def close(self) -> None:
@@ -181,15 +182,15 @@ class Reference:
         self._workshop.close()
 
     def request(self, do: str, *, timeout_s: float = 60, **arguments: Any) -> dict[str, Any]:
-        """Send a request; its reply: ``result``, ``unsupported``, ``crashed`` or ``timed-out``.
+        """Send a request and return its reply: ``result``, ``unsupported``, ``crashed`` or ``timed-out``.
 
-        A death that is ``predicted`` is that of the release which the reader stands for; any other is its own.
+        A ``predicted`` crash is one of the emulated release; any other is a crash of the reader itself.
 
         Parameters:
             do: ``observe`` or ``run`` (see harness/torch_compat/readers/requests.py).
 
         Raises:
-            ReaderError: the process does not start, says that the request makes no sense, or answers what is no answer.
+            ReaderError: the process does not start, rejects the request as invalid, or sends an invalid answer.
         """
         from torch_compat.readers.child_processes import Spec  # noqa: PLC0415 - as above
 

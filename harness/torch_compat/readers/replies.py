@@ -1,4 +1,4 @@
-"""Replies to requests (:mod:`torch_compat.readers.requests`), checked: whoever wrote them ran a program of a stranger."""
+"""Checks replies to requests (:mod:`torch_compat.readers.requests`): the process that wrote them ran an untrusted program."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ UNSTABLE = {"stage": str, "signal": str, "predicted": str}
 
 
 def stage_of(reply: dict[str, Any]) -> str:
-    """The stage that a message before a reply states.
+    """Return the stage given in a message before a reply.
 
     Raises:
-        ReaderError: it is none (``bad-reply``).
+        ReaderError: it is invalid (``bad-reply``).
     """
     stage = reply["stage"]
     if len(reply) != 1 or stage.__class__ is not str or stage not in STAGES:
@@ -31,10 +31,10 @@ def stage_of(reply: dict[str, Any]) -> str:
 
 
 def checked(reply: Any, do: str) -> dict[str, Any]:
-    """A reply that is one.
+    """Return a reply after checking its form.
 
     Raises:
-        ReaderError: it is none (``bad-reply``).
+        ReaderError: it is invalid (``bad-reply``).
     """
     if reply.__class__ is not dict:
         raise bad(f"a {type(reply).__name__}")

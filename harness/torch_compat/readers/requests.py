@@ -1,18 +1,18 @@
 """Requests to the reference reader, and its replies.
 
 A request is ``{"do": "observe", "path", "family", "calls", "horizon"}`` or ``{"do": "run", "path", "method", "args", "horizon"}``.
-It is answered in a process of its own (:mod:`torch_compat.readers.child`). Stages may precede its reply, which holds exactly one of
+It is answered in a separate process (:mod:`torch_compat.readers.child`). Stage messages may precede its reply, which has exactly one of
 
-* ``"result"`` what the program does, in the form of goldens and observations (see harness/torch_compat/inside/worker.py);
-* ``"crashed"`` that the release of the horizon dies, as ``policies/torch/behaviors.toml`` has it: ``{"stage", "signal", "explanation",
-  "predicted"}``, of which the last says so in words; a process of the reference reader that dies itself says nothing;
-* ``"unsupported"`` what the reference reader lacks: ``{"code", "message", "where"}``;
-* ``"failed"`` why the request makes no sense.
+* ``"result"`` the program's behavior, in the form of goldens and observations (see harness/torch_compat/inside/worker.py);
+* ``"crashed"`` that the release of the horizon crashes, according to ``policies/torch/behaviors.toml``: ``{"stage", "signal",
+  "explanation", "predicted"}``, where ``predicted`` describes it in words; if the reference reader's own process dies, there is no reply;
+* ``"unsupported"`` what the reference reader does not support: ``{"code", "message", "where"}``;
+* ``"failed"`` why the request is invalid.
 
-Beside a ``result`` or ``crashed`` stand ``slips``, the ids of those that the program came to; and ``unstable`` beside a result that is
-only one of those that the release may come to: ``{"stage", "signal", "predicted"}``.
+A ``result`` or ``crashed`` comes with ``slips``, the ids of the slips that the program encountered. A result that is only one of the
+release's possible outcomes comes with ``unstable``: ``{"stage", "signal", "predicted"}``.
 
-The result of ``run`` has beside it ``notes`` and ``upgraders``: ``[[unit, line, operator, upgrader]]``.
+The result of ``run`` comes with ``notes`` and ``upgraders``: ``[[unit, line, operator, upgrader]]``.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ __all__ = ["answer"]
 def answer(
     request: dict[str, Any], progress: Callable[[str], None] = lambda _: None, opened: Callable[[], Archive] | None = None
 ) -> dict[str, Any]:
-    """The reply to a request. Whatever goes wrong inside is a fault of the reference reader, and says so.
+    """Return the reply to a request. Any internal exception is reported as a fault of the reference reader.
 
     Parameters:
-        progress: takes the stages.
-        opened: opens the archive, where this process cannot do so by its path.
+        progress: called with each stage.
+        opened: opens the archive, if this process cannot open its path.
     """
     try:
         archive = Path(request["path"]) if opened is None else opened()
@@ -54,14 +54,14 @@ def answer(
         return {"failed": str(error)}
     except (Refused, ArchiveError) as error:
         return {"result": {"error": {"stage": "load", "type": error.code, "message": error.message, "where": error.where}}}
-    except Exception as error:  # noqa: BLE001 - reported, never hidden: the outcome `unsupported` is green to no rule
+    except Exception as error:  # noqa: BLE001 - reported, never hidden: no rule passes on the outcome `unsupported`
         at = traceback.extract_tb(error.__traceback__)[-1]
         said = f"the reference reader failed in {at.name}, {Path(at.filename).name}:{at.lineno}: {type(error).__name__}: {error}"
         return {"unsupported": {"code": "fault", "message": said, "where": None}}
 
 
 def _observe(request: dict[str, Any], archive: Path | Archive, progress: Callable[[str], None]) -> dict[str, Any]:
-    progress("call")  # what loads is data; only calls can take long
+    progress("call")  # loading only reads data; only calls can take long
     met: dict[str, Behavior] = {}
     done = perform(archive, request["family"], request["calls"], request["horizon"], met)
     reply = done if "crashed" in done else {"result": done}
@@ -69,7 +69,7 @@ def _observe(request: dict[str, Any], archive: Path | Archive, progress: Callabl
 
 
 def _slips(met: dict[str, Behavior], horizon: str) -> dict[str, Any]:
-    """What is to be said beside a result of slips that were met; nothing where there were none."""
+    """Return the parts to add to a result for the slips encountered; empty if there were none."""
     said: dict[str, Any] = {"slips": sorted(met)} if met else {}
     for slip in met.values():
         if slip.outcome == "unstable":

@@ -1,4 +1,4 @@
-"""A real torch release as a reader and writer: starts the worker in its environment and speaks the protocol with it."""
+"""A real torch release as a reader and writer: starts the worker in its environment and communicates with it."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ __all__ = ["DETERMINISM", "PROTOCOL", "TorchRelease", "remembered_identity"]
 PROTOCOL = 1
 IDENTITY = "identity.json"
 WORKER = script("worker")
-FILES = frozenset({"path", "probe", "recipe", "script"})  # what of a request names a file
-LOADS = frozenset({"observe"})  # the requests of which it is an archive
-# Traced programs hold the file names and lines of the code that called them. The worker runs under a name that is the same on
-# every machine and as if it were all on one line, so that neither a path nor a later edit of it gets into an archive.
+FILES = frozenset({"path", "probe", "recipe", "script"})  # the fields of a request that name a file
+LOADS = frozenset({"observe"})  # the requests in which that file is an archive
+# Traced programs contain the file names and lines of the code that called them. The worker runs under the same file name on every machine
+# and as if all its code were on one line, so that neither a path nor a later edit of it gets into an archive.
 BOOT = """
 import ast, sys
 __file__ = sys.argv.pop(1)
@@ -48,13 +48,13 @@ for node in ast.walk(tree):
         node.col_offset = node.end_col_offset = 0
 exec(compile(tree, "worker.py", "exec"))
 """
-START_SECONDS = 180  # importing torch from a cold disk takes up to half a minute; a start that hangs must end some day
-GRACE_SECONDS = 30  # beyond a request's own limit, which the worker itself keeps
-STOP_SECONDS = 10  # for a worker that is no longer needed to end by itself
+START_SECONDS = 180  # importing torch from a cold disk takes up to half a minute; bounds a start that hangs
+GRACE_SECONDS = 30  # beyond a request's own limit, which the worker itself enforces
+STOP_SECONDS = 10  # for a worker that is no longer needed to exit by itself
 
-# One thread, and the same kernels on every x86-64 machine of the last decade: without these, a newer CPU takes wider
-# kernels, which round differently in the last place. The fuser of 1.9 to 2.x compiles kernels for the very CPU that it runs on,
-# and heeds none of the others: it is off.
+# One thread, and the same kernels on every x86-64 machine of the last decade: without these, a newer CPU uses wider kernels, which round
+# differently in the last place. The fuser of 1.9 to 2.x compiles kernels for the CPU it runs on and ignores the other variables, so it is
+# off.
 FUSER = "PYTORCH_TENSOREXPR"
 NEEDS_ITS_FUSER = ("1.11.",)  # without it, the second call of a program that returns strings never ends
 DETERMINISM: Mapping[str, str] = {
@@ -64,7 +64,7 @@ DETERMINISM: Mapping[str, str] = {
     "MKL_NUM_THREADS": "1",
     "OMP_NUM_THREADS": "1",
     FUSER: "0",
-    "TORCHINDUCTOR_COMPILE_THREADS": "1",  # 2.3 starts a pool of processes on import, for which a fenced process has no semaphores
+    "TORCHINDUCTOR_COMPILE_THREADS": "1",  # 2.3 starts a process pool on import, which needs semaphores that a fenced process does not have
     "CUDA_VISIBLE_DEVICES": "",
     "PYTHONDONTWRITEBYTECODE": "1",
     "PYTHONNOUSERSITE": "1",
@@ -76,20 +76,20 @@ DETERMINISM: Mapping[str, str] = {
 class TorchRelease:
     """A running worker of one environment. Use as a context manager.
 
-    The process inherits none of the user's variables, has an empty folder as its home, and is kept from the network and from
-    all files that it does not need, as far as the machine can (see :attr:`isolation`). What a request names is copied to where
-    the process can read it. It ends when the thread that started it does, however that ends.
+    The process inherits none of the user's variables, has an empty home folder, and has no access to the network and to files that it does
+    not need, as far as the machine supports this (see :attr:`isolation`). Files named in a request are copied to where the process can read
+    them. The process ends when the thread that started it does.
 
     Parameters:
-        environment: what to run in.
-        seed: 0 or more; two observers of one cell use different ones, so that what hangs on the order of a set, or on
-            memory that nobody wrote to, shows (see :func:`_seeded`).
-        reads: files and folders that the process may read where they are.
-        trust: which archives it may load where it is not isolated; only those that it wrote itself unless given.
+        environment: the environment to run in.
+        seed: 0 or more; two observers of one cell use different seeds, to reveal dependence on set order or uninitialized memory (see
+            :func:`_seeded`).
+        reads: files and folders that the process may read in place.
+        trust: which archives it may load if it is not isolated; by default only those that it wrote itself.
 
     Raises:
-        ReaderError: the worker does not start, or does not speak the protocol.
-        WrongVersion: it runs another torch than the environment is for.
+        ReaderError: the worker does not start, or does not follow the protocol.
+        WrongVersion: it runs a different torch than the environment is for.
     """
 
     def __init__(
@@ -110,11 +110,11 @@ class TorchRelease:
 
     @property
     def name(self) -> str:
-        """The reader's name, by its exact version: ``torch-1.12.1+cu102``."""
+        """The reader's name with its exact version: ``torch-1.12.1+cu102``."""
         return f"torch-{self.identity['torch']}"
 
     def _stated(self) -> str:
-        """The version that the worker has to find, as torch writes it: a build may leave out a zero that the release's name has."""
+        """The version that the worker must find, as torch writes it: a build may omit a zero that the release's name has."""
         return public(str(self.environment.description.get("torch", self.environment.version)))
 
     def __enter__(self) -> Self:
@@ -127,9 +127,9 @@ class TorchRelease:
         return self
 
     def start(self) -> None:
-        """Start the process and return at once: importing torch takes seconds, in which others can be asked.
+        """Start the process and return at once: importing torch takes seconds, during which other readers can be queried.
 
-        Entering the context waits for it. Call :meth:`close` where it is never entered.
+        Entering the context waits for it. Call :meth:`close` if the context is never entered.
         """
         if self._process is not None:
             return
@@ -148,7 +148,7 @@ class TorchRelease:
                 [self.environment.python, "-c", BOOT, WORKER, str(write_fd), self._stated()],
                 fence=self.isolation,
                 reads=[*self.environment.folders, *self.reads, WORKER],
-                writes=[self._scratch, self._given],  # torch opens what it maps as shared for writing, too; these are copies
+                writes=[self._scratch, self._given],  # torch also opens files mapped as shared for writing; these are copies
                 reply=write_fd,
             )
             try:
@@ -160,7 +160,7 @@ class TorchRelease:
                     cwd=self._scratch,
                     env=launcher_environ(environ),
                     pass_fds=[write_fd],
-                    start_new_session=True,  # without a terminal: nothing can ask the user for anything
+                    start_new_session=True,  # without a terminal: nothing can prompt the user
                 )
             except OSError as error:
                 raise ReaderError(f"{command[0]} failed to start: {error}", code="does-not-start") from error
@@ -171,25 +171,25 @@ class TorchRelease:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
-            self.kill()  # nobody waits for what it is still at; outside the terminal's session, it heard of no interrupt
+            self.kill()  # its pending work is not needed; outside the terminal's session, it did not receive the interrupt
         self.close()
 
     def close(self) -> None:
-        """End the process. Nothing happens where none was started, or it has ended."""
+        """End the process. Does nothing if none was started or it has ended."""
         self._stack.close()
 
     def kill(self) -> None:
-        """End the process and all that it started at once; whoever waits for a reply gets a ReaderError. From any thread."""
-        if self._process is not None and self._process.returncode is None:  # else its number may be another's by now
+        """Kill the process and all its descendants at once; a caller waiting for a reply gets a ReaderError. Safe from any thread."""
+        if self._process is not None and self._process.returncode is None:  # otherwise its pid may have been reused
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
 
     def request(self, do: str, *, timeout_s: float = 60, **arguments: Any) -> dict[str, Any]:
-        """Send a request; its reply: ``result``, ``crashed`` or ``timed-out`` (see harness/torch_compat/inside/worker.py).
+        """Send a request and return its reply: ``result``, ``crashed`` or ``timed-out`` (see harness/torch_compat/inside/worker.py).
 
         Raises:
-            ReaderError: the worker itself died, does not answer, or says that the request could not be carried out.
-            Untrusted: it is to load an archive, is not isolated, and nobody vouches for the archive.
+            ReaderError: the worker itself died, does not answer, or reports that it could not carry out the request.
+            Untrusted: the request loads an archive that is not trusted, and the worker is not isolated.
         """
         with contextlib.ExitStack() as stack:
             handed = _Handed(self._given, self._scratch, stack)
@@ -200,7 +200,7 @@ class TorchRelease:
         return reply
 
     def request_many(self, do: str, requests: list[dict[str, Any]], *, timeout_s: float = 60) -> list[dict[str, Any]]:
-        """Send requests that may share a process for as long as they leave no trace in it; a reply to each, in their order.
+        """Send requests that may share a process as long as they do not change its state; return the replies in order.
 
         Raises:
             ReaderError, Untrusted: as :meth:`request`, for any of them.
@@ -222,7 +222,7 @@ class TorchRelease:
         return replies
 
     def _handed(self, handed: _Handed, body: dict[str, Any], *, loads: bool, writes: bool) -> dict[str, Any]:
-        """A request by the names that its files have for the worker."""
+        """Return a request with the file names that the worker sees."""
         for key in FILES & body.keys():
             path = Path(body[key])
             if writes and key == "path":
@@ -265,14 +265,14 @@ class TorchRelease:
             raise ReaderError(
                 f"the worker of torch {self.environment.version} sent a reply that is not JSON: {line[:80]!r}", code="protocol"
             ) from error
-        if isinstance(reply, dict) and isinstance(reply.get("launch"), str):  # of the launcher: the worker never came to be
+        if isinstance(reply, dict) and isinstance(reply.get("launch"), str):  # from the launcher: the worker did not start
             raise ReaderError(f"{self.environment.python} failed to start: {reply['launch']}", code="does-not-start")
         if not isinstance(reply, dict):
             raise ReaderError(f"the worker of torch {self.environment.version} answered {line[:80]!r}", code="protocol")
         return reply
 
     def _line(self, seconds: float) -> bytes:
-        """One whole line, or the error that says why there is none in this time."""
+        """Return one whole line, or raise the error that says why there is none within this time."""
         assert self._replies is not None  # noqa: S101 - within the context
         deadline = time.monotonic() + seconds
         while b"\n" not in self._unread:
@@ -340,7 +340,7 @@ class TorchRelease:
                 process.stdin.close()
         if process.returncode is None:
             deadline, pause = time.monotonic() + STOP_SECONDS, 0.001
-            # not yet waited for, so that its number still is its group's: what an archive started must not outlive it
+            # not yet reaped, so that its pid still identifies its process group: processes that an archive started must not outlive it
             while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None and time.monotonic() < deadline:
                 time.sleep(pause)
                 pause = min(2 * pause, 0.05)
@@ -349,7 +349,7 @@ class TorchRelease:
 
 
 class _Handed:
-    """Files of one request at places where the worker can read or write them, until the request is over."""
+    """Files of one request at paths that the worker can read or write, for the duration of the request."""
 
     def __init__(self, given: Path, scratch: Path, stack: contextlib.ExitStack) -> None:
         self._given, self._scratch, self._stack = given, scratch, stack
@@ -363,7 +363,7 @@ class _Handed:
         return folder
 
     def copy(self, path: Path) -> str:
-        """A copy of a file or of an archive that is a directory, under its own name. Where there is none, the worker is left to say so."""
+        """Copy a file, or an archive that is a directory, under its own name. If it does not exist, the worker reports the error."""
         if not path.exists():
             return str(path)
         copy = self._folder(self._given, path) / path.name
@@ -371,13 +371,13 @@ class _Handed:
         return str(copy)
 
     def empty(self, path: Path) -> str:
-        """A place to write a file of this name to."""
+        """Return a path to write a file of this name to."""
         self._empty = self._folder(self._scratch, path)
         return str(self._empty / path.name)
 
     def take(self, path: Path) -> bool:
-        """Copy what was written to where it was wanted; whether there was an archive. A link to somewhere else is none."""
-        assert self._empty is not None  # noqa: S101 - a place was given
+        """Copy what was written to the requested path; return whether there was an archive. Links to elsewhere do not count."""
+        assert self._empty is not None  # noqa: S101 - a path was given
         written = self._empty / path.name
         if not is_archive(written):
             return False
@@ -388,7 +388,7 @@ class _Handed:
         return True
 
     def named(self, reply: dict[str, Any]) -> dict[str, Any]:
-        """A reply that calls the files' folders by their own names."""
+        """Return a reply with the original names of the files' folders."""
         text = json.dumps(reply)
         if str(self._given.parent) not in text:
             return reply
@@ -399,22 +399,22 @@ class _Handed:
 
 
 def _seeded(seed: int) -> dict[str, str]:
-    """Variables that make a process repeatable where the release itself is not, and different from one of another seed.
+    """Return variables that make a process deterministic even if the release is not, and different for each seed.
 
-    PYTHONHASHSEED orders sets. MALLOC_PERTURB_ lets glibc fill memory with a byte when it is handed out or given back:
-    a release that reads what nobody wrote then does the same each time for one seed, and something else for another.
+    PYTHONHASHSEED determines set order. MALLOC_PERTURB_ makes glibc fill memory with a byte when it is allocated or freed: a release that
+    reads uninitialized memory then behaves the same every time for one seed, and differently for another.
     """
     return {"PYTHONHASHSEED": str(seed), "MALLOC_PERTURB_": str(0x5A + 0x11 * seed)}
 
 
 # ------------------------------------------------------------------------------------------------- remembered identities
-# Importing torch takes seconds, and a replay that has nothing new to ask would import it just to hear who answers.
+# Importing torch takes seconds, and a replay with no new requests would import it only to get the reader's identity.
 
 
 def remembered_identity(environment: Environment) -> dict[str, Any] | None:
-    """The identity with which this environment last introduced itself, on this machine, to this worker; None if unknown."""
+    """Return the identity that this environment last reported, on this machine and to this worker; None if unknown."""
     if is_build(environment):
-        return None  # it may be another one by now, and nothing is written into it
+        return None  # it may have changed since, and nothing is written into it
     try:
         remembered = json.loads((environment.prefix / IDENTITY).read_text(encoding="ascii"))
     except (FileNotFoundError, ValueError):
@@ -430,13 +430,13 @@ def _remember_identity(environment: Environment, identity: dict[str, Any]) -> No
         return
     path = environment.prefix / IDENTITY
     partial = path.with_name(f".{IDENTITY}.{os.getpid()}.{id(identity)}")
-    with contextlib.suppress(OSError):  # a cache that may only be read costs the time, nothing else
+    with contextlib.suppress(OSError):  # a read-only cache only costs time
         partial.write_text(json.dumps({"seal": _seal(environment), "identity": identity}), encoding="ascii")
         partial.replace(path)
 
 
 def _seal(environment: Environment) -> str:
-    """Hash of everything that an identity can depend on."""
+    """Return a hash of everything that an identity can depend on."""
     processor = [line for line in _processor().splitlines() if line.startswith(("model name", "flags"))]
     parts = [
         WORKER.read_text(encoding="utf-8"),

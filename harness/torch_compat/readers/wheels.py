@@ -1,8 +1,8 @@
-"""Builds that come as a wheel: ``wheel:FILE``, and ``nightly:DATE`` from an index of nightlies.
+"""Builds from wheels: ``wheel:FILE``, and ``nightly:DATE`` from an index of nightlies.
 
-A wheel gets an environment of its own in the cache, named by its SHA-256, and is a build like any other from then on. An index of
-nightlies is a folder of static pages: ``URL/torch/`` links to wheels, each with its SHA-256 behind ``#``. A wheel without a hash, or with
-another one than its link states, is refused before anything of it is run.
+A wheel gets its own environment in the cache, named by its SHA-256, and is then a build like any other. An index of nightlies is a folder
+of static pages: ``URL/torch/`` links to wheels, each with its SHA-256 after ``#``. A wheel without a hash, or with a hash other than the
+one in its link, is refused before any of it is run.
 """
 
 from __future__ import annotations
@@ -51,15 +51,13 @@ PAGE_BYTES: Final = 64 << 20
 WHEEL_BYTES: Final = 8 << 30
 SECONDS: Final = 60
 AT_ONCE: Final = 1 << 20
-EARLIEST: Final = dt.date(
-    2016, 1, 1
-)  # zip members before torch's first day say that the day was left out, as reproducible builds do
+EARLIEST: Final = dt.date(2016, 1, 1)  # zip members dated before torch existed have no real date, as in reproducible builds
 _DATE: Final = re.compile(r"([0-9]{4})-?([0-9]{2})-?([0-9]{2})(?:\+([A-Za-z0-9.]+))?")
 _PYTHON: Final = re.compile(r"cp3([0-9]{1,2})")
 
 
 class _Wheel(NamedTuple):
-    """A wheel by its name: ``torch-2.16.0.dev20261120+cpu-cp311-cp311-linux_x86_64.whl``."""
+    """The parts of a wheel's name: ``torch-2.16.0.dev20261120+cpu-cp311-cp311-linux_x86_64.whl``."""
 
     release: Release
     pythons: tuple[str, ...]
@@ -67,10 +65,10 @@ class _Wheel(NamedTuple):
 
 
 def _named(file: str, where: str) -> _Wheel:
-    """What the name of a wheel says.
+    """Parse the name of a wheel.
 
     Raises:
-        UsageError: it is no wheel's name, or of another package.
+        UsageError: it is not the name of a wheel, or that of another package.
     """
     try:
         name, version, _, tags = parse_wheel_filename(file)
@@ -95,17 +93,17 @@ def wheel_build(
     run: Run = run_command,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Build:
-    """The build of a wheel, in an environment that is made for it unless it is there.
+    """Return the build of a wheel; create its environment if it does not exist.
 
     Parameters:
-        calendar: what its environment needs beside torch is what the nearest release needs.
-        name: what it is called in messages; ``wheel:FILE`` unless given.
-        root: the cache.
+        calendar: its environment gets the same additional packages as that of the nearest release.
+        name: its name in messages; ``wheel:FILE`` by default.
+        root: the cache folder.
 
     Raises:
-        UsageError: there is no such file, or it is no wheel of torch.
-        BuildError: it cannot be imported, or states another version or day than it is named by.
-        EnvironmentUnavailable: its environment cannot be made here.
+        UsageError: the file does not exist, or is not a wheel of torch.
+        BuildError: it cannot be imported, or reports a version or date that differs from its name.
+        EnvironmentUnavailable: its environment cannot be created here.
     """
     name = name or f"wheel:{file}"
     if not file.is_file():
@@ -130,7 +128,7 @@ def _folder(root: Path | None) -> Path:
 
 @contextlib.contextmanager
 def _locked(prefix: Path) -> Iterator[None]:
-    """Hold the lock of an environment, which the system releases when the process ends, however it ends."""
+    """Hold the lock of an environment, which the system releases when the process ends for any reason."""
     path = _ready(prefix.parent / "locks") / f"{prefix.name}.lock"
     with path.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -138,10 +136,10 @@ def _locked(prefix: Path) -> Iterator[None]:
 
 
 def _packed(file: Path) -> dt.date | None:
-    """The day on which ``torch/version.py`` was put into a wheel; None where that is not said.
+    """Return the date on which ``torch/version.py`` was added to a wheel; None if not recorded.
 
     Raises:
-        BuildError: it is no zip archive, or holds no torch.
+        BuildError: it is not a zip archive, or does not contain torch.
     """
     try:
         with zipfile.ZipFile(file) as archive:
@@ -165,7 +163,7 @@ def _make(
     progress: Callable[[str], None],
     today: dt.date,
 ) -> None:
-    """Make the environment of a wheel. What fails leaves nothing but its log."""
+    """Create the environment of a wheel. A failure leaves only the log."""
     machine = os.uname().machine
     if not any(platform == "any" or platform.endswith(machine) for platform in wheel.platforms):
         raise EnvironmentUnavailable(
@@ -210,10 +208,10 @@ def _make(
 
 
 def expire_wheels(today: dt.date, days: int, root: Path | None = None) -> list[str]:
-    """Remove the environments of wheels that were made more than so many days ago; their names."""
+    """Remove the environments of wheels created more than ``days`` days ago; return their names."""
     gone = []
     for path in sorted(_folder(root).glob(f"torch-*/{STATE}")):
-        with contextlib.suppress(ValueError, KeyError, TypeError):  # one that does not say its day stays
+        with contextlib.suppress(ValueError, KeyError, TypeError):  # one without a date is kept
             made = dt.date.fromisoformat(json.loads(path.read_text(encoding="utf-8"))["made"])
             if (today - made).days > days:
                 with _locked(path.parent):
@@ -243,14 +241,14 @@ def nightly_build(
     run: Run = run_command,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Build:
-    """The nightly of a day: ``2026-11-20``, or ``2026-11-20+cu132`` where it is not the one for the CPU.
+    """Return the nightly of a date: ``2026-11-20``, or ``2026-11-20+cu132`` for one that is not for the CPU.
 
     Parameters:
-        index: the URL of the index: pages lie below it, ``torch/`` among them.
+        index: the URL of the index: its pages, including ``torch/``, are below it.
 
     Raises:
-        UsageError: it is no day, or no index is named.
-        BuildError: the wheel has another hash than the index states, or none is stated; otherwise as :func:`wheel_build`.
+        UsageError: it is not a date, or no index is given.
+        BuildError: the wheel's hash differs from the index's, or the index gives none; otherwise as :func:`wheel_build`.
         EnvironmentUnavailable: the index cannot be read, or offers no such wheel for a Python of this machine.
     """
     found = _DATE.fullmatch(text)
@@ -307,7 +305,7 @@ def _chosen(index: str, day: dt.date, local: str) -> _Link:
 
 
 def _links(page: str) -> Iterator[_Link]:
-    """The wheels of torch that a page links to; names that are none are passed over."""
+    """Yield the torch wheels that a page links to; other links are skipped."""
     parser = _Anchors()
     with _opened(page) as stream:
         content = stream.read(PAGE_BYTES + 1)
@@ -332,7 +330,7 @@ class _Anchors(HTMLParser):
 
 
 def _opened(url: str) -> IO[bytes]:
-    """A page or file of an index; the page of a folder on this machine is its ``index.html``.
+    """Open a page or file of an index; the page of a local folder is its ``index.html``.
 
     Raises:
         EnvironmentUnavailable: it cannot be read.
@@ -354,10 +352,10 @@ def _opened(url: str) -> IO[bytes]:
 
 
 def _download(link: _Link, file: Path) -> None:
-    """Fetch a wheel, and hold it to the hash that its link states.
+    """Download a wheel, and check it against the hash in its link.
 
     Raises:
-        BuildError: it has another one, or none is stated.
+        BuildError: the hash differs, or the link has none.
     """
     if not re.fullmatch("[0-9a-f]{64}", link.sha256):
         raise BuildError(
@@ -382,5 +380,5 @@ def _download(link: _Link, file: Path) -> None:
 
 
 def _shown(url: str) -> str:
-    """A URL without a password."""
+    """Return a URL without its password."""
     return re.sub(r"//[^/@]*@", "//", url)

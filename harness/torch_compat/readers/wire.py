@@ -1,21 +1,23 @@
-"""Messages between a process and the child in which a program runs, and values of the runtime in them.
+"""Messages between a process and the child that runs a program, and the encoding of runtime values in them.
 
-A message is a head, a document and bytes: the head is two numbers of 32 and 64 bits, little endian, the lengths of the other two; the document is
-JSON; the bytes are those of storages, one after the other, each at a multiple of 16. Where they are many, they lie in a shared
-memory (:class:`Arena`) instead, and the message has none.
+A message is a header, a document and bytes. The header is two little-endian integers of 32 and 64 bits, the lengths of the other two. The
+document is JSON. The bytes are those of storages, one after the other, each at a multiple of 16. Large storages are placed in shared memory
+(:class:`Arena`) instead, and the message has no bytes.
 
-Values in a document: null, booleans, integers of 64 bits, finite floats, texts and lists are themselves; everything else is an object with one key:
+Values in a document: null, booleans, 64-bit integers, finite floats, strings and lists are represented as such; everything else is an
+object with one key:
 
-* ``n``   a float that is not finite, by its bits: ``7ff8000000000000``; ``i`` an integer that does not fit in 64 bits, by its digits
+* ``n``   a non-finite float, as its bits: ``7ff8000000000000``; ``i`` an integer that does not fit in 64 bits, as its digits
 * ``c``   a complex number, ``t`` a tuple, ``d`` a dictionary: ``[[key, value], ...]``
-* ``x``   a tensor: ``[storage, dtype, shape, strides, offset]``, in elements; strides are null where they are row-major
+* ``x``   a tensor: ``[storage, dtype, shape, strides, offset]``, in elements; strides are null if row-major
 * ``y``   a dtype by its name, ``v`` a device
 * ``p``   a named tuple: ``[qualified name, [field, ...], [value, ...]]``
-* ``h``   something that stays in the child, and is only named here: ``[number, class, ...]``
-* ``o``   something that no program takes: the name of its class
+* ``h``   an object that stays in the child, as a handle: ``[number, class, ...]``
+* ``o``   an object that no program accepts: the name of its class
 
-Whoever reads a message trusts nothing in it: lengths are bounded before memory is asked for, the count of values before they are made, and every tensor passes
-through :mod:`torch_compat.arrays`. What does not fit is :class:`torch_compat.errors.ReaderError` with the code ``bad-reply``.
+The receiver of a message trusts nothing in it: lengths are checked before memory is allocated, the number of values before they are
+created, and every tensor passes through :mod:`torch_compat.arrays`. An invalid message raises :class:`torch_compat.errors.ReaderError` with
+the code ``bad-reply``.
 """
 
 from __future__ import annotations
@@ -59,50 +61,50 @@ __all__ = [
 
 Array = np.ndarray[Any, np.dtype[Any]]
 HEAD = struct.Struct("<IQ")
-ALIGNED = 16  # bytes: where a storage begins
-INLINE = 1 << 15  # bytes of storages that a message carries itself; more of them go through shared memory
-AT_ONCE = 1 << 16  # bytes that are asked for at a time
+ALIGNED = 16  # bytes: alignment of storages
+INLINE = 1 << 15  # bytes of storages that a message itself contains; more go through shared memory
+AT_ONCE = 1 << 16  # bytes requested at a time
 MOST_DOCUMENT = 1 << 28  # bytes
 MOST_VALUES = 1 << 22  # items of lists and the like in one document
 MOST_OBJECTS = 1 << 20  # tensors, tuples, dictionaries and other values with a key
-DEEPEST = 120  # levels: a program gives 100
+DEEPEST = 120  # levels: a program produces at most 100
 INT64 = 1 << 63
-REMEMBERED = 1 << 12  # bytes: a document up to this size is not parsed again if the next message has the same
+REMEMBERED = 1 << 12  # bytes: a document up to this size is not parsed again if the next message repeats it
 MOST_TEXTS = 64
 ENCODED = json.JSONEncoder(separators=(",", ":")).encode
 DECODED = json.JSONDecoder().decode
 
 
-class Gone(Exception):  # noqa: N818 - no error: the other side has closed the connection, and each who asks knows why
-    """The other side is gone."""
+class Gone(Exception):  # noqa: N818 - not an error: the other side closed the connection, and the caller knows why
+    """The other side has closed the connection."""
 
 
 def bad(said: str) -> ReaderError:
-    """The error of a message that is none."""
+    """Return the error for an invalid message."""
     return ReaderError(f"the process that runs the program sent an invalid reply: {said}", code="bad-reply")
 
 
 def rounded(size: int) -> int:
-    """Where the next storage begins."""
+    """Return the offset of the next storage."""
     return -(-size // ALIGNED) * ALIGNED
 
 
 def whole(array: Any) -> bool:
-    """Whether it is an array whose elements lie in their order, as most arguments and results are."""
+    """Whether an array is row-major, as most arguments and results are."""
     return array.__class__ is np.ndarray and array.flags.c_contiguous
 
 
 def padded(array: Array) -> bytes:
-    """The bytes of a row-major array as a message carries them, up to where the next storage begins."""
+    """Return the bytes of a row-major array for a message, padded to the beginning of the next storage."""
     raw = array.tobytes()
     return raw + bytes(rounded(len(raw)) - len(raw))
 
 
 class EncodedTexts(dict[Any, bytes]):
-    """Encoded documents by all that they depend on: calls in a loop say the same, and only their bytes differ."""
+    """Encoded documents, keyed by everything they depend on: calls in a loop differ only in their bytes."""
 
     def remember(self, key: Any, document: Any) -> None:
-        """Keep the text of a document; not of large ones, and not of many."""
+        """Cache the text of a document; limited in size and number."""
         text = ENCODED(document).encode("ascii")
         if len(text) <= REMEMBERED:
             if len(self) >= MOST_TEXTS:
@@ -111,12 +113,12 @@ class EncodedTexts(dict[Any, bytes]):
 
 
 class Arena:
-    """Memory that two processes share. Whoever makes it fixes its size, so that the other one cannot take it away.
+    """Memory that two processes share. Its creator seals its size, so that the other process cannot shrink it.
 
     Attributes:
         size: in bytes.
         bytes: the memory, as an array.
-        descriptor: of the file behind it; -1 once the other side has it.
+        descriptor: that of the file behind it; -1 once the other side has it.
     """
 
     def __init__(self, size: int, descriptor: int = -1) -> None:
@@ -129,7 +131,7 @@ class Arena:
         self.bytes = arrays.elements(memoryview(mmap.mmap(descriptor, size)), np.dtype(np.uint8))
 
     def handed_over(self) -> None:
-        """The other side has a descriptor of its own; the memory stays."""
+        """Close the descriptor once the other side has its own; the memory stays mapped."""
         if self.descriptor >= 0:
             os.close(self.descriptor)
             self.descriptor = -1
@@ -139,10 +141,10 @@ class Lines:
     """A connection, message by message.
 
     Attributes:
-        patience: seconds that a message may take from its first byte to its last.
-        unread: what came behind the last message.
-        repeats: whether a message with the document of the one before gets the same object, unparsed: calls in a loop send the same
-            document. Only for receivers that do not change it.
+        patience: seconds that a message may take from its first to its last byte.
+        unread: the bytes received after the last message.
+        repeats: whether a message that repeats the previous document gets the same object without parsing: calls in a loop send the same
+            document. Only for receivers that do not modify it.
     """
 
     def __init__(self, connection: socket.socket) -> None:
@@ -156,14 +158,14 @@ class Lines:
         """Send a message.
 
         Parameters:
-            document: or the text of one (:class:`EncodedTexts`).
+            document: a document, or the text of one (:class:`EncodedTexts`).
             data: buffers of storages, :func:`padded`.
-            descriptors: files that go with it.
+            descriptors: files to send with it.
 
         Raises:
-            Gone: nobody is there.
+            Gone: the other side has closed the connection.
         """
-        import socket  # noqa: PLC0415 - the module of a connection that there is
+        import socket  # noqa: PLC0415 - already imported by the creator of the connection
 
         text = document if document.__class__ is bytes else ENCODED(document).encode("ascii")
         raw = b"".join([HEAD.pack(len(text), sum([len(part) for part in data])), text, *data])
@@ -179,16 +181,16 @@ class Lines:
             raise Gone from error
 
     def receive(self, most: int, descriptors: list[int] | None = None) -> tuple[Any, memoryview]:
-        """The next message: its document and its bytes.
+        """Return the document and the bytes of the next message.
 
         Parameters:
-            most: bytes beside the document that may come.
-            descriptors: takes the files that come with it; without it, the kernel closes what comes.
+            most: limit of the bytes in addition to the document.
+            descriptors: receives the files that come with it; without it, the kernel closes them.
 
         Raises:
-            Gone: nobody is there.
-            ReaderError: it is no message, or too large.
-            BlockingIOError: the time that the connection waits is over.
+            Gone: the other side has closed the connection.
+            ReaderError: it is not a valid message, or too large.
+            BlockingIOError: the connection timed out.
         """
         raw, self.unread = self.unread or self._some(descriptors), b""
         if len(raw) < HEAD.size:
@@ -226,7 +228,7 @@ class Lines:
         return raw
 
     def _rest(self, raw: bytes, whole: int) -> bytes:
-        """What is still to come is read as it comes: no memory is asked for because of a number."""
+        """Read the rest as it arrives: no memory is allocated on the basis of a stated length."""
         parts, left, began = [raw], whole - len(raw), time.monotonic()
         while left:
             if time.monotonic() - began > self.patience:
@@ -239,10 +241,10 @@ class Lines:
 
 
 def _document(text: bytes) -> Any:
-    """The document of a message.
+    """Parse the document of a message.
 
     Raises:
-        ReaderError: it is none, or has too many values.
+        ReaderError: it is not valid, or has too many values.
     """
     if len(text) > AT_ONCE:
         values, objects = text.count(b",") + text.count(b"["), text.count(b"{")
@@ -255,24 +257,24 @@ def _document(text: bytes) -> Any:
 
 
 class Writing:
-    """Values of one message, with the storages of their tensors.
+    """Encodes the values of one message, with the storages of their tensors.
 
     Parameters:
-        known: arrays whose storages the other side has: the first storages, in order.
-        hand: takes what stays in this process, and gives its number; None where nothing may stay.
+        known: arrays whose storages the other side already has: the first storages, in order.
+        hand: registers an object that stays in this process and returns its number; None if no object may stay.
     """
 
     def __init__(self, known: Sequence[Array] = (), hand: Callable[[Any], int] | None = None) -> None:
         self._known = known
         self._hand = hand
-        self._whole = {id(one): place for place, one in enumerate(known)}  # as they are, whatever they are views of
+        self._whole = {id(one): place for place, one in enumerate(known)}  # by array identity, whatever they are views of
         self._places = {id(owner(one)): place for place, one in enumerate(known)}
         self._storages: list[tuple[Array, list[int]]] = []
         self._views: list[tuple[list[Any], int, int]] = []
         self._left = MOST_OBJECTS
 
     def put(self, value: Any) -> Any:
-        """A value as it stands in a document.
+        """Return a value as represented in a document.
 
         Raises:
             Unsupported: it is too large.
@@ -318,7 +320,7 @@ class Writing:
         return {"o": value.__class__.__name__}
 
     def tensor(self, array: Array) -> list[Any]:
-        """A tensor: ``[storage, dtype, shape, strides, offset]``."""
+        """Encode a tensor: ``[storage, dtype, shape, strides, offset]``."""
         size = array.itemsize
         whole = self._whole.get(id(array))
         if whole is not None:
@@ -349,7 +351,7 @@ class Writing:
         return place
 
     def storages(self) -> list[Array]:
-        """The bytes of the storages that are new, as far as views see them. Nothing is written after that."""
+        """Return the bytes of new storages, as far as they are visible through views. Nothing may be written after that."""
         starts = [first // ALIGNED * ALIGNED if first < end else 0 for _, (first, end) in self._storages]
         for made, at, size in self._views:
             place = made[0] - len(self._known)
@@ -358,16 +360,16 @@ class Writing:
 
 
 def _flat(memory: Array) -> Array:
-    """All bytes of an array that owns its memory, in their order."""
+    """Return all bytes of an array that owns its memory, in memory order."""
     return memory.ravel(order="K").view(np.uint8)
 
 
 class Kept:
-    """Something of a program that stays in the child: an object, a member of an enumeration, a tensor that cannot be calculated with.
+    """A handle of something that stays in the child: an object, an enum member, or a tensor that does not support computation.
 
     Attributes:
-        number: by which the child knows it.
-        kind: what it is.
+        number: identifies it in the child.
+        kind: what kind of thing it is.
     """
 
     def __init__(self, number: int, kind: str) -> None:
@@ -379,19 +381,19 @@ class Kept:
 
 
 class Reading:
-    """Values of one message.
+    """Decodes the values of one message.
 
     Parameters:
         sizes: bytes of each new storage, as the message states them.
-        data: where they are: one after the other, each at a multiple of 16.
-        tensor: makes a value of a tensor: its storage's number, dtype, shape, strides, offset; what it raises is a mistake of the message.
-        named: gives a value that is kept here, by its number; without it, such values are :class:`Kept`.
+        data: their bytes: one after the other, each at a multiple of 16.
+        tensor: creates a tensor from its storage's number, dtype, shape, strides, offset; what it raises is reported as an invalid message.
+        named: returns an object kept in this process, by number; without it, such values become :class:`Kept`.
 
     Attributes:
-        storages: the bytes of each new storage, still where they are.
+        storages: the bytes of each new storage, without copying.
 
     Raises:
-        ReaderError: the sizes are not those of the data.
+        ReaderError: the sizes do not match the data.
     """
 
     def __init__(
@@ -416,10 +418,10 @@ class Reading:
             raise bad(f"storages of {sum(sizes)} bytes, but only {len(data)} bytes of data")
 
     def get(self, value: Any, depth: int = 0) -> Any:
-        """A value of a document.
+        """Decode a value of a document.
 
         Raises:
-            ReaderError: it is none.
+            ReaderError: it is not valid.
         """
         kind = value.__class__
         if value is None or kind is bool or kind is str or kind is float:
@@ -452,7 +454,7 @@ class Reading:
             return {self.get(name, depth): self.get(item, depth) for name, item in map(_list, _list(body))}
         if key == "n":
             return struct.unpack(">d", bytes.fromhex(body))[0]
-        if key == "i" and self._named is not None:  # a program has none, but its caller may
+        if key == "i" and self._named is not None:  # a program cannot produce one, but its caller may
             return int(body, 16)
         if key == "c":
             return complex(*[self.get(part, depth) for part in _list(body)])
@@ -474,7 +476,7 @@ class Reading:
         raise KeyError(f"unknown value {body!r:.80}")
 
     def tensor(self, body: Any) -> Any:
-        """A tensor."""
+        """Decode a tensor."""
         place, name, shape, strides, offset = _list(body)
         if place.__class__ is not int or place < 0:
             raise ValueError(f"unknown storage {place!r:.40}")

@@ -1,1 +1,1 @@
-"""Beginnings of things that people add. Each one works, and is refused until it says what only they know."""
+"""Templates for things that contributors add. Each one works, but is refused until its placeholders are filled in."""

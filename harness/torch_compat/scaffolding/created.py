@@ -1,4 +1,4 @@
-"""Writing the beginnings of things: all files of one or none, and what comes next."""
+"""Writes the files of a template, all or none, and lists the next steps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Created", "create", "refuse_id", "unfinished_lines"]
 
 
 class Created(NamedTuple):
-    """What was written, and the commands that come next."""
+    """The written files, and the commands to run next."""
 
     kind: str
     name: str
@@ -29,10 +29,10 @@ class Created(NamedTuple):
 
 
 def create(place: Root, texts: dict[Path, str]) -> None:
-    """Write new files, all of them or none.
+    """Write new files, all or none.
 
     Raises:
-        UsageError: one is there already.
+        UsageError: one already exists.
         WriteError: they cannot be written.
     """
     with changing(place.path):
@@ -43,16 +43,16 @@ def create(place: Root, texts: dict[Path, str]) -> None:
 
 
 def unfinished_lines(path: Path) -> list[int]:
-    """The lines of a file that have a placeholder."""
+    """Return the lines of a file that contain a placeholder."""
     lines = read_whole(path, MOST_OF_A_PROGRAM).decode("utf-8").splitlines()
     return [number for number, line in enumerate(lines, 1) if UNFINISHED in line]
 
 
 def refuse_id(name: str, what: str) -> None:
-    """Refuse a name that is no id of a policy.
+    """Refuse a name that is not a valid policy id.
 
     Raises:
-        UsageError: it is none.
+        UsageError: it is not.
     """
     if not re.fullmatch(IDENTIFIER, name):
         raise UsageError(

@@ -1,4 +1,4 @@
-"""Deprecations, rules and waivers to begin with: files of a policy, and what belongs to them."""
+"""Templates of deprecations, rules and waivers: policy files and the files that belong to them."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ _LINE = re.compile(r'^(\s*[a-z_]+ = )"(?:[^"\\]|\\.)*"(\s*)# (.*)$')
 
 
 def new_deprecation(place: Root, name: str, kind: str) -> Created:
-    """Write the policy file of a deprecation, from the worked example of its kind, and its probe.
+    """Write the policy file of a deprecation, based on the example of its kind, and its probe.
 
     Raises:
         UsageError: the name cannot be used, or the kind has no example.
@@ -170,10 +170,10 @@ def new_waiver(place: Root, name: str, ids: Sequence[str]) -> Created:
     """Write a waiver.
 
     Parameters:
-        ids: of failing findings, whose cells it covers.
+        ids: ids of failing findings, whose cells it covers.
 
     Raises:
-        UsageError: the name cannot be used, or there is no such finding.
+        UsageError: the name cannot be used, or a finding does not exist.
         WriteError: it cannot be written.
     """
     policy = place.policy()
@@ -190,7 +190,7 @@ def new_waiver(place: Root, name: str, ids: Sequence[str]) -> Created:
 
 
 def _deprecation_text(place: Root, name: str, kind: str, probe: str) -> str:
-    """The worked example of a kind, with everything that only its author knows left open; what comes later commented out."""
+    """Return the example of a kind with placeholders for what only its author knows, and with later stages commented out."""
     folders = (place.inside("policies/examples"), PACKAGED / "examples")
     example = next((path for folder in folders if (path := inside(folder, f"{kind}.toml")).is_file()), None)
     if example is None:
@@ -212,7 +212,7 @@ def _deprecation_text(place: Root, name: str, kind: str, probe: str) -> str:
 
 
 def _only_begun(text: str) -> str:
-    """A deprecation that has come as far as its warning: later events and statements are comments, for when they come."""
+    """Return a deprecation at the warning stage: later events and statements are commented out."""
     head, *blocks = re.split(r"(?m)^(?=\[\[)", text)
     kept = [head]
     stated = False
@@ -226,7 +226,7 @@ def _only_begun(text: str) -> str:
 
 
 def _with_rule(text: str, entry: str) -> str:
-    """The policy with one more rule, after the last one but the one that counts waivers, which comes last."""
+    """Return the policy with one more rule, before the rule that counts waivers, which stays last."""
     at = text.rfind('[[rule]]\nid = "waivers-exact"')
     if at < 0:
         return text.rstrip("\n") + "\n" + entry
@@ -234,7 +234,7 @@ def _with_rule(text: str, entry: str) -> str:
 
 
 def _covers(findings: list[Finding], policy: Policy) -> str:
-    """What a waiver for these findings says that it covers: for each finding one part."""
+    """Return the coverage of a waiver for these findings: one part per finding."""
     known = Known(one.version for one in policy.calendar)
     scope = known.holding(policy.corpus.readers)
     parts, others = [], []
@@ -255,7 +255,7 @@ def _covers(findings: list[Finding], policy: Policy) -> str:
 
 
 def _set(known: Known, scope: int, versions: Iterable[str]) -> str:
-    """Releases of the corpus as a set, in which those between them that are not of the corpus are, too."""
+    """Return releases of the corpus as a release set, which also includes releases between them outside the corpus."""
     bits = known.holding(versions)
     spans: list[Interval] = []
     first = last = None
@@ -271,10 +271,10 @@ def _set(known: Known, scope: int, versions: Iterable[str]) -> str:
 
 
 def _findings(place: Root, policy: Policy, ids: Sequence[str]) -> list[Finding]:
-    """The failing findings of these ids.
+    """Return the failing findings with these ids.
 
     Raises:
-        UsageError: one does not fail now, or is about no reader, so that no waiver can cover it.
+        UsageError: one does not currently fail, or has no reader, so that no waiver can cover it.
     """
     with uncollected():
         report = judge(gather(place, policy, as_of=None))

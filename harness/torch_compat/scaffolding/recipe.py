@@ -1,4 +1,4 @@
-"""A recipe to begin with: a small one of its family that works."""
+"""The template of a recipe: a small working recipe of its family."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["new_recipe"]
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
-_TAKEN = sys.stdlib_module_names | {"numpy", "torch"}  # the worker runs a recipe as the module of its name
+_TAKEN = sys.stdlib_module_names | {"numpy", "torch"}  # the worker runs a recipe as a module of that name
 
 _HEAD = '''\
 """{mark}one sentence on what this checks, and why releases may disagree about it>"""
@@ -115,7 +115,7 @@ _PROGRAMS = frozenset({"torchscript", "mobile", "export"})
 
 
 def new_recipe(place: Root, name: str, family: Family) -> tuple[Created, str]:
-    """Write the recipe; with the first release that can run it.
+    """Write the recipe; return it with the first release that can run it.
 
     Raises:
         UsageError: the name cannot be used, or no release writes the family.
@@ -138,7 +138,7 @@ def new_recipe(place: Root, name: str, family: Family) -> tuple[Created, str]:
 
 
 def _refuse_name(name: str, folder: Path) -> None:
-    """Refuse a name that is none, is taken, or once was: fixtures outlive the recipe that wrote them.
+    """Refuse a name that is invalid, taken, or was taken before: fixtures outlive the recipe that wrote them.
 
     Raises:
         UsageError: the name cannot be used.
@@ -164,10 +164,10 @@ def _refuse_name(name: str, folder: Path) -> None:
 
 
 def _earliest(policy: Policy, family: Family) -> CalendarRelease:
-    """The first release of the calendar that writes the family's beginning.
+    """Return the first release of the calendar that can write the family's template.
 
     Raises:
-        UsageError: the calendar has none.
+        UsageError: the calendar has no such release.
     """
     first = Release(_SINCE[family][0])
     for release in policy.calendar:

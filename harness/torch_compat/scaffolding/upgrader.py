@@ -1,4 +1,4 @@
-"""An upgrader to begin with: its table, recipe and test; and what is left to do for it, step by step."""
+"""The template of an upgrader: its table, recipe and test; and the remaining steps."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_{id}() -> None:
 
 
 class _Begun(NamedTuple):
-    """What a new upgrader begins with."""
+    """The initial files of a new upgrader."""
 
     id: str
     recipe: str
@@ -107,10 +107,10 @@ class UpgraderStep(NamedTuple):
 
 
 def new_upgrader(place: Root, operator: str) -> tuple[Upgrader, list[str]]:
-    """The upgrader of an operator that no release has yet, which is begun where there is none; and the files that were written.
+    """Return the unreleased upgrader of an operator, created if it does not exist, and the written files.
 
     Parameters:
-        operator: with its overload: ``aten::foo.Bar``.
+        operator: the operator with its overload: ``aten::foo.Bar``.
 
     Raises:
         UsageError: the release has no such operator, or an upgrader for it cannot be written in TorchScript.
@@ -131,7 +131,7 @@ def new_upgrader(place: Root, operator: str) -> tuple[Upgrader, list[str]]:
 
 
 def _begun(place: Root, policy: Policy, operator: str) -> _Begun:
-    """The table, recipe and test of an upgrader for an operator as the newest recorded release has it."""
+    """Return the table, recipe and test of an upgrader for an operator as it is in the newest recorded release."""
     old = policy.corpus.readers[-1]
     base = operator.partition(".")[0]
     schemas = History(place.inside("fixtures/operators/schemas.txt"))
@@ -219,7 +219,7 @@ def _arguments(arguments: tuple[SignatureParameter, ...]) -> str:
 
 
 def _since(schemas: History, operator: str, policy: Policy) -> str:
-    """The first release of the corpus that has the operator."""
+    """Return the first release of the corpus that has the operator."""
     writers = set(policy.corpus.writers)
     base = operator.partition(".")[0]
     return next(
@@ -230,7 +230,7 @@ def _since(schemas: History, operator: str, policy: Policy) -> str:
 
 
 def upgrader_steps(place: Root, one: Upgrader) -> list[UpgraderStep]:
-    """What is to do for an upgrader, in order, and what of it is done."""
+    """Return the steps for an upgrader in order, with their status."""
     recipe = f"upgrade_{one.id}".lower()
     program = place.inside(f"fixtures/recipes/{recipe}.py")
     finished = program.is_file() and UNFINISHED not in read_whole(program, MOST_OF_A_PROGRAM).decode("utf-8")

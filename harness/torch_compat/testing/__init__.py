@@ -1,6 +1,6 @@
-"""For the tests of contributors, in any repository: proofs of upgraders, and calls of operators as strategies of hypothesis.
+"""Helpers for contributors' tests in any repository: proofs of upgraders, and operator calls as hypothesis strategies.
 
-:func:`prove_upgrader` needs nothing but this package. The strategies (:mod:`torch_compat.testing.strategies`) need hypothesis.
+:func:`prove_upgrader` needs only this package. The strategies (:mod:`torch_compat.testing.strategies`) need hypothesis.
 """
 
 from __future__ import annotations

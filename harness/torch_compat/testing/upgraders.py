@@ -23,10 +23,10 @@ __all__ = ["NotPreservedError", "prove_upgrader"]
 
 
 class NotPreservedError(AssertionError):
-    """An upgrader changes what old programs compute, or nothing shows that it does not.
+    """An upgrader changes the results of old programs, or there is no evidence that it does not.
 
     Attributes:
-        proof: what was found.
+        proof: the proof.
     """
 
     def __init__(self, message: str, proof: Proof) -> None:
@@ -43,23 +43,23 @@ def prove_upgrader(
     seed: int | str = 0,
     count: int = PER_FORM,
 ) -> Proof:
-    """Prove an upgrader in a test. The proof, where old programs get what they got before or an error becomes a value.
+    """Prove an upgrader in a test. Returns the proof if old programs get the same results or an error becomes a value.
 
-    The reference reader answers on both sides. Releases that are named answer as well, and what they say counts.
+    The reference reader answers on both sides. The given releases also answer, and take precedence.
 
     Parameters:
         upgrader: the id of an upgrader that comes with the package (``div_Tensor_0_3``), or the path of a TOML file with
-            ``[[upgrader]]`` tables, as ``torch-compat prove`` takes it.
-        name: the id of the upgrader in that file; may be left out where it has one.
-        old: built releases from before the change (``1.5.1``), the one that counts first.
-        new: built releases with the upgrader, likewise.
-        seed: the same one gives the same calls.
+            ``[[upgrader]]`` tables, as accepted by ``torch-compat prove``.
+        name: the id of the upgrader in that file; may be omitted if it has only one.
+        old: built releases from before the change (``1.5.1``), the decisive one first.
+        new: built releases with the upgrader, the decisive one first.
+        seed: the same seed gives the same calls.
         count: generated calls for each form of a call.
 
     Raises:
         NotPreservedError: a call changes, and the message shows the smallest; a branch of the body is not reached, the body does
             not compile, no call could be compared, or no release before the change has the operator.
-        UsageError: there is no such upgrader, file or built release, or a table is not complete.
+        UsageError: an upgrader, file or built release does not exist, or a table is incomplete.
     """
     stated = _stated(upgrader, name)
     with ExitStack() as stack:
@@ -91,7 +91,7 @@ def _real(release: str) -> Real:
 
 
 def _told(proof: Proof) -> str:
-    """What is wrong, in at most a screen."""
+    """Describe what is wrong, in at most one screen."""
     lines = [f"{proof.stated.id}: {proof.verdict}"]
     error = compiled(proof.stated, table_of(proof.stated)).found if proof.stated.old else ""
     lines += [f"the body does not compile: {error}"] if error else []

@@ -1,4 +1,4 @@
-"""What a folder of recorded observations holds: groups of readers that did the same, and the order of releases and readers."""
+"""The contents of a folder of recorded observations: groups of readers with equal outcomes, and the order of releases and readers."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ Cell = tuple[str, str]
 
 
 class Group(NamedTuple):
-    """Readers that did the same with one fixture under one set of load options.
+    """Readers with the same outcome for one fixture under one set of load options.
 
     Attributes:
         key: the key of their cells (see :func:`torch_compat.corpus.observations.cell_key`).
-        body: what they did.
-        readers: a set of them: bit ``n`` stands for the ``n``-th of :attr:`Recorded.order`.
+        body: their outcome.
+        readers: a bit set: bit ``n`` stands for the ``n``-th reader of :attr:`Recorded.order`.
     """
 
     key: str
@@ -60,14 +60,14 @@ class Group(NamedTuple):
 
 @dataclass(frozen=True)
 class Recorded:
-    """All that a folder holds.
+    """The contents of a folder.
 
     Attributes:
-        readers: by exact name.
+        readers: the readers by exact name.
         unreadable: files that cannot be read or used in full, by name, and why.
         order: the readers' names, oldest first.
-        lines: by fixture and options, what was observed, and by which readers.
-        digest: of all files.
+        lines: by fixture and options, the outcomes with their readers.
+        digest: digest of all files.
     """
 
     readers: dict[str, ObservedReader] = field(default_factory=dict)
@@ -78,7 +78,7 @@ class Recorded:
 
 
 class Column(Mapping[Cell, Observation]):
-    """The cells of one reader; each is made when it is asked for."""
+    """The cells of one reader; each observation is created on access."""
 
     def __init__(self, lines: Mapping[Cell, tuple[Group, ...]], bit: int) -> None:
         self.lines, self.bit = lines, bit
@@ -97,7 +97,7 @@ class Column(Mapping[Cell, Observation]):
         return sum(1 for _ in self)
 
     def entries(self) -> Iterator[tuple[Cell, str, Body]]:
-        """Cells with key and body, without making an observation of each."""
+        """Yield cells with key and body, without creating observations."""
         bit = self.bit
         for cell, groups in self.lines.items():
             for key, body, readers in groups:
@@ -110,7 +110,7 @@ class Column(Mapping[Cell, Observation]):
 
 
 def outside(readers: Mapping[str, ObservedReader], known: AbstractSet[Cell]) -> dict[str, list[Cell]]:
-    """The cells of each reader that are none of those known, sorted. Readers of one folder share its lines, and nearly none is outside."""
+    """Return the sorted cells of each reader that are not known ones. Computed once per folder, since its readers share its lines."""
     others: dict[int, AbstractSet[Cell]] = {}
     found: dict[str, list[Cell]] = {}
     for name, reader in readers.items():
@@ -122,12 +122,12 @@ def outside(readers: Mapping[str, ObservedReader], known: AbstractSet[Cell]) -> 
 
 
 def together(readers: Iterable[tuple[int, ObservedReader]]) -> Callable[[Cell, str], list[tuple[Observation, int]]]:
-    """What several readers did with a cell, each distinct observation once, with the set of the readers that made it.
+    """Return a function that gives each distinct observation of a cell once, with the set of its readers.
 
-    What a folder holds is together already: of it, one observation is made for each group, not one for each reader.
+    The contents of a folder are already grouped: one observation is created per group, not per reader.
 
     Parameters:
-        readers: each with the bit that stands for it in sets.
+        readers: each with its bit in sets.
 
     Returns:
         A function of a cell and the key that its observations must have.
@@ -161,7 +161,7 @@ def together(readers: Iterable[tuple[int, ObservedReader]]) -> Callable[[Cell, s
 
 
 def _put(found: list[tuple[Observation, int]], observation: Observation, bit: int) -> None:
-    """Add a reader to those that made the same observation of a cell."""
+    """Add a reader to those with the same observation of a cell."""
     for index, (known, bits) in enumerate(found):
         if known.result == observation.result and known.digest == observation.digest and known == observation:
             found[index] = (known, bits | bit)
@@ -171,7 +171,7 @@ def _put(found: list[tuple[Observation, int]], observation: Observation, bit: in
 
 @lru_cache(maxsize=4096)
 def rank(label: str) -> tuple[int, Key]:
-    """The place of a writer, a reader's name or a file: what is synthetic before all releases, the reference reader after them."""
+    """Sort key of a writer, a reader's name or a file: synthetic before all releases, the reference reader after them."""
     if label == SYNTHETIC:
         return -1, _NO_RELEASE
     if label == REFERENCE:
@@ -183,23 +183,23 @@ _NO_RELEASE: Final = Release("0.0").key
 
 
 def place_of(label: str) -> tuple[tuple[int, Key], str]:
-    """The rank, and what tells builds of one release apart, and 1.5 and 1.5.0: no order depends on that of a set."""
+    """The rank, with a tie-breaker for builds of one release and for 1.5 and 1.5.0, so that no order depends on set order."""
     return rank(label), label
 
 
 def file_of(name: str) -> str:
-    """The file of a reader: of its release, whatever the build."""
+    """Return the file of a reader: that of its release, regardless of the build."""
     return name if rank(name)[0] else f"torch-{public(name)}"
 
 
 def short_names(names: Iterable[str]) -> list[str]:
-    """Names of releases in short, in their order: without "torch-", and without the build where there is one of that release."""
+    """Return short release names, in order: without "torch-", and without the build if the release has only one."""
     shorter = [name.removeprefix("torch-") for name in names]
     count = Counter(map(public, shorter))
     return [public(name) if count[public(name)] == 1 else name for name in shorter]
 
 
 def writer_of(fixture: str) -> tuple[str, str]:
-    """The release and the recipe of a fixture's id."""
+    """Split a fixture's id into release and recipe."""
     folder, _, recipe = fixture.partition("/")
     return folder.removeprefix("torch-"), recipe

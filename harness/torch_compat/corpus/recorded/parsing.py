@@ -1,4 +1,4 @@
-"""One file of recorded observations: its lines by their grammar, before it is held against the other files."""
+"""Parses one file of recorded observations, before it is checked against the other files."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MOST_NAMES: Final = 2_000  # of readers in a folder, of writers in a list: one r
 
 @dataclass
 class RecordedFile:
-    """A file, read, but not held against the others. Lines keep their numbers for messages."""
+    """A parsed file, not yet checked against the others. Lines keep their numbers for messages."""
 
     path: Path
     label: str
@@ -51,7 +51,7 @@ class RecordedFile:
     answers: dict[str, dict[str, Any]] = field(default_factory=dict)
     asked: list[tuple[int, str, str, dict[str, str]]] = field(default_factory=list)  # kind, reader, answer by probe and key
     outcomes: dict[str, Body] = field(default_factory=dict)
-    torn: dict[str, str] = field(default_factory=dict)  # answers and outcomes without a text that no file tells, and which
+    torn: dict[str, str] = field(default_factory=dict)  # answers and outcomes that lack a text no file defines, and the text's id
     writers: dict[str, Labels] = field(default_factory=dict)
     read: list[tuple[int, str, list[str], list[str]]] = field(default_factory=list)  # reader, recipes, cells
     wrote: list[tuple[int, list[str], list[str]]] = field(default_factory=list)  # recipes, cells
@@ -59,13 +59,13 @@ class RecordedFile:
 
 
 def read_file(path: Path, room: int) -> RecordedFile:
-    """One file.
+    """Parse one file.
 
     Parameters:
-        room: readers that it may tell of.
+        room: the maximum number of its readers.
 
     Raises:
-        CorpusError: it is not whole, not of this form, of another name, or contradicts itself.
+        CorpusError: it is incomplete, malformed, inconsistent, or has the wrong name.
     """
     lines, size, sha256 = _whole(path)
     file = RecordedFile(path, path.stem, size, sha256)
@@ -87,7 +87,7 @@ def read_file(path: Path, room: int) -> RecordedFile:
 
 @contextmanager
 def at_line(path: Path, number: int) -> Iterator[None]:
-    """What is wrong with a line is said with its number."""
+    """Add the line number to errors in a line."""
     try:
         yield
     except CorpusError as error:
@@ -100,7 +100,7 @@ def at_line(path: Path, number: int) -> Iterator[None]:
 
 
 def _whole(path: Path) -> tuple[list[str], int, str]:
-    """The lines of a file above its last, which proves that they are all; its bytes; and the digest that stands in it."""
+    """Return the lines before the last, which proves completeness; the size in bytes; and the digest in the last line."""
     try:
         data = read_whole(path)
     except OSError as error:
@@ -143,7 +143,7 @@ def _whole(path: Path) -> tuple[list[str], int, str]:
 
 
 def _is_label(label: str) -> bool:
-    """Whether a file can be called so: after a release, without its build, what is synthetic, or the reference reader."""
+    """Whether a label is valid for a file: a release without its build, synthetic, or the reference reader."""
     try:
         return bool(rank(label)[0]) or (label.startswith("torch-") and "+" not in label)
     except UsageError:
@@ -213,7 +213,7 @@ def _options(file: RecordedFile, number: int, name: str, load: str) -> None:
 
 
 def _pairs(text: str, form: str, order: Callable[[str], Any] = str) -> dict[str, str]:
-    """The pairs of a field, in their order."""
+    """Parse the pairs of a field, which must be sorted."""
     found: dict[str, str] = {}
     for pair in text.split(" "):
         name, _, value = pair.rpartition(":")
@@ -278,9 +278,9 @@ class _Grammar(NamedTuple):
     """The fields of a line.
 
     Attributes:
-        text: their names, as the docstring of this module has them.
-        least: how many there are.
-        more: whether there may be more.
+        text: their names, as in the grammar of the package.
+        least: the minimum number of fields.
+        more: whether more are allowed.
     """
 
     text: str
@@ -288,7 +288,7 @@ class _Grammar(NamedTuple):
     more: bool = False
 
     def fits(self, count: int) -> bool:
-        """Whether a line may have so many."""
+        """Whether a line may have this many fields."""
         return count == self.least or (self.more and count > self.least)
 
 

@@ -1,4 +1,4 @@
-"""Reading recorded observations: each file by its grammar, then all of them held against each other; budgets before loops."""
+"""Reads recorded observations: parses each file, then checks all files against each other, with budgets checked before loops."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ if TYPE_CHECKING:
 
 __all__ = ["read_recorded"]
 
-MOST_CELLS: Final = 20_000_000  # of a folder: five times those of 150 releases; more is no recording
+MOST_CELLS: Final = 20_000_000  # per folder: five times those of 150 releases; more cannot be a recording
 MOST_LINES: Final = 200_000  # of fixtures and options in a folder: five times those of 150 releases
-FREE_CELLS: Final = 50_000  # that any folder may hold; beyond them CELLS_PER_BYTE count
-CELLS_PER_BYTE: Final = 4  # of all files: a span is short however much it holds; the repository has one cell in 20 bytes
-FREE_LETTERS: Final = 10_000_000  # of the texts in all outcomes and answers of a folder; beyond them LETTERS_PER_BYTE count
-LETTERS_PER_BYTE: Final = 8  # of all files: an id is short however long its text is; the repository has one letter in two bytes
+FREE_CELLS: Final = 50_000  # allowed for any folder; beyond that, CELLS_PER_BYTE applies
+CELLS_PER_BYTE: Final = 4  # over all files: a short span can cover many cells; the repository has one cell per 20 bytes
+FREE_LETTERS: Final = 10_000_000  # of the texts in all outcomes and answers of a folder; beyond that, LETTERS_PER_BYTE applies
+LETTERS_PER_BYTE: Final = 8  # over all files: a short id can stand for a long text; the repository has one letter per two bytes
 
 
 def read_recorded(folder: Path) -> Recorded:
-    """Read a folder of recorded observations; of one that is not there, nothing.
+    """Read a folder of recorded observations; empty if it does not exist.
 
-    A file that cannot be read costs what it holds and what rests on it; both are named among ``unreadable``.
+    An unreadable file loses its contents and what depends on them; both are listed in ``unreadable``.
     """
     files: list[RecordedFile] = []
     unreadable: dict[str, str] = {}
@@ -77,10 +77,10 @@ def read_recorded(folder: Path) -> Recorded:
 
 
 def _make_whole(file: RecordedFile, texts: Texts) -> None:
-    """Put the texts of a file and of older ones into its answers and outcomes.
+    """Replace text ids in a file's answers and outcomes by texts of this and older files.
 
     Raises:
-        CorpusError: an outcome contradicts itself, or is not of its form.
+        CorpusError: an outcome is inconsistent or malformed.
     """
     for kind, entries in file.told.items():
         for name, (number, entry) in entries.items():
@@ -96,11 +96,11 @@ def _make_whole(file: RecordedFile, texts: Texts) -> None:
 
 @dataclass
 class _Lacks:
-    """What a file rests on and no other tells.
+    """What a file refers to but no other file defines.
 
     Attributes:
-        count: how many cells and answers do.
-        first: the first of it, by the alphabet.
+        count: the number of cells and answers affected.
+        first: the first missing item in alphabetical order.
     """
 
     count: int = 0
@@ -113,23 +113,23 @@ class _Lacks:
 
 
 class _Line:
-    """What was observed of a fixture under some options: who observed it at all, and by subject, load options and outcome who did."""
+    """Observations of a fixture under some options: the readers in total, and by subject, load options and outcome."""
 
     __slots__ = ("groups", "seen", "subject")
 
     def __init__(self, subject: str | None) -> None:
-        self.subject = subject  # of the fixture, unless a cell has its own
+        self.subject = subject  # that of the fixture, unless a cell has its own
         self.seen = 0
         self.groups: dict[tuple[str, str, str], int] = {}
 
     def add(self, key: tuple[str, str, str], readers: int) -> None:
-        """Put down that some readers did the same."""
+        """Record that some readers had the same outcome."""
         self.seen |= readers
         self.groups[key] = self.groups.get(key, 0) | readers
 
 
 class _Together:
-    """Files held against each other: cells mean outcomes, fixtures and readers that other files tell."""
+    """Combines files: cells refer to outcomes, fixtures and readers that other files define."""
 
     def __init__(self, files: list[RecordedFile], unreadable: dict[str, str]) -> None:
         self.files, self.unreadable = files, unreadable
@@ -137,7 +137,7 @@ class _Together:
         self.most = min(MOST_CELLS, FREE_CELLS + CELLS_PER_BYTE * sum(file.size for file in files))
         self.order = tuple(sorted(self.readers, key=place_of))
         self.bits = {name: 1 << at for at, name in enumerate(self.order)}
-        self.sets: dict[tuple[str, ...], int] = {}  # the readers of names that stand together
+        self.sets: dict[tuple[str, ...], int] = {}  # reader sets by tuple of names
         self.outcomes = {body_id(body_entry(SAME)): SAME}
         self.answers: dict[str, dict[str, Any]] = {}
         self.torn: dict[str, str] = {}
@@ -154,7 +154,7 @@ class _Together:
         self.cells = 0
 
     def recorded(self) -> Recorded:
-        """All of it."""
+        """Return the combined contents."""
         for file in self.files:
             try:
                 self._file(file)
@@ -176,10 +176,11 @@ class _Together:
         return Recorded(readers, self.unreadable, self.order, lines, total)
 
     def _file(self, file: RecordedFile) -> None:
-        """Put down the cells of one file.
+        """Record the cells of one file.
 
         Raises:
-            CorpusError: it contradicts another, itself, or rests on what no other file tells; all that does not is put down.
+            CorpusError: it contradicts another file or itself, or refers to something that no other file defines; all other cells are
+                recorded.
         """
         lacks = _Lacks()
         for name, (day, seal) in file.shown.items():
@@ -223,7 +224,7 @@ class _Together:
     def _answered(
         self, file: RecordedFile, number: int, kind: str, name: str, probe: str, key: str, answer: dict[str, Any]
     ) -> None:
-        """Put down what a reader said to a probe."""
+        """Record a reader's answer to a probe."""
         reader = self.readers[name]
         where = f"{file.path}:{number}"
         if not probe or not key:
@@ -243,7 +244,7 @@ class _Together:
     def _spread(
         self, file: RecordedFile, number: int, labels: Labels, cells: list[str], recipes: int
     ) -> Iterator[tuple[tuple[str, ...], list[str], str]]:
-        """The labels of every set, with options, load and perhaps subject, and outcome."""
+        """Yield the labels of every set, with options, load, optional subject, and outcome."""
         with at_line(file.path, number):
             for text in cells:
                 place, *rest = text.split(" ")
@@ -274,7 +275,7 @@ class _Together:
         names: tuple[str, ...],
         lacks: _Lacks,
     ) -> None:
-        """Put down that some readers did the same with some fixtures."""
+        """Record that some readers had the same outcome for some fixtures."""
         options, load, *own = place
         bits, body = self._bits(names), self.outcomes.get(outcome)
         plain = bits and body is not None and body.result != "unsupported"
@@ -285,7 +286,7 @@ class _Together:
                 line = self.lines[cell] = _Line(self.subjects.get(fixture))
             subject = own[0] if own else line.subject if line is not None else None
             if line is None or subject is None or not plain or line.seen & bits:
-                for name in names:  # one by one: whoever is wrong is named, and only what comes after it is lost
+                for name in names:  # one by one: the error names the wrong one, and only what follows it is lost
                     self._put_one(file, number, cell, own, load, outcome, name, lacks)
             else:
                 line.add((subject, load, outcome), bits)
@@ -293,7 +294,7 @@ class _Together:
     def _put_one(
         self, file: RecordedFile, number: int, cell: Cell, own: list[str], load: str, outcome: str, name: str, lacks: _Lacks
     ) -> None:
-        """Put down one cell, in which something may be wrong."""
+        """Record one cell, which may be invalid."""
         fixture, options = cell
         subject = own[0] if own else self.subjects.get(fixture)
         bit, body = self.bits.get(name), self.outcomes.get(outcome)
@@ -322,7 +323,7 @@ class _Together:
         line.add((subject, load, outcome), bit)
 
     def _bits(self, names: tuple[str, ...]) -> int:
-        """The set of some readers; empty where no file tells of one of them."""
+        """Return the set of some readers; empty if no file defines one of them."""
         if names not in self.sets:
             self.sets[names] = sum(map(self.bits.__getitem__, names)) if self.bits.keys() >= {*names} else 0
         return self.sets[names]

@@ -1,6 +1,6 @@
-"""Long texts in outcomes and answers: each stands once in a folder, and is meant by its id wherever an outcome or an answer has it.
+"""Long texts in outcomes and answers: each is stored once in a folder, and referenced by id in outcomes and answers.
 
-A release words an error alike in hundreds of programs, and every outcome that differs in anything else would say it again.
+A release gives the same error message for hundreds of programs, and every outcome that differs in anything else would repeat it.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from torch_compat.errors import CorpusError
 
 __all__ = ["MissingTextError", "Texts", "apart", "text_id"]
 
-LONG: Final = 60  # letters, from which on an id is much shorter
+LONG: Final = 60  # letters; from this length on, an id is much shorter
 MARK: Final = "@"
 
 
 class MissingTextError(Exception):
-    """No file tells a text that is meant. The argument is its id."""
+    """No file defines a referenced text. The argument is its id."""
 
 
 def text_id(text: str) -> str:
-    """The name of a text: a digest of it."""
+    """Return the id of a text: its digest."""
     return digest(text)[:OUTCOME_DIGITS]
 
 
 def apart(value: Any, found: dict[str, str]) -> Any:
-    """A JSON value with ids in the place of its long texts. Numbers of tensors, which have no blanks, stay; so do keys.
+    """Replace long texts in a JSON value by ids. Tensor data, which contains no blanks, and keys are left unchanged.
 
     Parameters:
-        found: where the texts are put, by their ids.
+        found: receives the texts by id.
     """
     if isinstance(value, str):
         if len(value) > LONG and " " in value:
@@ -46,10 +46,10 @@ def apart(value: Any, found: dict[str, str]) -> Any:
 
 
 class Texts:
-    """The texts that files tell, and values made whole with them.
+    """The texts that files define, and the expansion of values with them.
 
     Parameters:
-        most: letters of all texts in all values: a value means a text with a few letters, however long that is.
+        most: limit on the letters of all expanded texts: a short id can stand for a long text.
     """
 
     def __init__(self, most: int) -> None:
@@ -57,11 +57,11 @@ class Texts:
         self._most = self._room = most
 
     def whole(self, value: Any) -> Any:
-        """A JSON value with the texts that its ids mean: of ``apart(value, ...)``, the value.
+        """Replace ids in a JSON value by their texts: the inverse of ``apart(value, ...)``.
 
         Raises:
-            MissingTextError: there is no such text.
-            CorpusError: (``too-large``) the texts are too long together.
+            MissingTextError: a text is not defined.
+            CorpusError: (``too-large``) the total length of the texts is too large.
         """
         if isinstance(value, str):
             return self._text(value) if value.startswith(MARK) else value

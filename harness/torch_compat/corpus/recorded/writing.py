@@ -1,4 +1,4 @@
-"""Writing recorded observations: each cell into the file of the newer of its two releases, each outcome into the oldest file that has it."""
+"""Writes recorded observations: each cell to the file of its newer release, each outcome to the oldest file that uses it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ Sets = dict[tuple[str, str], int]
 
 
 class _Form(NamedTuple):
-    """The recorded form of an outcome or an answer, and the long texts that it means by their ids."""
+    """The recorded form of an outcome or an answer, and the long texts that it references."""
 
     entry: dict[str, Any]
     texts: dict[str, str]
@@ -57,7 +57,7 @@ class _Form(NamedTuple):
 
 @dataclass
 class _Part:
-    """What one file holds. Of a fixture that a reader read: ``{options: (load, subject, outcome)}``."""
+    """The contents of one file. For a fixture that a reader read: ``{options: (load, subject, outcome)}``."""
 
     readers: dict[str, ObservedReader] = field(default_factory=dict)
     shown: dict[str, ObservedReader] = field(default_factory=dict)
@@ -67,10 +67,10 @@ class _Part:
 
 
 def write_recorded(folder: Path, readers: Iterable[ObservedReader]) -> list[Path]:
-    """Write all that there is of these readers; what the folder holds of others goes.
+    """Write all observations of these readers, and remove those of others from the folder.
 
     Returns:
-        The files that were changed, added or removed.
+        The changed, added or removed files.
     """
     parts, bodies, subjects = _parts(readers)
     changed, told = [], {body_id(body_entry(SAME))}
@@ -87,10 +87,10 @@ def write_recorded(folder: Path, readers: Iterable[ObservedReader]) -> list[Path
 
 
 def _parts(readers: Iterable[ObservedReader]) -> tuple[dict[str, _Part], dict[str, _Form], dict[str, str]]:
-    """What each file holds; the recorded form of every outcome by its id; the subject of each fixture.
+    """Return the contents of each file, the recorded form of every outcome by id, and the subject of each fixture.
 
-    That is the one that most cells in the file of its writer have; where that has none, the one that the oldest reader was
-    given. So what newer releases were given changes no file but theirs.
+    The subject is the one of most cells in the writer's file, or else the one given to the oldest reader. Newer releases therefore change
+    no files but their own.
     """
     parts: dict[str, _Part] = {}
     bodies: dict[str, _Form] = {}
@@ -108,7 +108,7 @@ def _parts(readers: Iterable[ObservedReader]) -> tuple[dict[str, _Part], dict[st
                 form = _form(body_entry(body))
                 outcome = body_id(form.entry)
                 bodies[outcome] = form
-                if body.__class__ is Body:  # it stays alive, so its id stays its own
+                if body.__class__ is Body:  # it stays alive, so its id is not reused
                     names[id(body)] = outcome
             if rank(writer) >= age:
                 counted = counts.setdefault(fixture, {})
@@ -136,7 +136,7 @@ def _form(entry: dict[str, Any]) -> _Form:
 
 
 def _most(counted: dict[str, int]) -> str:
-    """What was counted most often; of several, the last by the alphabet."""
+    """Return the most frequent key; on ties, the alphabetically last."""
     return max(counted, key=lambda name: (counted[name], name))
 
 
@@ -147,7 +147,7 @@ def _entries(reader: ObservedReader) -> Iterator[tuple[Cell, str, Body | Observa
 
 
 def _text(label: str, part: _Part, bodies: dict[str, _Form], subjects: dict[str, str], told: set[str]) -> str:
-    """A file. ``told`` are the outcomes, answers and texts that older files tell; those that this one tells are added."""
+    """Return the text of a file. ``told`` are the outcomes, answers and texts that older files define; those of this file are added."""
     loads = _loads(part)
     lines = [f"observations {VERSION}\t{label}"]
     for name, reader in part.readers.items():
@@ -176,7 +176,7 @@ def _text(label: str, part: _Part, bodies: dict[str, _Form], subjects: dict[str,
 
 
 def _loads(part: _Part) -> dict[str, str]:
-    """The digest that most cells of a file have for each name of load options."""
+    """Return the most frequent digest in a file for each name of load options."""
     counts: dict[str, dict[str, int]] = {}
     by_recipe = [by_writer for recipes in part.read.values() for by_writer in recipes.values()]
     for found in (found for by_name in (*by_recipe, *part.gave.values()) for found in by_name.values()):
@@ -187,7 +187,7 @@ def _loads(part: _Part) -> dict[str, str]:
 
 
 def _lines_of_cells(part: _Part, subjects: dict[str, str], loads: dict[str, str]) -> tuple[list[str], set[str]]:
-    """The lines that tell what the readers of a file read, and who read what its release wrote; and the outcomes that they mean."""
+    """Return the ``read`` and ``wrote`` lines of a file, and the outcomes that they reference."""
     lines: list[str] = []
     used: set[str] = set()
     for name, recipes in part.read.items():
@@ -215,7 +215,7 @@ def _lines_of_cells(part: _Part, subjects: dict[str, str], loads: dict[str, str]
 
 
 def _asked(part: _Part) -> tuple[list[str], dict[str, _Form]]:
-    """The lines that tell what the readers of a file said to probes; and the answers by their ids."""
+    """Return the probe lines of a file's readers, and the answers by id."""
     answers: dict[str, _Form] = {}
     said: dict[tuple[str, str], list[str]] = {}
     for kind, name, probe, key, answer in _answers(part):
@@ -227,7 +227,7 @@ def _asked(part: _Part) -> tuple[list[str], dict[str, _Form]]:
 
 
 def _answers(part: _Part) -> Iterator[tuple[str, str, str, str, dict[str, Any]]]:
-    """What the readers of a file said to probes: kind of line, reader, probe, key, and the answer alone."""
+    """Yield the probe answers of a file's readers: kind of line, reader, probe, key, and the answer without its key."""
     for name, reader in part.readers.items():
         for probe, said in sorted(reader.probes.items()):
             yield "probe", name, probe, said.key, _without_key(probe_entry(said))
@@ -241,14 +241,14 @@ def _without_key(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def _add(sets: Sets, found: dict[str, tuple[str, str, str]], bit: int, subject: str, loads: dict[str, str]) -> None:
-    """Add one writer or reader to the sets; load options and subject stand where they are not the usual ones."""
+    """Add one writer or reader to the sets; load options and subject are included if they are not the usual ones."""
     for options, (load, own, outcome) in found.items():
         place = f"{options}:{load}:{own}" if own != subject else options if load == loads[options] else f"{options}:{load}"
         sets[place, outcome] = sets.get((place, outcome), 0) | bit
 
 
 def _cells(sets: Sets, labels: Labels) -> str:
-    """The end of a line, from the tab on."""
+    """Return the end of a line, from the tab on."""
     by_place: dict[str, str] = {}
     for (place, outcome), mask in sorted(sets.items()):
         by_place[place] = f"{by_place.get(place, place)} {outcome} {labels.text(mask)}"
@@ -258,18 +258,18 @@ def _cells(sets: Sets, labels: Labels) -> str:
 def record(
     folder: Path, observed: ObservedReader, merge: Callable[[ObservedReader | None], ObservedReader] | None = None
 ) -> tuple[Recorded, list[Path]]:
-    """Put what one reader did in the place of what the folder holds of it. Days stay where the facts of a file are the same.
+    """Replace a folder's observations of one reader. Dates are kept for files whose facts are unchanged.
 
-    Outcomes stand in files that other readers may have to change: whoever records into a tree holds its lock.
+    Recording may change files that other readers share: the caller must hold the lock of the tree.
 
     Parameters:
-        merge: makes what is to be recorded of what the folder holds of this reader now; ``observed`` itself unless given.
+        merge: computes the new record from the folder's current one of this reader; by default, ``observed`` replaces it.
 
     Returns:
-        All that is recorded then, and the files that changed.
+        The new contents of the folder, and the files that changed.
 
     Raises:
-        CorpusError: (``unreadable-file``) a file of the folder cannot be used: what it holds would be lost.
+        CorpusError: (``unreadable-file``) a file of the folder cannot be used, and its contents would be lost.
     """
     known = read_recorded(folder)
     if known.unreadable:
@@ -290,7 +290,7 @@ def record(
 
 
 def _days(old: ObservedReader | None, new: ObservedReader) -> dict[str, str]:
-    """The day of each file that holds something of a reader: the one before where it holds the same."""
+    """Return the date of each file with data of a reader: the previous date if the data is unchanged."""
     now = _by_file(new)
     if old is None or (old.identity, old.protocol) != (new.identity, new.protocol):
         return dict.fromkeys(now, new.observed)
