@@ -215,7 +215,7 @@ def cholesky(self: Tensor, upper: bool = False) -> Tensor:
 
 @functional("linalg_cholesky")
 def linalg_cholesky(self: Tensor, *, upper: bool = False) -> Tensor:
-    """As :func:`cholesky`, of square matrices only."""
+    """Same as :func:`cholesky`, of square matrices only."""
     square("linalg.cholesky", self.array)
     return cholesky(self, upper)
 
@@ -235,7 +235,7 @@ def _triangular_factors(since: str, *, by_columns: bool) -> None:
         return _qr(self.array, some=some, by_columns=by_columns)
 
     def linalg_qr(A: Tensor, mode: str = "reduced") -> tuple[Tensor, Tensor]:  # noqa: N803
-        """As :func:`qr`; the second matrix alone where that is all that is wanted."""
+        """Same as :func:`qr`; the second matrix alone where that is all that is wanted."""
         if mode not in {"reduced", "complete", "r"}:
             raise fail(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'")
         q, r = _qr(A.array, some=mode != "complete", by_columns=by_columns)
@@ -525,7 +525,7 @@ def weight_norm_1_0(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
 
 @operator("aten::_weight_norm", since="1.12.0")
 def weight_norm_1_12(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
-    """As :func:`weight_norm`, but float16 is not computed by the kernel."""
+    """Same as :func:`weight_norm`, but float16 is not computed by the kernel."""
     if FLOAT16 in {v.array.dtype, g.array.dtype}:
         return weight_norm_1_0(v, g, dim)
     return weight_norm(v, g, dim)

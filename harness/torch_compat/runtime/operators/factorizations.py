@@ -147,7 +147,7 @@ def linalg_lu_factor_1_11(A: Tensor, *, pivot: bool = True) -> tuple[Tensor, Ten
 
 @functional("linalg_lu_factor", exact=True, since="1.13.0")
 def linalg_lu_factor(A: Tensor, *, pivot: bool = True) -> tuple[Tensor, Tensor]:  # noqa: N803
-    """As :func:`linalg_lu_factor_ex`, of matrices without a pivot that is zero."""
+    """Same as :func:`linalg_lu_factor_ex`, of matrices without a pivot that is zero."""
     lu, pivots, info = _factors("torch.linalg.lu_factor", A, pivot)
     _refuse_singular("torch.linalg.lu_factor", info)
     return Tensor(lu), Tensor(pivots)
@@ -170,7 +170,7 @@ def lu_with_info_1_4(self: Tensor, pivot: bool = True, check_errors: bool = True
 
 @operator("aten::_lu_with_info", since="1.13.0")
 def lu_with_info(self: Tensor, pivot: bool = True, check_errors: bool = True) -> tuple[Tensor, Tensor, Tensor]:
-    """As :func:`linalg_lu_factor_ex`."""
+    """Same as :func:`linalg_lu_factor_ex`."""
     return linalg_lu_factor_ex(self, pivot=pivot, check_errors=check_errors)
 
 

@@ -255,7 +255,7 @@ def repeat(self: Tensor, repeats: list[int]) -> Tensor:
 
 @operator("aten::tile")
 def tile(self: Tensor, dims: list[int]) -> Tensor:
-    """As :func:`repeat`, also with fewer numbers than dimensions."""
+    """Same as :func:`repeat`, also with fewer numbers than dimensions."""
     _not_negative(self.array, dims)
     return Tensor(_tiled(self.array, [max(one, 0) for one in dims]))
 
