@@ -146,7 +146,7 @@ def hardtanh(self: Tensor, min_val: Scalar = -1, max_val: Scalar = 1) -> Tensor:
 
 @functional("hardtanh", inplace=True, since=BOUNDS_CUT)
 def hardtanh_2_15(self: Tensor, min_val: Scalar = -1, max_val: Scalar = 1) -> Tensor:
-    """Of integers between two bounds as those of clamp are, which may be negative also of bytes."""
+    """Bounds of integers are those of clamp, which may be negative even for uint8."""
     array = self.array
     if array.dtype.kind not in "iu":
         return hardtanh(self, min_val, max_val)
@@ -182,7 +182,7 @@ def _softshrink(x: Array, bound: Array) -> Array:
 
 
 def _any_bound(_lambd: float, _dtype: np.dtype[Any]) -> None:
-    """Nothing is refused."""
+    """Accept every bound."""
 
 
 def _bound_1_5(lambd: float, _dtype: np.dtype[Any]) -> None:
@@ -431,7 +431,7 @@ def _gelu_1_4(x: Array) -> Array:
 
 
 def _gelu_1_5(x: Array) -> Array:
-    """1.5 also walks in the order of memory where nothing is left out, so that a transposed tensor is whole."""
+    """1.5 also iterates in memory order, so that a transposed tensor is processed in whole vectors."""
     order = sorted(range(x.ndim), key=lambda axis: -x.strides[axis])
     return _gelu_1_4(x.transpose(order)).transpose(np.argsort(order)) if x.ndim else _gelu_1_4(x)
 

@@ -181,7 +181,7 @@ def copy(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
 
 
 def _fill(self: Tensor, value: Any, element: Element, *, checks: bool = False) -> Tensor:
-    """Every element becomes a number; ``checks``: also of a tensor must it fit."""
+    """Fill with a number; ``checks``: a tensor's value must be in range, too."""
     if value.__class__ is Tensor:
         if value.array.ndim:
             raise fail(f"fill_ only supports 0-dimension value tensor but got tensor with {value.array.ndim} dimensions.")

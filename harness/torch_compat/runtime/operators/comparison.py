@@ -93,7 +93,7 @@ def _comparison(names: tuple[str, ...], compare: Any, *, order: bool) -> None:
         return version_1_7(self, other)
 
     def overwriting_1_3(self: Tensor, other: Operand) -> Tensor:
-        """1.3 to 1.5 make float32 of integers and of the float beside them, and compare the bits that integers of their type have room for."""
+        """1.3 to 1.5 convert integers and the float operand to float32 and compare the bits, cast to the integer dtype."""
         if self.array.dtype.kind not in "iu" or other.__class__ is not float:
             return version_1_3(self, other)
         checked_scalar(other, self.array.dtype)

@@ -70,7 +70,7 @@ def _first(a: list[Any], start: int | None, end: int | None) -> int | None:
 
 @operator("aten::slice", of="list")
 def slice_list_1_0(a: list[Any], start: int | None = None, end: int | None = None, step: int = 1) -> list[Any]:
-    """a[start:end:step], which steps out of the list where step is no step forward."""
+    """a[start:end:step]; fails out of range if step is not positive."""
     bounded(len(a))
     at = _first(a, start, end)
     if step > 0 or at is None:
@@ -94,7 +94,7 @@ def slice_list(a: list[Any], start: int | None = None, end: int | None = None, s
 
 
 def _bound(bound: int | None, step: int) -> int | None:
-    """The greatest integer stands for no bound, which old programs write so where a slice goes backwards, too."""
+    """Treat the greatest integer as no bound for negative steps, which old programs write in this case, too."""
     return None if bound == GREATEST and step < 0 else bound
 
 
@@ -452,7 +452,7 @@ def _entries(pairs: Any) -> dict[Any, Any]:
 
 
 def _sorted(a: dict[Any, Any]) -> list[tuple[Any, Any]]:
-    """From 1.2 to 1.5 what walks over a dictionary does so in the order of its keys; NaN goes before no key, and no key before NaN."""
+    """From 1.2 to 1.5 dictionaries are iterated in key order; NaN compares neither less nor greater than any key."""
     pairs = list(a.items())
     if any(key.__class__ is float and math.isnan(key) for key in a):
         order = list(range(len(pairs)))
@@ -460,7 +460,7 @@ def _sorted(a: dict[Any, Any]) -> list[tuple[Any, Any]]:
         return [pairs[at] for at in order]
     try:
         return sorted(pairs, key=lambda pair: pair[0])
-    except TypeError:  # tensors have no order
+    except TypeError:  # tensors cannot be sorted
         return pairs
 
 

@@ -138,7 +138,7 @@ def _divided(x: Array, y: Array, rounding_mode: str | None, *, zero: bool = True
 
 
 def _quotient(self: Operand, other: Operand, rounding_mode: str | None) -> Array:
-    """Since 2.1 a number is not rounded to 16 bits before it divides; but where the quotient is rounded down."""
+    """Since 2.1 a number is not rounded to 16 bits before it divides, except if the quotient is rounded down."""
     x, y = common_floats(self, other) if rounding_mode is None else common(self, other)
     number = single(x, other) if rounding_mode in {None, "trunc"} else None
     return _divided(x, y, rounding_mode) if number is None else _divided(wide(x), number, rounding_mode).astype(x.dtype)

@@ -1,4 +1,4 @@
-"""Histograms in one and several dimensions, with bins of equal width or with edges that are given."""
+"""Histograms in one and several dimensions, with bins of equal width or with given edges."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ __all__: list[str] = []
 
 
 def _ends(points: Array, bounds: list[float] | None) -> list[tuple[float, float]]:
-    """Between which numbers the bins of each dimension lie.
+    """The range of the bins in each dimension.
 
     Raises:
-        Raised: they are not finite, or the wrong way round.
+        Raised: the bounds are not finite, or are reversed.
     """
     count = points.shape[1]
     if bounds is not None:
