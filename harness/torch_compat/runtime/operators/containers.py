@@ -70,7 +70,7 @@ def _first(a: list[Any], start: int | None, end: int | None) -> int | None:
 
 @operator("aten::slice", of="list")
 def slice_list_1_0(a: list[Any], start: int | None = None, end: int | None = None, step: int = 1) -> list[Any]:
-    """a[start:end:step]; fails out of range if step is not positive."""
+    """a[start:end:step]; raises for a nonempty slice whose step is not positive."""
     bounded(len(a))
     at = _first(a, start, end)
     if step > 0 or at is None:

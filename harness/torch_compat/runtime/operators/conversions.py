@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-LONGEST_NUMBER = 64  # digits; longer integers are not parsed
+LONGEST_NUMBER = 64  # digits; longer integers count as out of range
 
 
 _NOTHING: Any = object()
@@ -89,7 +89,7 @@ def _int64(text: str) -> int | None:
 
 
 def _double(text: str) -> float | None:
-    """None where a number is too large, or so small that digits are lost."""
+    """None if a number is too large, or so small that digits are lost."""
     low = text.lower()
     if "n" in low and "x" not in low:
         return float(low.partition("(")[0])
@@ -126,7 +126,7 @@ def aten_int(a: Any) -> int:
 
 @operator("aten::Float", of="any")
 def aten_float_1_0(a: Any) -> float:
-    """Up to 1.5 of texts only those of infinities become numbers."""
+    """Up to 1.5 only the strings of infinities can be converted."""
     if a.__class__ is str and a not in {"inf", "-inf"}:
         raise raised("RuntimeError", f"Only 'inf' or '-inf' can be cast to a float, but got '{a}'")
     return to_float(a)

@@ -1,4 +1,4 @@
-"""The loss of connectionist temporal classification."""
+"""The connectionist temporal classification loss."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def ctc_loss(
 
 
 def _paths(scores: Array, target: list[int], blank: int) -> float:
-    """The logarithm of the probability of a sequence of labels."""
+    """The log-probability of a sequence of labels."""
     states = [blank]
     for one in target:
         states += [one, blank]

@@ -75,7 +75,7 @@ def _unique_1_0(array: Array, *, sorts: bool) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _seen_in_table(flat: Array) -> bool:
-    """Whether numbers that are sorted still tell that a hash table found them: by NaN, or by zeros of both signs."""
+    """Whether sorted values still show that a hash table found them: by NaN, or by zeros of both signs."""
     if flat.dtype.kind in "iub":
         return False
     numbers = wide(flat)

@@ -155,7 +155,7 @@ def linalg_lu_factor(A: Tensor, *, pivot: bool = True) -> tuple[Tensor, Tensor]:
 
 @operator("aten::_lu_with_info")
 def lu_with_info_1_0(self: Tensor, pivot: bool = True, check_errors: bool = True) -> tuple[Tensor, Tensor, Tensor]:
-    """Up to 1.3 of square matrices."""
+    """Up to 1.3 matrices must be square."""
     square("lu", self.array)
     return lu_with_info_1_4(self, pivot, check_errors)
 

@@ -137,7 +137,7 @@ def _kinds(array: Array) -> tuple[np.dtype[Any], np.dtype[Any]]:
 
 
 def _scaling(norm: str | None) -> Any:
-    """numpy's name of a normalization mode.
+    """The name of a normalization mode in numpy.
 
     Raises:
         Raised: the mode is unknown.
