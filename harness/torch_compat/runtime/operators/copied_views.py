@@ -37,7 +37,7 @@ def _view(name: str, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
 
 
 def _copy_of_view(name: str) -> None:
-    """A view is copied. Into ``out`` it is broadcast up to 1.13; since 2.0 ``out`` must have its dtype, and is resized."""
+    """Register the copy of a view. Up to 1.13 it is broadcast into ``out``; since 2.0 ``out`` must have its dtype, and is resized."""
 
     def call_1_0(*args: Any, out: Any = None, **keywords: Any) -> Any:
         found = _view(name, args, keywords)

@@ -201,7 +201,7 @@ def cholesky_1_0(self: Tensor, upper: bool = False, *, out: Tensor | None = None
 
 @functional("cholesky", since="1.9.0")
 def cholesky(self: Tensor, upper: bool = False) -> Tensor:
-    """The triangular root of positive definite matrices; of nothing, whatever its shape is, nothing."""
+    """The Cholesky factor of positive definite matrices; an empty tensor of any shape is copied."""
     if not self.array.size:
         return Tensor(self.array.copy())
     square("cholesky", self.array)

@@ -61,7 +61,7 @@ def _pairwise_distances(since: str, norm: Callable[..., Tensor]) -> None:
     """Register ``pairwise_distance`` as of a release, with its norms."""
 
     def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-06, keepdim: bool = False) -> Tensor:
-        """Norms of differences over the last dimension; of integers floats, as the small number that is added is one."""
+        """Norms of differences over the last dimension; integers give floats because ``eps`` is a float."""
         if x1.array.dtype.kind in "iu" and x2.array.dtype.kind in "iu":
             x1, x2 = (Tensor(one.array.astype(FLOAT32)) for one in (x1, x2))
         kind, (a, b) = _operands("pairwise_distance", x1, x2)

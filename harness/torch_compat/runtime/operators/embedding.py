@@ -120,7 +120,7 @@ _bags()
 
 
 def _integers(indices: Tensor, offsets: Tensor, *, ints: bool, promoted: bool) -> tuple[Array, Array]:
-    """Convert indices and offsets to one dtype."""
+    """Indices and offsets as arrays of one dtype."""
     places, starts = indices.array, offsets.array
     if promoted:
         kind = dtypes.promote(indices.dtype, offsets.dtype).array
