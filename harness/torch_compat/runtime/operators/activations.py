@@ -1,4 +1,4 @@
-"""Activation functions, dropout that drops nothing, and softmax."""
+"""Activation functions, dropout with probability zero, and softmax."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def floats_only(kernel: str, array: Array) -> Array:
 def _activation(
     names: tuple[str, ...], kernel: str, compute: Callable[..., Array], since: str = "1.0.0", *, exact: bool = True
 ) -> None:
-    """Register a function of floating point numbers; halves are computed as float32."""
+    """Register a floating point function; float16 is computed as float32."""
 
     def call(self: Tensor, *args: Any, **keywords: Any) -> Tensor:
         array = floats_only(kernel, self.array)
@@ -84,7 +84,7 @@ functional("relu", inplace=True, since="1.9.0")(lambda self: _relu(self, lambda 
 
 @functional("relu6", inplace=True)
 def relu6(self: Tensor) -> Tensor:
-    """Between 0 and 6."""
+    """Clamp to the range 0 to 6."""
     return hardtanh(self, 0, 6)
 
 
@@ -103,7 +103,7 @@ def _bounds(array: Array, min_val: Scalar, max_val: Scalar) -> tuple[Array, Arra
 
 @functional("hardtanh", inplace=True, since="1.5.0")
 def hardtanh_1_5(self: Tensor, min_val: Scalar = -1, max_val: Scalar = 1) -> Tensor:
-    """Up to 1.7 the lower bound wins."""
+    """Up to 1.7 the lower bound takes precedence."""
     array = self.array
     low, high = _bounds(array, min_val, max_val)
     return Tensor(np.where(array < low, low, np.where(array > high, high, array)))
@@ -123,13 +123,13 @@ def hardtanh_1_0(self: Tensor, min_val: Scalar = -1, max_val: Scalar = 1, *, out
 
 @operator("aten::hardtanh_")
 def hardtanh_in_place_1_0(self: Tensor, min_val: Scalar = -1, max_val: Scalar = 1) -> Tensor:
-    """In place NaN stays."""
+    """The in-place form keeps NaN."""
     return write(self, hardtanh_1_5(self, min_val, max_val).array)
 
 
 @functional("hardtanh", inplace=True, since="1.8.0")
 def hardtanh_1_8(self: Tensor, min_val: Scalar = -1, max_val: Scalar = 1) -> Tensor:
-    """Up to 1.11 a bound that is NaN bounds nothing."""
+    """Up to 1.11 a NaN bound is ignored."""
     array = self.array
     low, high = _bounds(array, min_val, max_val)
     above = np.where(array < low, low, array)
@@ -138,7 +138,7 @@ def hardtanh_1_8(self: Tensor, min_val: Scalar = -1, max_val: Scalar = 1) -> Ten
 
 @functional("hardtanh", inplace=True, since="1.12.0")
 def hardtanh(self: Tensor, min_val: Scalar = -1, max_val: Scalar = 1) -> Tensor:
-    """Between two bounds; NaN stays, and one that is a bound makes everything NaN."""
+    """Clamp between two bounds; NaN is kept, and a NaN bound makes every element NaN."""
     if self.array.dtype.kind not in "iubc" and (math.isnan(min_val.real) or math.isnan(max_val.real)):
         return Tensor(np.full(self.array.shape, np.nan, self.array.dtype))
     return hardtanh_1_8(self, min_val, max_val)
@@ -146,7 +146,7 @@ def hardtanh(self: Tensor, min_val: Scalar = -1, max_val: Scalar = 1) -> Tensor:
 
 @functional("hardtanh", inplace=True, since=BOUNDS_CUT)
 def hardtanh_2_15(self: Tensor, min_val: Scalar = -1, max_val: Scalar = 1) -> Tensor:
-    """Of integers between two bounds as those of clamp are, which may be negative also of bytes."""
+    """Bounds of integers are those of clamp, which may be negative even for uint8."""
     array = self.array
     if array.dtype.kind not in "iu":
         return hardtanh(self, min_val, max_val)
@@ -160,7 +160,7 @@ def hardtanh_2_15(self: Tensor, min_val: Scalar = -1, max_val: Scalar = 1) -> Te
 
 @functional("threshold", inplace=True)
 def threshold(self: Tensor, threshold: Scalar, value: Scalar) -> Tensor:
-    """What is not above a threshold becomes a value; NaN stays."""
+    """Replace elements that are not above a threshold with a value; NaN is kept."""
     array = self.array
     if array.dtype.kind in "bc":
         raise not_implemented("threshold_cpu", array.dtype)
@@ -173,7 +173,7 @@ def _hardshrink(x: Array, bound: Array) -> Array:
 
 
 def _softshrink_1_0(x: Array, bound: Array) -> Array:
-    """Up to 2.5 what is not beyond the bounds, NaN too, becomes zero."""
+    """Up to 2.5 elements within the bounds become zero, including NaN."""
     return np.where(x > bound, x - bound, np.where(x < -bound, x + bound, np.zeros((), x.dtype)))
 
 
@@ -182,7 +182,7 @@ def _softshrink(x: Array, bound: Array) -> Array:
 
 
 def _any_bound(_lambd: float, _dtype: np.dtype[Any]) -> None:
-    """Nothing is refused."""
+    """Accept every bound."""
 
 
 def _bound_1_5(lambd: float, _dtype: np.dtype[Any]) -> None:
@@ -257,7 +257,7 @@ def _rrelus() -> None:
             self: Tensor, lower: float = 0.125, upper: float = 0.3333333333333333, training: bool = False, generator: Any = None, *,
             era: str = era,
         ) -> Tensor:  # fmt: skip
-            """With the mean slope; random ones in training."""
+            """Use the mean slope; random slopes are drawn in training."""
             del generator
             if era == "ordered" and not lower <= upper:
                 raise fail("Lower bound should be less than or equal to the upper bound")
@@ -281,13 +281,13 @@ _rrelus()
 
 @functional("prelu", out=False)
 def prelu_1_0(self: Tensor, weight: Tensor) -> Tensor:
-    """Up to 1.11 slopes may have any dimensions."""
+    """Up to 1.11 slopes may have any number of dimensions."""
     return prelu(self, Tensor(weight.array.reshape(-1)))
 
 
 @functional("prelu", out=False, since="1.12.0")
 def prelu(self: Tensor, weight: Tensor) -> Tensor:
-    """A slope for every channel, or one for all."""
+    """Use one slope per channel, or one for all channels."""
     array, slope = self.array, weight.array
     if array.dtype != slope.dtype:
         raise fail(f"prelu: Type promoting not supported. Got {words(array.dtype)} and {words(slope.dtype)}")
@@ -309,7 +309,7 @@ def prelu(self: Tensor, weight: Tensor) -> Tensor:
 
 @operator("aten::_prelu_kernel")
 def prelu_kernel(self: Tensor, weight: Tensor) -> Tensor:
-    """With slopes that broadcast."""
+    """Slopes are broadcast."""
     return Tensor(np.where(self.array > 0, self.array, weight.array * self.array))
 
 
@@ -340,7 +340,7 @@ def _elu(x: Array, alpha: Scalar = 1, scale: Scalar = 1, input_scale: Scalar = 1
 
 
 def _celu_1_0(x: Array, alpha: Scalar = 1.0) -> Array:
-    """Up to 1.6 a zero may be divided by."""
+    """Up to 1.6 division by zero is possible."""
     inverse = 1.0 / alpha if alpha else math.copysign(math.inf, float(alpha.real))
     return _elu_1_0(x, alpha, 1.0, inverse)
 
@@ -376,7 +376,7 @@ _activation(("softplus",), "softplus_cpu", _softplus)
 
 
 def _log_sigmoid_1_0(x: Array) -> Array:
-    """Up to 1.10: NaN for minus infinity."""
+    """Up to 1.10 the result for minus infinity is NaN."""
     most = np.where(np.isnan(x), x, np.maximum(-x, np.zeros((), x.dtype)))
     total = _powers(-most, x) + _powers(-x - most, x)
     return -(most + np.log(total.astype(FLOAT64)).astype(x.dtype))
@@ -431,7 +431,7 @@ def _gelu_1_4(x: Array) -> Array:
 
 
 def _gelu_1_5(x: Array) -> Array:
-    """1.5 also walks in the order of memory where nothing is left out, so that a transposed tensor is whole."""
+    """1.5 also iterates in memory order, so that a transposed tensor is processed in whole vectors."""
     order = sorted(range(x.ndim), key=lambda axis: -x.strides[axis])
     return _gelu_1_4(x.transpose(order)).transpose(np.argsort(order)) if x.ndim else _gelu_1_4(x)
 
@@ -482,7 +482,7 @@ def _bounded(x: Array, high: float) -> Array:
 
 @functional("glu")
 def glu(self: Tensor, dim: int = -1) -> Tensor:
-    """One half times the sigmoid of the other."""
+    """One half times the sigmoid of the other half."""
     array = floats_only("glu_cpu", self.array)
     if not array.ndim:
         raise fail("glu does not support 0-dimensional tensors")
@@ -495,7 +495,7 @@ def glu(self: Tensor, dim: int = -1) -> Tensor:
 
 @operator("aten::glu", since="1.5.0")
 def _glu_1_5(self: Tensor, dim: int = -1, *, out: Tensor | None = None) -> Tensor:
-    """1.5 computes in the dtype that the input and ``out`` have together."""
+    """1.5 computes in the common dtype of the input and ``out``."""
     if out is None:
         return glu(self, dim)
     array = self.array
@@ -543,7 +543,7 @@ _dropouts("dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout"
 
 @operator("aten::native_dropout")
 def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:  # noqa: A002
-    """With its mask."""
+    """Also returns the mask."""
     if not input.array.size:
         return input, Tensor(np.empty_like(input.array))
     if train is False or p == 0:

@@ -1,6 +1,6 @@
-"""Sums, products, signs, and products with a sum.
+"""Sums, products, signs, and fused products and sums.
 
-Type promotion came in 1.3; each version is here.
+Type promotion was added in 1.3; each version is implemented here.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _SUBTRACTED = (
     "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."
 )
 Fused = tuple[np.dtype[Any], ...]
-TOGETHER = 32  # numbers of 16 bits in the two vectors that are computed at a time
+TOGETHER = 32  # 16-bit elements in the two vectors that are computed at a time
 FUSED: tuple[tuple[str, Fused], ...] = (("1.3.0", ()), ("1.6.0", HALVES[1:]), ("2.1.0", HALVES))
 """The 16-bit dtypes whose vectors are summed with a single rounding, with the first release that does so."""
 
@@ -82,7 +82,7 @@ def _scaled_halves(x: Array, y: Array, alpha: Array, fused: bool) -> Array:
 
 
 def _cut_alpha(alpha: Scalar, dtype: np.dtype[Any], *, cuts: bool) -> Scalar:
-    """Up to 1.2 alpha is cut to an integer where the tensors are of integers."""
+    """Up to 1.2 alpha is truncated to an integer for integer tensors."""
     return int(alpha) if cuts and dtype.kind in "iu" and alpha.__class__ is float and math.isfinite(alpha) else alpha
 
 
@@ -135,14 +135,14 @@ def _no_bools(self: Operand, other: Operand) -> None:
 
 @operator("aten::add")
 def add_1_0(self: Operand, other: Operand, alpha: Scalar = 1, *, out: Tensor | None = None) -> Tensor:
-    """Up to 1.2 both tensors have one type, and a number is cut to it."""
+    """Up to 1.2 both tensors have the same dtype, and a number is truncated to it."""
     value = _add(*common_1_0(self, other, promotes=True), alpha, cuts=True)
     return Tensor(value) if out is None else into(out, value, exact=True)
 
 
 @operator("aten::add", since="1.3.0")
 def add_1_3(self: Operand, other: Operand, alpha: Scalar = 1, *, out: Tensor | None = None) -> Tensor:
-    """Up to 1.5 a wider type of ``out`` is what is computed in."""
+    """Up to 1.5 a wider dtype of ``out`` is used for the computation."""
     value = _add(*with_out(self, other, out), alpha)
     return Tensor(value) if out is None else into(out, value)
 
@@ -155,7 +155,7 @@ def add_in_place_1_0(self: Tensor, other: Operand, alpha: Scalar = 1) -> Tensor:
 
 @operator("aten::sub", "aten::subtract")
 def sub_1_0(self: Operand, other: Operand, alpha: Scalar = 1, *, out: Tensor | None = None) -> Tensor:
-    """Up to 1.2 both tensors have one type, and a number is cut to it."""
+    """Up to 1.2 both tensors have the same dtype, and a number is truncated to it."""
     value = _sub(*common_1_0(self, other, promotes=True), alpha, cuts=True)
     return Tensor(value) if out is None else into(out, value, exact=True)
 
@@ -174,7 +174,7 @@ def rsub_1_0(self: Tensor, other: Operand, alpha: Scalar = 1) -> Tensor:
 
 
 def _sums(since: str, fused: Fused) -> None:
-    """Sums and differences from a release on; bool tensors have no difference."""
+    """Register sums and differences as of a release; bool tensors cannot be subtracted."""
 
     def add(self: Operand, other: Operand, alpha: Scalar = 1, *, out: Tensor | None = None) -> Tensor:
         """``self + alpha * other``."""
@@ -221,14 +221,14 @@ for _since, _fused in FUSED:
 
 @operator("aten::mul", "aten::multiply")
 def mul_1_0(self: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
-    """Up to 1.2 both tensors have one type, and a number is cut to it."""
+    """Up to 1.2 both tensors have the same dtype, and a number is truncated to it."""
     value = _mul(*common_1_0(self, other, promotes=True))
     return Tensor(value) if out is None else into(out, value, exact=True)
 
 
 @operator("aten::mul", "aten::multiply", since="1.3.0")
 def mul_1_3(self: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
-    """Up to 1.5 a wider type of ``out`` is what is computed in."""
+    """Up to 1.5 a wider dtype of ``out`` is used for the computation."""
     value = _mul(*with_out(self, other, out))
     return Tensor(value) if out is None else into(out, value)
 
@@ -420,7 +420,7 @@ def lerp_1_0(self: Tensor, end: Tensor, weight: Operand) -> Tensor:
 
 @functional("lerp", inplace=True, since="2.7.0")
 def lerp(self: Tensor, end: Tensor, weight: Operand) -> Tensor:
-    """A weight without dimensions takes part in promotion."""
+    """A zero-dimensional weight takes part in type promotion."""
     if weight.__class__ is Tensor and not weight.array.ndim:
         _lerp_ends(self, end)
         dtype = dtypes.result_type((self, end, weight)).array
@@ -429,7 +429,7 @@ def lerp(self: Tensor, end: Tensor, weight: Operand) -> Tensor:
 
 
 def _of_first(function: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, Tensor], Tensor]:
-    """Up to 1.8 the result is of the first tensor's type."""
+    """Up to 1.8 the result has the dtype of the first tensor."""
 
     def compute(self: Tensor, other: Tensor) -> Tensor:
         return Tensor(cast(function(self, other).array, self.array.dtype))

@@ -39,7 +39,7 @@ def _weights(scores: Array, era: int, *, flash: bool = False) -> Array:
 def attend(
     query: Array, key: Array, value: Array, mask: Array | None, *, is_causal: bool, scale: float | None, era: int
 ) -> tuple[Array, Array]:
-    """Outputs and weights, in the arrays' own types."""
+    """Outputs and weights, in the dtypes of the arrays."""
     q, k, v = exact(query), exact(key), exact(value)
     factor = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
     scores = multiplied(q, np.swapaxes(k, -1, -2)) * factor
@@ -47,7 +47,7 @@ def attend(
         seen = np.tril(np.ones(scores.shape[-2:], BOOL))
         scores = np.where(seen, scores, -np.inf)
     if mask is not None:
-        # a mask of truth values is added as one of numbers: a score of NaN stays NaN where it is masked
+        # a bool mask is added as a mask of numbers: a NaN score stays NaN where it is masked
         scores = scores + (np.where(mask, 0.0, -np.inf) if mask.dtype == BOOL else exact(mask))
     flash = era >= 1 and mask is None and (query.ndim == 4 or (era >= 2 and query.ndim == 3))
     weights = _weights(scores, era, flash=flash)
@@ -199,7 +199,7 @@ def native_multi_head_attention(
     query: Tensor, key: Tensor, value: Tensor, embed_dim: int, num_head: int, qkv_weight: Tensor, qkv_bias: Tensor, proj_weight: Tensor,
     proj_bias: Tensor, mask: Tensor | None = None, need_weights: bool = True, average_attn_weights: bool = True, mask_type: int | None = None,
 ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
-    """Attention of several heads with its projections."""
+    """Multi-head attention with its projections."""
     _dimension(query, embed_dim)
     kind = query.array.dtype
     found, weights = _multi_head(
@@ -222,7 +222,7 @@ def transformer_encoder_layer_fwd(
     norm_first: bool, eps: float, norm_weight_1: Tensor, norm_bias_1: Tensor, norm_weight_2: Tensor, norm_bias_2: Tensor, ffn_weight_1: Tensor,
     ffn_bias_1: Tensor, ffn_weight_2: Tensor, ffn_bias_2: Tensor, mask: Tensor | None = None, mask_type: int | None = None,
 ) -> Tensor:  # fmt: skip
-    """A whole layer of a transformer's encoder."""
+    """A whole transformer encoder layer."""
     _dimension(src, embed_dim)
     blocked = _fast_mask(mask, mask_type, src.array.shape[1])
 

@@ -1,4 +1,4 @@
-"""Bessel functions of ``torch.special``, and Airy's, as Cephes computes them, in the type of the elements.
+"""Bessel and Airy functions of ``torch.special``, computed like Cephes in the dtype of the elements.
 
 Coefficients are those of the releases, whose errors are larger than roundings in float64; each step is rounded as theirs.
 """
@@ -50,7 +50,7 @@ def _rounded(function: Any, x: Array) -> Array:
 
 
 def _waves(order: int, x: Array, *, second: bool) -> Array:
-    """Of large numbers."""
+    """The asymptotic form for large numbers."""
     kind = x.dtype.type
     inverse = kind(5) / x
     square = inverse * inverse if order else kind(25) / (x * x)
@@ -67,7 +67,7 @@ ROOTS = {0: (5.78318596294678452118, 30.4712623436620863991), 1: (14.68197064212
 
 
 def _first_kind(order: int, x: Array) -> Array:
-    """Of numbers that are not negative."""
+    """The function for nonnegative numbers."""
     kind = x.dtype.type
     square = x * x
     low, high = ROOTS[order]
@@ -227,7 +227,7 @@ MOST_TERMS = 60
 
 
 def _airy_far(x: Array) -> Array:
-    """Of negative numbers."""
+    """The function for negative numbers."""
     kind = x.dtype.type
     zeta = kind(-2) * x * np.sqrt(-x) / kind(3)
     z = kind(1) / zeta

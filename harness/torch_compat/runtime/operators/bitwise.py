@@ -1,4 +1,4 @@
-"""Bits of integers and bools: and, or, xor, not, shifts."""
+"""Bitwise and, or, xor, not, and shifts of integers and bools."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _in_own_type(self: Operand, found: Tensor) -> Tensor:
     """From 1.5 to 1.9 the result has the dtype of the first tensor, whatever is computed in; bool takes nothing but bool.
 
     Raises:
-        Raised: the dtype of the first tensor is bool, that of the other is not.
+        Raised: the dtype of the first tensor is bool and that of the other is not.
     """
     if self.__class__ is not Tensor or self.array.dtype == found.array.dtype:
         return found
@@ -73,7 +73,7 @@ _bits("xor", np.bitwise_xor)
 
 @functional("bitwise_not", inplace=True, gradient=False)
 def bitwise_not(self: Tensor) -> Tensor:
-    """Every bit turned; of bools, the other one."""
+    """Invert every bit; bools are negated."""
     if self.array.dtype.kind not in "iub":
         raise not_implemented("bitwise_not_cpu", self.array.dtype)
     return Tensor(np.invert(self.array))

@@ -1,4 +1,4 @@
-"""Other types of elements, and elements written into a tensor: ``to``, ``copy_``, ``fill_``."""
+"""Dtype conversion and writing elements into a tensor: ``to``, ``copy_``, ``fill_``."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ HALF_AND_FLOAT = frozenset({np.dtype(np.float16), np.dtype(np.float32)})
 
 
 def to_type(self: Tensor, kind: np.dtype[Any], *, copy: bool = False, memory_format: int | None = None) -> Tensor:
-    """Itself where nothing changes, else a copy."""
+    """Return the tensor itself if nothing changes, else a copy."""
     array = self.array
     if array.dtype == kind and not copy and memory_format in {None, 0, 1}:
         return self
@@ -74,7 +74,7 @@ def to(self: Tensor, *args: Any, **keywords: Any) -> Tensor:
 def to_copy(
     self: Tensor, *, dtype: Any = None, memory_format: int | None = None, out: Tensor | None = None, **options: Any
 ) -> Tensor:
-    """A copy of another type."""
+    """Copy to another dtype."""
     if out is not None:
         check_rank(self.array.ndim, memory_format)
         return into(out, self.array)
@@ -85,19 +85,19 @@ def to_copy(
 
 @operator("aten::type_as")
 def type_as(self: Tensor, other: Tensor) -> Tensor:
-    """Of the other's type."""
+    """Convert to the dtype of the other tensor."""
     return to_type(self, other.array.dtype)
 
 
 @operator("aten::cpu")
 def cpu(self: Tensor) -> Tensor:
-    """Itself."""
+    """Return the tensor itself."""
     return self
 
 
 @operator("aten::pin_memory")
 def pin_memory(self: Tensor, device: Any = None) -> Tensor:
-    """Refused: no accelerator is there to pin memory for."""
+    """Not supported: there is no accelerator to pin memory for."""
     del self, device
     raise fail("Cannot access accelerator device when none is available.")
 
@@ -122,13 +122,13 @@ _casts()
 
 
 def overwrite(self: Tensor, value: Array) -> Tensor:
-    """Write elements, which become of the tensor's type whatever they were."""
+    """Write elements, converted to the dtype of the tensor."""
     return write(self, cast(value, self.array.dtype))
 
 
 @operator("aten::copy_")
 def copy_1_0(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
-    """Up to 2.7 a number must fit."""
+    """Up to 2.7 a number must be in the range of the dtype."""
     return _copied(self, src, checked_filler, non_blocking)
 
 
@@ -152,13 +152,13 @@ def _by_count(target: Array, source: Array) -> bool:
 
 @operator("aten::copy_", since="2.0.0")
 def copy_2_0(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
-    """Up to 2.7 a number must fit; tensors are broadcast, whatever their dtypes."""
+    """Up to 2.7 a number must be in the range of the dtype; tensors are broadcast, whatever their dtypes."""
     return _copied(self, src, checked_filler, non_blocking)
 
 
 @operator("aten::copy_", since="2.8.0")
 def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
-    """The other's elements."""
+    """Copy the elements of the other tensor."""
     return _copied(self, src, filled_scalar, non_blocking)
 
 
@@ -175,13 +175,13 @@ def _copied(self: Tensor, src: Any, element: Element, non_blocking: bool) -> Ten
 
 @operator("aten::copy", of="tensor")
 def copy(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
-    """A tensor of the first one's shape and type with the other's elements."""
+    """A tensor with the shape and dtype of the first and the elements of the other."""
     del non_blocking
     return Tensor(np.broadcast_to(cast(src.array, self.array.dtype), self.array.shape).copy())
 
 
 def _fill(self: Tensor, value: Any, element: Element, *, checks: bool = False) -> Tensor:
-    """Every element becomes a number; ``checks``: also of a tensor must it fit."""
+    """Fill with a number; ``checks``: a tensor's value must be in range, too."""
     if value.__class__ is Tensor:
         if value.array.ndim:
             raise fail(f"fill_ only supports 0-dimension value tensor but got tensor with {value.array.ndim} dimensions.")
@@ -223,7 +223,7 @@ _fills()
 
 @operator("aten::zero_")
 def zero_(self: Tensor) -> Tensor:
-    """Zero everywhere."""
+    """Fill with zeros."""
     not_a_leaf(self)
     self.array[...] = 0
     return self
@@ -239,7 +239,7 @@ def not_a_leaf(self: Tensor) -> None:
     """Refuse to write into a parameter.
 
     Raises:
-        Raised: it is one that requires gradients.
+        Raised: the tensor is a parameter that requires gradients.
     """
     if self.requires_grad and self.is_parameter and grad.enabled:
         raise fail("a leaf Variable that requires grad is being used in an in-place operation.")
@@ -247,18 +247,18 @@ def not_a_leaf(self: Tensor) -> None:
 
 @operator("aten::result_type", gradient=False)
 def result_type(tensor: Any, other: Any) -> int:
-    """The number of the type that two have together."""
+    """The number of the promoted dtype of two operands."""
     return dtypes.result_type((tensor, other)).code
 
 
 @operator("aten::promote_types", gradient=False)
 def promote_types(type1: Any, type2: Any) -> int:
-    """The number of the type that two types have together."""
+    """The number of the promoted dtype of two dtypes."""
     return dtypes.promote(dtypes.as_dtype(type1), dtypes.as_dtype(type2)).code  # type: ignore[arg-type]
 
 
 @operator("aten::can_cast", gradient=False)
 def can_cast(from_: Any, to: Any) -> bool:
-    """Whether a result of one type may go into another."""
+    """Whether a result of one dtype can be cast to another."""
     a, b = dtypes.as_dtype(from_), dtypes.as_dtype(to)
     return a.category <= b.category  # type: ignore[union-attr]

@@ -1,4 +1,4 @@
-"""Comparisons, logic and the larger or smaller of two. Results were uint8 until 1.1; operands are promoted since 1.3."""
+"""Comparisons, logic, and elementwise maximum and minimum. Results were uint8 until 1.1; operands are promoted since 1.3."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def _strict(self: Operand, other: Operand) -> tuple[Array, Array]:
-    """Up to 1.2: one type, and a number is cut to it."""
+    """Up to 1.2 both operands have the same dtype, and a number is truncated to it."""
     if other.__class__ is not Tensor:
         return self.array, scalar_as(other, self.array.dtype)
     if self.__class__ is not Tensor:
@@ -93,7 +93,7 @@ def _comparison(names: tuple[str, ...], compare: Any, *, order: bool) -> None:
         return version_1_7(self, other)
 
     def overwriting_1_3(self: Tensor, other: Operand) -> Tensor:
-        """1.3 to 1.5 make float32 of integers and of the float beside them, and compare the bits that integers of their type have room for."""
+        """1.3 to 1.5 convert integers and the float operand to float32 and compare the bits, cast to the integer dtype."""
         if self.array.dtype.kind not in "iu" or other.__class__ is not float:
             return version_1_3(self, other)
         checked_scalar(other, self.array.dtype)
@@ -187,13 +187,13 @@ def isreal(self: Tensor) -> Tensor:
 
 @functional("signbit", gradient=False)
 def signbit_1_7(self: Tensor) -> Tensor:
-    """Up to 1.12 whether a number is below zero: a negative zero and NaN are not."""
+    """Up to 1.12 whether a number is below zero: false for negative zero and NaN."""
     return Tensor(signbit(self).array & (self.array < 0))
 
 
 @functional("signbit", gradient=False, since="1.13.0")
 def signbit(self: Tensor) -> Tensor:
-    """Whether the sign is set, of zeros too."""
+    """Whether the sign bit is set, including that of zeros."""
     array = self.array
     if array.dtype == BOOL:
         return Tensor(np.zeros(array.shape, BOOL))
@@ -208,7 +208,7 @@ def isclose_1_0(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 
 
 @operator("aten::isclose", since="1.2.0", gradient=False)
 def isclose_1_2(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
-    """Up to 1.2 integers are compared as such: tolerances are cut to their type, and sums wrap."""
+    """Up to 1.2 integers are compared as integers: tolerances are truncated to their dtype, and sums wrap."""
     x, y = _of_one_dtype(self, other)
     if x.dtype.kind not in "iu":
         return _near(x, y, atol + rtol * np.abs(y), equal_nan)
@@ -284,19 +284,19 @@ def _close(self: Tensor, other: Tensor, rtol: float, atol: float, equal_nan: boo
 
 @operator("aten::allclose", gradient=False)
 def allclose_1_0(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
-    """Up to 1.2 tolerances are cut to the type of integers."""
+    """Up to 1.2 tolerances are truncated to the dtype of integers."""
     return bool(isclose_1_2(self, other, rtol, atol, equal_nan).array.all())
 
 
 @operator("aten::allclose", since="1.3.0", gradient=False)
 def allclose_1_3(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
-    """As :func:`isclose_1_3`."""
+    """Same as :func:`isclose_1_3`."""
     return bool(isclose_1_3(self, other, rtol, atol, equal_nan).array.all())
 
 
 @operator("aten::allclose", since="1.5.0", gradient=False)
 def allclose_1_5(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
-    """As :func:`isclose_1_5`."""
+    """Same as :func:`isclose_1_5`."""
     return bool(isclose_1_5(self, other, rtol, atol, equal_nan).array.all())
 
 
@@ -308,7 +308,7 @@ def allclose(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-
 
 @operator("aten::equal", gradient=False)
 def equal_1_0(self: Tensor, other: Tensor) -> bool:
-    """Up to 1.12 tensors have to be of one type."""
+    """Up to 1.12 both tensors must have the same dtype."""
     if self.array.dtype != other.array.dtype:
         raise fail(
             f"Expected object of scalar type {words(self.array.dtype)} but got scalar type {words(other.array.dtype)} for argument #2 'other'"
@@ -327,7 +327,7 @@ def equal(self: Tensor, other: Tensor) -> bool:
 
 @operator("aten::is_nonzero", gradient=False)
 def is_nonzero(self: Tensor) -> bool:
-    """The truth of the only element."""
+    """The truth value of the only element."""
     if self.array.size != 1:
         several = "no values" if not self.array.size else "more than one value"
         raise fail(f"Boolean value of Tensor with {several} is ambiguous")
@@ -400,12 +400,12 @@ def _of_two_zeros(found: Array, x: Array, y: Array, *others: Array) -> Array:
 
 
 def old_larger(x: Array, y: Array) -> Array:
-    """Up to 1.4 a NaN on the left gives way."""
+    """Up to 1.4 a NaN in the left operand is dropped."""
     return np.where(x > y, x, y)
 
 
 def old_smaller(x: Array, y: Array) -> Array:
-    """Up to 1.4 a NaN on the left gives way."""
+    """Up to 1.4 a NaN in the left operand is dropped."""
     return np.where(x < y, x, y)
 
 

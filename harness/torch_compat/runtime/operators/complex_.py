@@ -1,4 +1,4 @@
-"""Complex numbers: parts, angles, conjugates, and views as pairs of real ones."""
+"""Complex numbers: real and imaginary parts, angles, conjugates, and views as pairs of real numbers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ operator("aten::real", since="1.11.0")(lambda self: of_view(self, self.array.rea
 
 @operator("aten::imag")
 def imag(self: Tensor) -> Tensor:
-    """The imaginary part, a view."""
+    """A view of the imaginary part."""
     if self.array.dtype.kind != "c":
         raise fail("imag is not implemented for tensors with non-complex dtypes.")
     return of_view(self, self.array.imag)
@@ -40,7 +40,7 @@ def imag(self: Tensor) -> Tensor:
 
 @functional("conj", "_conj", "conj_physical", "_conj_physical")
 def conj(self: Tensor) -> Tensor:
-    """The conjugate; of real numbers, themselves."""
+    """The conjugate; real tensors are returned as they are."""
     return Tensor(np.conj(self.array)) if self.array.dtype.kind == "c" else self
 
 
@@ -52,14 +52,14 @@ def resolve(self: Tensor) -> Tensor:
 
 @functional("angle")
 def angle_1_0(self: Tensor) -> Tensor:
-    """Up to 1.7 of real numbers zero."""
+    """Up to 1.7 the angle of real numbers is zero."""
     array = self.array
     return angle(self) if array.dtype.kind == "c" else Tensor(np.zeros_like(array))
 
 
 @functional("angle", since="1.8.0")
 def angle(self: Tensor) -> Tensor:
-    """Of complex numbers; pi for negative real ones."""
+    """The angle of complex numbers; pi for negative real numbers."""
     array = floating(self.array)
     if array.dtype.kind == "c":
         return Tensor(np.angle(array).astype(FLOAT32 if array.dtype == np.complex64 else FLOAT64))
@@ -68,7 +68,7 @@ def angle(self: Tensor) -> Tensor:
 
 @operator("aten::view_as_real")
 def view_as_real(self: Tensor) -> Tensor:
-    """Pairs of real numbers, a view."""
+    """View complex numbers as pairs of real numbers."""
     array = self.array
     if array.dtype.kind != "c":
         raise fail("view_as_real is only supported for complex tensors")
@@ -78,7 +78,7 @@ def view_as_real(self: Tensor) -> Tensor:
 
 @operator("aten::view_as_complex")
 def view_as_complex(self: Tensor) -> Tensor:
-    """Pairs of real numbers as complex ones, a view."""
+    """View pairs of real numbers as complex numbers."""
     array = self.array
     if array.dtype == HALF:
         raise _half()
@@ -95,7 +95,7 @@ def view_as_complex(self: Tensor) -> Tensor:
 
 @functional("complex")
 def complex_(real: Tensor, imag: Tensor) -> Tensor:
-    """Of two parts."""
+    """Complex numbers from real and imaginary parts."""
     if real.array.dtype == imag.array.dtype == HALF:
         raise _half()
     if real.array.dtype != imag.array.dtype or real.array.dtype not in {FLOAT32, FLOAT64}:
@@ -109,12 +109,12 @@ def complex_(real: Tensor, imag: Tensor) -> Tensor:
 
 @functional("polar")
 def polar(abs: Tensor, angle: Tensor) -> Tensor:  # noqa: A002
-    """Of length and angle."""
+    """Complex numbers from absolute value and angle."""
     if abs.array.dtype != angle.array.dtype:
         raise fail(
             f"Expected object of scalar type {words(abs.array.dtype)} but got scalar type {words(angle.array.dtype)} for second argument"
         )
-    if abs.array.dtype == HALF:  # torch's kernel does not know them up to 2.13
+    if abs.array.dtype == HALF:  # torch's kernel does not support float16 up to 2.13
         raise _half()
     if abs.array.dtype not in {FLOAT32, FLOAT64}:
         raise fail(

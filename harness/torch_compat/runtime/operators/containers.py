@@ -1,4 +1,4 @@
-"""Lists and dictionaries of TorchScript, and what texts have in common with them."""
+"""TorchScript lists and dictionaries, and the operators that strings share with them."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ def select_list(a: list[Any], index: int) -> Any:
 
 
 def _first(a: list[Any], start: int | None, end: int | None) -> int | None:
-    """Where a slice of a list begins; None where it is empty."""
+    """The start index of a slice of a list; None if the slice is empty."""
     low, high, _ = slice(start, end).indices(len(a))
     return low if low < high else None
 
 
 @operator("aten::slice", of="list")
 def slice_list_1_0(a: list[Any], start: int | None = None, end: int | None = None, step: int = 1) -> list[Any]:
-    """a[start:end:step], which steps out of the list where step is no step forward."""
+    """a[start:end:step]; raises for a nonempty slice whose step is not positive."""
     bounded(len(a))
     at = _first(a, start, end)
     if step > 0 or at is None:
@@ -94,7 +94,7 @@ def slice_list(a: list[Any], start: int | None = None, end: int | None = None, s
 
 
 def _bound(bound: int | None, step: int) -> int | None:
-    """The greatest integer stands for no bound, which old programs write so where a slice goes backwards, too."""
+    """Treat the greatest integer as no bound for negative steps, which old programs write in this case, too."""
     return None if bound == GREATEST and step < 0 else bound
 
 
@@ -264,27 +264,27 @@ def pop_dict(a: dict[Any, Any], key: Any, *default: Any) -> Any:
 
 @operator("aten::append", of="list")
 def append(a: list[Any], item: Any) -> list[Any]:
-    """Put an item behind the last."""
+    """Append an item."""
     a.append(item)
     return a
 
 
 @operator("aten::extend", of="list")
 def extend(a: list[Any], other: list[Any]) -> None:
-    """Put all items of another list behind the last."""
+    """Append all items of another list."""
     bounded(len(a) + len(other))
     a.extend(other)
 
 
 @operator("aten::insert", of="list")
 def insert(a: list[Any], index: int, item: Any) -> None:
-    """Put an item in front of that at an index."""
+    """Insert an item before an index."""
     a.insert(index, item)
 
 
 @operator("aten::remove", of="list")
 def remove(a: list[Any], item: Any) -> None:
-    """Remove the first item that is equal."""
+    """Remove the first equal item."""
     budget = Budget()
     for index, one in enumerate(a):
         if equal(one, item, budget):
@@ -295,13 +295,13 @@ def remove(a: list[Any], item: Any) -> None:
 
 @operator("aten::reverse", of="list")
 def reverse(a: list[Any]) -> None:
-    """Turn it round, in place."""
+    """Reverse in place."""
     a.reverse()
 
 
 @operator("aten::index", of="list")
 def index_of(a: list[Any], item: Any) -> int:
-    """Where the first item that is equal stands."""
+    """The index of the first equal item."""
     budget = Budget()
     for index, one in enumerate(a):
         if equal(one, item, budget):
@@ -311,7 +311,7 @@ def index_of(a: list[Any], item: Any) -> int:
 
 @operator("aten::count", of="list")
 def count(a: list[Any], item: Any) -> int:
-    """How many items are equal."""
+    """The number of equal items."""
     budget = Budget()
     return sum(1 for one in a if equal(one, item, budget))
 
@@ -359,7 +359,7 @@ def _no_texts(values: list[Any]) -> None:
 
 @operator("aten::sort", of="list")
 def sort_1_0(a: list[Any], reverse: bool = False) -> None:
-    """Sort in place, no texts."""
+    """Sort in place; strings are not supported."""
     _no_texts(a)
     a[:] = _order(a, reverse=reverse)
 
@@ -372,7 +372,7 @@ def sort(a: list[Any], reverse: bool = False) -> None:
 
 @operator("aten::sorted", of="any")
 def sorted_1_0(a: list[Any], *, reverse: bool = False) -> list[Any]:
-    """A sorted copy, of no texts."""
+    """Return a sorted copy; strings are not supported."""
     _no_texts(a)
     bounded(len(a))
     return _order(list(a), reverse=reverse)
@@ -380,14 +380,14 @@ def sorted_1_0(a: list[Any], *, reverse: bool = False) -> list[Any]:
 
 @operator("aten::sorted", of="any", since="1.7.0")
 def sorted_(a: list[Any], *, reverse: bool = False) -> list[Any]:
-    """A sorted copy."""
+    """Return a sorted copy."""
     bounded(len(a))
     return _order(list(a), reverse=reverse)
 
 
 @operator("aten::list", of="any")
 def list_(a: Any) -> list[Any]:
-    """A list of the items: of a list, a text's characters."""
+    """A list of the items; for a string, of its characters."""
     bounded(len(a))
     return list(a)
 
@@ -406,7 +406,7 @@ def list_with_default(out_size: list[Any], defaults: list[int]) -> list[int]:
 def sum_list(a: list[Any]) -> Any:
     """The sum of numbers; of integers and truths in 32 bits, of which C++ makes the first one.
 
-    A list without items says nothing of its type: its sum is 0.
+    The element type of an empty list is unknown: its sum is 0.
     """
     total = sum(a)
     return total if total.__class__ is not int else ((total + (1 << 31)) & ((1 << 32) - 1)) - (1 << 31)
@@ -414,19 +414,19 @@ def sum_list(a: list[Any]) -> Any:
 
 @operator("aten::any", of="list")
 def any_list(a: list[Any]) -> bool:
-    """Whether any is true."""
+    """Whether any item is true."""
     return any(a)
 
 
 @operator("aten::all", of="list")
 def all_list(a: list[Any]) -> bool:
-    """Whether all are true."""
+    """Whether all items are true."""
     return all(a)
 
 
 @operator("aten::min", of="list")
 def min_list(a: list[Any]) -> Any:
-    """The smallest."""
+    """The smallest item."""
     return min(measured(a))
 
 
@@ -452,7 +452,7 @@ def _entries(pairs: Any) -> dict[Any, Any]:
 
 
 def _sorted(a: dict[Any, Any]) -> list[tuple[Any, Any]]:
-    """From 1.2 to 1.5 what walks over a dictionary does so in the order of its keys; NaN goes before no key, and no key before NaN."""
+    """From 1.2 to 1.5 dictionaries are iterated in key order; NaN compares neither less nor greater than any key."""
     pairs = list(a.items())
     if any(key.__class__ is float and math.isnan(key) for key in a):
         order = list(range(len(pairs)))
@@ -460,7 +460,7 @@ def _sorted(a: dict[Any, Any]) -> list[tuple[Any, Any]]:
         return [pairs[at] for at in order]
     try:
         return sorted(pairs, key=lambda pair: pair[0])
-    except TypeError:  # tensors have no order
+    except TypeError:  # tensors cannot be sorted
         return pairs
 
 
@@ -488,26 +488,26 @@ def get(a: dict[Any, Any], key: Any, default: Any = None) -> Any:
 
 @operator("aten::setdefault", of="dict")
 def setdefault(a: dict[Any, Any], key: Any, default: Any) -> Any:
-    """The value of a key, which gets the default if it has none."""
+    """The value of a key, which is set to the default if missing."""
     return a.setdefault(checked_key(key), default)
 
 
 @operator("aten::update", of="dict")
 def update_1_0(a: dict[Any, Any], other: Any) -> None:
-    """Up to 1.6 keys that are there keep what they have."""
+    """Up to 1.6 existing keys keep their values."""
     for key, value in _entries(other).items():
         a.setdefault(key, value)
 
 
 @operator("aten::update", of="dict", since="1.7.0")
 def update(a: dict[Any, Any], other: Any) -> None:
-    """Take over all pairs."""
+    """Update with all pairs."""
     a.update(_entries(other))
 
 
 @operator("aten::popitem", of="dict")
 def popitem(a: dict[Any, Any]) -> tuple[Any, Any]:
-    """Remove the pair whose key is the least, up to 1.5."""
+    """Up to 1.5 remove the pair with the smallest key."""
     if not a:
         raise raised("KeyError", "popitem(): dictionary is empty")
     key = min(measured(list(a)))
@@ -525,13 +525,13 @@ def popitem_1_6(a: dict[Any, Any]) -> tuple[Any, Any]:
 
 @operator("aten::dict", of="any")
 def dict_(*pairs: Any) -> dict[Any, Any]:
-    """A dictionary of pairs."""
+    """A dictionary from pairs."""
     return _entries(pairs[0]) if pairs else {}
 
 
 @operator("aten::_infer_size", "aten::broadcast_shapes", of="list")
 def broadcast_shapes(*shapes: list[int]) -> list[int]:
-    """The shape that tensors of these shapes have together."""
+    """The shape that these shapes broadcast to."""
     found: list[int] = []
     for shape in shapes:
         longer = max(len(found), len(shape))

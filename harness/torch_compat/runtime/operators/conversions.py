@@ -1,4 +1,4 @@
-"""Conversions between tensors, numbers of every kind, and texts; and the rounding of numbers to integers."""
+"""Conversions between tensors, numbers of every kind, and strings; and rounding of numbers to integers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-LONGEST_NUMBER = 64  # digits, beyond which an integer is not looked at
+LONGEST_NUMBER = 64  # digits; longer integers count as out of range
 
 
 _NOTHING: Any = object()
@@ -49,7 +49,7 @@ def _real_part(value: Any, kind: str = "double") -> Any:
 
 
 def to_int(value: Any) -> int:
-    """As C converts: a fraction is cut off; what does not fit becomes the lowest integer."""
+    """C conversion: the fraction is truncated; values out of range become the lowest integer."""
     value = _real_part(scalar_of(value), "int64_t")
     if value.__class__ is float:
         if not math.isfinite(value) or not -float(HALF) <= value < float(HALF):
@@ -89,7 +89,7 @@ def _int64(text: str) -> int | None:
 
 
 def _double(text: str) -> float | None:
-    """None where a number is too large, or so small that digits are lost."""
+    """None if a number is too large, or so small that digits are lost."""
     low = text.lower()
     if "n" in low and "x" not in low:
         return float(low.partition("(")[0])
@@ -104,7 +104,7 @@ def _double(text: str) -> float | None:
 
 
 def to_float(value: Any) -> float:
-    """A number, a tensor of one element, or a text as a float."""
+    """Convert a number, a tensor of one element, or a string to a float."""
     value = _real_part(scalar_of(value))
     if value.__class__ is str:
         return float(_read(value, _FLOAT, "stod", "could not convert string to float", _double))
@@ -126,7 +126,7 @@ def aten_int(a: Any) -> int:
 
 @operator("aten::Float", of="any")
 def aten_float_1_0(a: Any) -> float:
-    """Up to 1.5 of texts only those of infinities become numbers."""
+    """Up to 1.5 only the strings of infinities can be converted."""
     if a.__class__ is str and a not in {"inf", "-inf"}:
         raise raised("RuntimeError", f"Only 'inf' or '-inf' can be cast to a float, but got '{a}'")
     return to_float(a)
@@ -139,7 +139,7 @@ def aten_float(a: Any) -> float:
 
 
 def _implicit(a: Any, *, whole: bool = False) -> Any:
-    """A tensor where a number is asked for: it has no dimensions, and holds an integer where one is asked for."""
+    """Check a tensor passed as a number argument: it has no dimensions, and holds an integer if one is required."""
     if a.__class__ is Tensor:
         if a.array.ndim:
             raise raised("RuntimeError", "Cannot input a tensor of dimension other than 0 as a scalar argument")
@@ -250,15 +250,15 @@ def item_1_8(a: Any) -> Any:
 
 @operator("aten::item", of="any", since="1.9.0")
 def item(a: Any) -> Any:
-    """The same, of the kind that the tensor has."""
+    """The same, with the kind of the tensor's dtype."""
     return scalar_of(a)
 
 
 @operator("aten::floor", of="scalar")
 def floor(a: Any) -> Any:
-    """Rounded down; an integer in every release that has it for numbers."""
+    """Round down; the result is an integer in every release that supports numbers."""
     if a.__class__ is int:
-        return to_int(float(a))  # by way of a double
+        return to_int(float(a))  # via a double
     return _whole(a, math.floor)
 
 
@@ -270,19 +270,19 @@ def _whole(a: Any, function: Any) -> Any:
 
 @operator("aten::ceil", of="scalar")
 def ceil_1_0(a: Any) -> Any:
-    """Rounded up; up to 1.9 an integer goes by way of a double, too."""
+    """Round up; up to 1.9 an integer is converted to a double first, too."""
     return to_int(float(a)) if a.__class__ is int else ceil(a)
 
 
 @operator("aten::ceil", of="scalar", since="1.10.0")
 def ceil(a: Any) -> Any:
-    """Rounded up."""
+    """Round up."""
     return _whole(a, math.ceil)
 
 
 @operator("aten::round", of="scalar")
 def round_away(a: Any) -> float:
-    """Rounded to the nearest whole number, halves away from zero, up to 1.6."""
+    """Up to 1.6 round to the nearest integer, halves away from zero."""
     if not math.isfinite(a):
         return float(a)
     whole = math.floor(abs(a))
@@ -291,5 +291,5 @@ def round_away(a: Any) -> float:
 
 @operator("aten::round", of="scalar", since="1.7.0")
 def round_(a: Any) -> float:
-    """Rounded to the nearest whole number, halves to the even one."""
-    return math.copysign(round(a), a) if math.isfinite(a) else float(a)  # also of what is rounded to zero
+    """Round to the nearest integer, halves to even."""
+    return math.copysign(round(a), a) if math.isfinite(a) else float(a)  # also keeps the sign of results rounded to zero

@@ -299,7 +299,7 @@ def conv_tbc(self: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor
     x, w = self.array.transpose(1, 2, 0), weight.array.transpose(2, 1, 0)
     if pad < 0:
         x, pad = x[..., -pad : x.shape[-1] + pad], 0
-        if x.shape[-1] == w.shape[-1] - 1 and x.size:  # nothing is left
+        if x.shape[-1] == w.shape[-1] - 1 and x.size:  # no output is left
             return Tensor(np.empty((0, x.shape[0], w.shape[0]), x.dtype))
     return Tensor(convolution_of(x, w, bias.array, 1, pad, 1, False, 0, 1, spatial=None).transpose(2, 0, 1))
 
@@ -322,7 +322,7 @@ def _give_batch(self: Tensor, ndim: int) -> None:
 def _blocks(
     size: tuple[int, ...], kernel: tuple[int, ...], dilation: tuple[int, ...], padding: tuple[int, ...], stride: tuple[int, ...]
 ) -> tuple[int, ...]:
-    """How many windows there are along each dimension, possibly none."""
+    """The number of windows along each dimension, possibly zero."""
     return tuple(
         (one + 2 * b - e * (c - 1) - 1) // f + 1 for one, b, e, c, f in zip(size, padding, dilation, kernel, stride, strict=True)
     )
@@ -352,7 +352,7 @@ def im2col(self: Tensor, kernel_size: Sizes, dilation: Sizes, padding: Sizes, st
 
 @operator("aten::col2im", since=ALONE)
 def col2im(self: Tensor, output_size: Sizes, kernel_size: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes) -> Tensor:
-    """Columns summed to where their windows lie."""
+    """Sum columns into the positions of their windows."""
     _two(output_size=output_size, kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride)
     x = self.array
     alone = x.ndim == 2
@@ -389,7 +389,7 @@ def col2im(self: Tensor, output_size: Sizes, kernel_size: Sizes, dilation: Sizes
 
 @operator("aten::im2col")
 def im2col_1_0(self: Tensor, kernel_size: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes) -> Tensor:
-    """Up to 1.10 an input without a batch is given one."""
+    """Up to 1.10 a batch dimension is added to an input without one."""
     found = im2col(self, kernel_size, dilation, padding, stride)
     _give_batch(self, 3)
     return found
@@ -397,7 +397,7 @@ def im2col_1_0(self: Tensor, kernel_size: Sizes, dilation: Sizes, padding: Sizes
 
 @operator("aten::col2im")
 def col2im_1_0(self: Tensor, output_size: Sizes, kernel_size: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes) -> Tensor:
-    """Up to 1.10 an input without a batch is given one."""
+    """Up to 1.10 a batch dimension is added to an input without one."""
     found = col2im(self, output_size, kernel_size, dilation, padding, stride)
     _give_batch(self, 2)
     return found

@@ -32,12 +32,12 @@ def _resized_into(out: Tensor, view: Tensor) -> Tensor:
 
 
 def _view(name: str, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-    keywords.pop("implicit", None)  # of what tracing puts in, which a copy has not
+    keywords.pop("implicit", None)  # an argument that tracing adds, which a copy does not have
     return resolve(f"aten::{name}")(*(args[:2] if name == "expand" else args), **keywords)
 
 
 def _copy_of_view(name: str) -> None:
-    """A view is copied. Into ``out`` it is broadcast up to 1.13; since 2.0 ``out`` must have its dtype, and is resized."""
+    """Register the copy of a view. Up to 1.13 it is broadcast into ``out``; since 2.0 ``out`` must have its dtype, and is resized."""
 
     def call_1_0(*args: Any, out: Any = None, **keywords: Any) -> Any:
         found = _view(name, args, keywords)
@@ -109,7 +109,7 @@ def view_copy(self: Tensor, size: Any, *, out: Tensor | None = None) -> Tensor:
 def as_strided_scatter(
     self: Tensor, src: Tensor, size: list[int], stride: list[int], storage_offset: int | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """A copy of the memory of a tensor, of which a view is written."""
+    """A copy of the memory of a tensor, with a view of it written."""
     base = owner(self.array)
     memory = np.array(base if base.flags.c_contiguous else base.ravel(order="K"))
     kept = strided(memory, self.shape, self.strides, self.storage_offset)
@@ -127,7 +127,7 @@ def as_strided_scatter(
 
 @functional("put")
 def put(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
-    """A copy with elements written by their number in order."""
+    """A copy with elements written by linear index."""
     return put_(Tensor(self.array.copy()), index, source, accumulate)
 
 

@@ -1,4 +1,4 @@
-"""The loss of connectionist temporal classification."""
+"""The connectionist temporal classification loss."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from torch_compat.runtime.tensor import Tensor
 def ctc_loss(
     log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0, reduction: int = MEAN, zero_infinity: bool = False
 ) -> Tensor:  # fmt: skip
-    """How unlikely sequences of labels are, over all ways in which they can lie in longer ones with blanks between."""
+    """The negative log-likelihood of label sequences, over all alignments with blanks in longer sequences."""
     array = log_probs.array
     if array.dtype.kind != "f" or array.dtype.itemsize < 4:
         raise not_implemented("ctc_loss_cpu", array.dtype)
@@ -69,7 +69,7 @@ def ctc_loss(
 
 
 def _paths(scores: Array, target: list[int], blank: int) -> float:
-    """The logarithm of the probability of a sequence of labels."""
+    """The log-probability of a sequence of labels."""
     states = [blank]
     for one in target:
         states += [one, blank]

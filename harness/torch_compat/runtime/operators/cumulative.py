@@ -1,4 +1,4 @@
-"""Running sums, products, extremes and logarithms of sums."""
+"""Cumulative sums, products, extrema, and log-sum-exp."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _running(name: str, accumulate: Any) -> None:
         exact = array.astype(FLOAT64) if array.dtype == FLOAT32 or array.dtype in HALVES else array
         running = accumulate(exact, axis=at, dtype=exact.dtype)
         if accumulate is np.cumsum:
-            running = running + np.zeros((), exact.dtype)  # a sum begins at zero, which is not negative
+            running = running + np.zeros((), exact.dtype)  # a sum starts at zero, which is not negative
         return Tensor(running.astype(array.dtype))
 
     functional(name, out_type=True)(call)
@@ -60,7 +60,7 @@ _running("cumprod", np.cumprod)
 
 @functional("logcumsumexp")
 def logcumsumexp(self: Tensor, dim: int) -> Tensor:
-    """The logarithm of running sums of exponentials."""
+    """The logarithm of cumulative sums of exponentials."""
     array = self.array
     if array.dtype.kind in "iub":
         raise not_implemented("logcumsumexp_out_cpu", array.dtype)

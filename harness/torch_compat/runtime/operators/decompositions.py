@@ -1,4 +1,4 @@
-"""Decompositions of matrices, what is solved and inverted by them, and norms of matrices."""
+"""Matrix decompositions, solvers and inverses based on them, and matrix norms."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from torch_compat.runtime.values import raised
 
 
 def transposed(array: Array) -> Array:
-    """Matrices with rows for columns."""
+    """Transpose matrices."""
     return np.swapaxes(array, -1, -2)
 
 
@@ -38,10 +38,10 @@ def columns(array: Array) -> Array:
 
 
 def square(where: str, a: Array) -> None:
-    """Refuse anything but square matrices of floating point or complex numbers.
+    """Refuse anything but square matrices of floating point or complex dtype.
 
     Raises:
-        Raised: so it is.
+        Raised: the tensor is anything else.
     """
     if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
         raise fail(
@@ -61,10 +61,10 @@ def _matrix(where: str, a: Array) -> None:
 
 
 def floating_matrices(where: str, a: Array) -> None:
-    """Refuse anything but matrices of floating point or complex numbers.
+    """Refuse anything but matrices of floating point or complex dtype.
 
     Raises:
-        Raised: so it is.
+        Raised: the tensor is anything else.
     """
     _matrix(where, a)
     _floating(where, a)
@@ -150,7 +150,7 @@ operator("aten::symeig", since="1.4.0")(
 
 @operator("aten::linalg_eigh", "aten::_linalg_eigh")
 def linalg_eigh(self: Tensor, UPLO: str = "L", compute_v: bool = True) -> tuple[Tensor, Tensor]:  # noqa: N803
-    """Eigenvalues and vectors of symmetric matrices."""
+    """Eigenvalues and eigenvectors of symmetric matrices."""
     square("linalg.eigh", self.array)
     decompose: Any = np.linalg.eigh
     values, vectors = decompose(decomposed(self.array), UPLO=UPLO)
@@ -195,18 +195,18 @@ def slogdet(self: Tensor) -> tuple[Tensor, Tensor]:
 
 @operator("aten::cholesky")
 def cholesky_1_0(self: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
-    """Copies the result into ``out``, which keeps its shape and dtype."""
+    """Copy the result into ``out``, which keeps its shape and dtype."""
     return copied_into(out, cholesky(self, upper))
 
 
 @functional("cholesky", since="1.9.0")
 def cholesky(self: Tensor, upper: bool = False) -> Tensor:
-    """The triangular root of positive definite matrices; of nothing, whatever its shape is, nothing."""
+    """The Cholesky factor of positive definite matrices; an empty tensor of any shape is copied."""
     if not self.array.size:
         return Tensor(self.array.copy())
     square("cholesky", self.array)
     try:
-        given = decomposed(self.array)  # of which one triangle is read
+        given = decomposed(self.array)  # only one triangle is read
         found = np.linalg.cholesky(np.swapaxes(given, -1, -2) if upper else given).astype(self.array.dtype)
     except np.linalg.LinAlgError as error:
         raise fail("cholesky: The factorization could not be completed because the input is not positive-definite.") from error
@@ -215,7 +215,7 @@ def cholesky(self: Tensor, upper: bool = False) -> Tensor:
 
 @functional("linalg_cholesky")
 def linalg_cholesky(self: Tensor, *, upper: bool = False) -> Tensor:
-    """As :func:`cholesky`, of square matrices only."""
+    """Same as :func:`cholesky`, for square matrices only."""
     square("linalg.cholesky", self.array)
     return cholesky(self, upper)
 
@@ -228,14 +228,14 @@ def _qr(a: Array, *, some: bool, by_columns: bool) -> tuple[Tensor, Tensor]:
 
 
 def _triangular_factors(since: str, *, by_columns: bool) -> None:
-    """Up to 1.8 the triangular factor lies row by row."""
+    """Up to 1.8 the triangular factor is row-major."""
 
     def qr(self: Tensor, some: bool = True) -> tuple[Tensor, Tensor]:
         """Orthogonal and triangular factors."""
         return _qr(self.array, some=some, by_columns=by_columns)
 
     def linalg_qr(A: Tensor, mode: str = "reduced") -> tuple[Tensor, Tensor]:  # noqa: N803
-        """As :func:`qr`; the second matrix alone where that is all that is wanted."""
+        """Same as :func:`qr`; the second matrix alone where that is all that is wanted."""
         if mode not in {"reduced", "complete", "r"}:
             raise fail(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'")
         q, r = _qr(A.array, some=mode != "complete", by_columns=by_columns)
@@ -253,7 +253,7 @@ def _finite(array: Array) -> Array:
     """Matrices without infinities and NaN, with which LAPACK's singular values may never end.
 
     Raises:
-        Raised: one has some.
+        Raised: a matrix has infinities or NaN.
     """
     if not np.isfinite(array).all():
         raise fail("linalg.svd: The algorithm failed to converge because the input matrix contained non-finite values.")
@@ -262,7 +262,7 @@ def _finite(array: Array) -> Array:
 
 @operator("aten::svd")
 def svd(self: Tensor, some: bool = True, compute_uv: bool = True) -> tuple[Tensor, Tensor, Tensor]:
-    """Singular vectors and values."""
+    """Singular vectors and singular values."""
     del compute_uv
     _floating("svd", self.array)
     _matrix("svd", self.array)
@@ -273,7 +273,7 @@ def svd(self: Tensor, some: bool = True, compute_uv: bool = True) -> tuple[Tenso
 
 @operator("aten::linalg_svd")
 def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> tuple[Tensor, Tensor, Tensor]:  # noqa: N803
-    """Singular vectors and values."""
+    """Singular vectors and singular values."""
     del driver
     _matrix("linalg.svd", A.array)
     u, s, vh = np.linalg.svd(_finite(decomposed(A.array)), full_matrices=full_matrices)
@@ -292,7 +292,7 @@ def linalg_svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:  # noqa: 
 
 @operator("aten::pinverse", "aten::linalg_pinv")
 def pinverse(self: Tensor, rcond: Any = 1e-15, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Tensor:
-    """Moore and Penrose's inverse; what is smaller than both tolerances is nothing."""
+    """The Moore-Penrose pseudoinverse; singular values below both tolerances count as zero."""
     _matrix("pinverse", self.array)
     _floating("pinverse", self.array)
     array = _finite(decomposed(self.array))
@@ -311,7 +311,7 @@ def pinverse(self: Tensor, rcond: Any = 1e-15, hermitian: bool = False, *, atol:
 
 @operator("aten::matrix_power", "aten::linalg_matrix_power")
 def matrix_power(self: Tensor, n: int) -> Tensor:
-    """Whole powers of square matrices."""
+    """Integer powers of square matrices."""
     array = self.array
     if array.ndim < 2:
         raise fail("linalg.matrix_power: The input tensor A must have at least 2 dimensions.")
@@ -319,7 +319,7 @@ def matrix_power(self: Tensor, n: int) -> Tensor:
         if n == 1:
             raise Unsupported(
                 "the reference reader does not support the first power of a nonsquare matrix", code="value"
-            )  # up to 1.8 it is a copy
+            )  # up to 1.8 a copy
         rows, columns = array.shape[-2:]
         raise fail(f"linalg.matrix_power: A must be batches of square matrices, but they are {rows} by {columns} matrices")
     found = _each(lambda a: np.linalg.matrix_power(a, n), array).astype(array.dtype)
@@ -346,7 +346,7 @@ def linalg_norm_1_0(self: Tensor, ord: Any = None, dim: Any = None, keepdim: boo
 
 @functional("linalg_norm", since="2.4.0")
 def linalg_norm(self: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:  # noqa: A002
-    """Of vectors and matrices."""
+    """Vector and matrix norms."""
     return _linalg_norm(self, ord, dim, keepdim, dtype, alone=True)
 
 
@@ -393,7 +393,7 @@ def nuclear_norm_1_0(self: Tensor, dim: Any = None, keepdim: bool = False) -> Te
 @operator("aten::nuclear_norm", since="1.7.0")
 def nuclear_norm(self: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """The sum of singular values."""
-    if dim.__class__ is bool:  # of the form without dimensions
+    if dim.__class__ is bool:  # the overload without dimensions
         dim, keepdim = None, dim
     dims = (-2, -1) if dim is None else tuple(dim)
     return Tensor(np.asarray(np.linalg.norm(decomposed(self.array), "nuc", dims, keepdim)).astype(_real(self.array.dtype)))
@@ -458,7 +458,7 @@ def cholesky_solve(self: Tensor, input2: Tensor, upper: bool = False) -> Tensor:
 
 @functional("cholesky_inverse")
 def cholesky_inverse(self: Tensor, upper: bool = False) -> Tensor:
-    """The inverse of a matrix whose triangular root is given."""
+    """The inverse of a matrix given its Cholesky factor."""
     square("cholesky_inverse", self.array)
     root = np.triu(decomposed(self.array)) if upper else np.tril(decomposed(self.array))
     other = np.swapaxes(root.conj(), -1, -2)
@@ -468,14 +468,14 @@ def cholesky_inverse(self: Tensor, upper: bool = False) -> Tensor:
 
 @functional("linalg_eigvals")
 def linalg_eigvals(self: Tensor) -> Tensor:
-    """Eigenvalues of any matrix."""
+    """Eigenvalues of general matrices."""
     square("linalg.eig", self.array)
     return Tensor(np.linalg.eigvals(_finite(decomposed(self.array))).astype(_complex_of(self.array.dtype)))
 
 
 @operator("aten::linalg_eig")
 def linalg_eig(self: Tensor) -> tuple[Tensor, Tensor]:
-    """Eigenvalues and vectors of any matrix."""
+    """Eigenvalues and eigenvectors of general matrices."""
     square("linalg.eig", self.array)
     kind = _complex_of(self.array.dtype)
     values, vectors = np.linalg.eig(_finite(decomposed(self.array)))
@@ -494,7 +494,7 @@ def norm_except_dim_1_0(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:  # noq
 
 @operator("aten::norm_except_dim", since="2.4.0")
 def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:  # noqa: A002
-    """Norms over all dimensions but one, which stays; over all where that is -1."""
+    """Norms over all dimensions except one, which is kept; over all dimensions if that is -1."""
     return _norm_except_dim(v, pow, dim, alone=True)
 
 
@@ -515,7 +515,7 @@ def _norm_except_dim(v: Tensor, pow: int, dim: int, *, alone: bool) -> Tensor:  
 
 @operator("aten::_weight_norm")
 def weight_norm_1_0(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
-    """A weight by its direction and its length, whichever shapes broadcasting makes of both."""
+    """A weight from its direction and its length, which are broadcast to any common shape."""
     length = exact(norm_except_dim_1_0(v, 2, dim).array)
     broadcast(g.array, length)
     scale = exact(g.array) / length
@@ -525,7 +525,7 @@ def weight_norm_1_0(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
 
 @operator("aten::_weight_norm", since="1.12.0")
 def weight_norm_1_12(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
-    """As :func:`weight_norm`, but float16 is not computed by the kernel."""
+    """Same as :func:`weight_norm`, but float16 is not computed by the kernel."""
     if FLOAT16 in {v.array.dtype, g.array.dtype}:
         return weight_norm_1_0(v, g, dim)
     return weight_norm(v, g, dim)

@@ -1,4 +1,4 @@
-"""Differences and running integrals along dimensions: ``gradient`` and ``cumulative_trapezoid``."""
+"""Differences and cumulative integrals along dimensions: ``gradient`` and ``cumulative_trapezoid``."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def _at_places(array: Array, at: int, places: Tensor, edge_order: int) -> Array:
 
 @operator("aten::cumulative_trapezoid")
 def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Scalar = 1, dim: int = -1) -> Tensor:
-    """The running integral of a line through points, at even distances or at places that are given."""
+    """The cumulative trapezoidal integral, with a constant spacing or given positions."""
     array = y.array
     for name, one in (("y", y), ("x", x)):
         if one.__class__ is Tensor and one.array.dtype.kind == "b":
@@ -140,7 +140,7 @@ def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Scalar = 1, 
         sums = floating(left + right)
         wide = _wide(sums.dtype)
         parts = (sums * sums.dtype.type(float(dx.real) / 2.0)).astype(wide)
-        return Tensor(cast(np.cumsum(parts, axis=at) + 0.0, sums.dtype))  # a sum begins with a zero that is not negative
+        return Tensor(cast(np.cumsum(parts, axis=at) + 0.0, sums.dtype))  # a sum starts at zero, which is not negative
     places = places_of("cumulative_trapezoid", x, array, at)
     steps = np.diff(places, axis=at)  # places may have more dimensions than points: those are counted from the points' first
     kind = dtypes.result_type((Tensor(steps), Tensor(left))).array

@@ -1,4 +1,4 @@
-"""Distances and similarities of rows. Each step is computed in the dtype in which torch computes it, so that powers overflow and underflow as there."""
+"""Distances and similarities of rows. Each step is computed in torch's dtype, so that powers overflow and underflow in the same way."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def sum_of_products(a: Array, b: Array, at: int, *, keepdims: bool = False) -> A
 
 
 def _operands(where: str, *tensors: Tensor) -> tuple[np.dtype[Any], list[Array]]:
-    """The dtype that tensors have together, and their arrays; those of 16 bits as float32."""
+    """The promoted dtype of the tensors, and their arrays; 16-bit arrays are converted to float32."""
     kind = common_float(where, *tensors)
     return kind, [rounded(one.array, kind) for one in tensors]
 
@@ -58,10 +58,10 @@ PAIRWISE: dict[str, Callable[..., Tensor]] = {}
 
 
 def _pairwise_distances(since: str, norm: Callable[..., Tensor]) -> None:
-    """From a release on, with its norms."""
+    """Register ``pairwise_distance`` as of a release, with its norms."""
 
     def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-06, keepdim: bool = False) -> Tensor:
-        """Norms of differences over the last dimension; of integers floats, as the small number that is added is one."""
+        """Norms of differences over the last dimension; integers give floats because ``eps`` is a float."""
         if x1.array.dtype.kind in "iu" and x2.array.dtype.kind in "iu":
             x1, x2 = (Tensor(one.array.astype(FLOAT32)) for one in (x1, x2))
         kind, (a, b) = _operands("pairwise_distance", x1, x2)
@@ -80,17 +80,17 @@ for _since, _norm in NORMS.items():
 
 
 def _refuse_halves(x1: Tensor, x2: Tensor) -> None:
-    """Up to 2.0 two tensors of float16 have no similarity.
+    """Up to 2.0 the similarity of two float16 tensors is not supported.
 
     Raises:
-        Raised: they are such tensors.
+        Raised: both tensors are float16.
     """
     if x1.array.dtype == x2.array.dtype == np.float16:
         raise not_implemented("clamp_min_cpu", x1.array.dtype)
 
 
 def _over_lengths(products: Array, lengths: Array, kind: np.dtype[Any]) -> Tensor:
-    """Up to 1.9 lengths are those before broadcasting."""
+    """Up to 1.9 norms are computed before broadcasting."""
     if np.broadcast_shapes(products.shape, lengths.shape) != products.shape:
         raise fail(f"output with shape {list(products.shape)} doesn't match the broadcast shape {list(lengths.shape)}")
     return Tensor(np.asarray(products / lengths).astype(kind))
@@ -129,7 +129,7 @@ def _sum_of_squares(array: Array, dim: int) -> Array:
 
 @operator("aten::cosine_similarity", since="1.10.0")
 def cosine_similarity_1_10(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) -> Tensor:
-    """Up to 1.11 the sums are those after broadcasting."""
+    """Up to 1.11 sums are computed after broadcasting."""
     _refuse_halves(x1, x2)
     first, second = _broadcast("cosine_similarity", x1, x2)
     return cosine_similarity_1_1(first, second, dim, eps)
@@ -159,7 +159,7 @@ def _cosine_similarities(since: str, norm: Callable[..., Tensor], *, checked: bo
     """From a release on, with its norms; ``checked`` where a least norm that is negative, or NaN, is refused."""
 
     def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) -> Tensor:
-        """Rows are divided by their norms, which are at least ``eps``, each in the dtype of its tensor."""
+        """Divide rows by their norms, which are at least ``eps``, each in the dtype of its tensor."""
         if checked and not eps >= 0:
             raise fail(f"eps must be non-negative, got: {eps:g}")
         kind, (a, b) = _operands("cosine_similarity", x1, x2)
@@ -185,7 +185,7 @@ _cosine_similarities("2.11.0", NORMS["2.4.0"], checked=True)
 
 
 def _lengths(gap: Array, p: float) -> Array:
-    """The lengths of differences, in their dtype."""
+    """The norms of differences, in their dtype."""
     size = np.abs(gap)
     if p == np.inf:
         return np.asarray(size.max(axis=-1))
@@ -210,7 +210,7 @@ def _by_product(a: Array, b: Array) -> Array:
 
 @functional("_euclidean_dist")
 def euclidean_dist(x1: Tensor, x2: Tensor) -> Tensor:
-    """Distances of every pair of rows; the first may be one row."""
+    """Distances between all pairs of rows; the first may be a single row."""
     if x1.array.ndim == 1 and x2.array.ndim > 1:
         return Tensor(np.squeeze(cdist(Tensor(x1.array[None]), x2, 2.0, AS_PRODUCT).array, -2))
     return cdist(x1, x2, 2.0, AS_PRODUCT)
@@ -218,13 +218,13 @@ def euclidean_dist(x1: Tensor, x2: Tensor) -> Tensor:
 
 @functional("cdist")
 def cdist_1_0(x1: Tensor, x2: Tensor, p: float = 2.0) -> Tensor:
-    """Up to 1.3 every distance is the length of a difference."""
+    """Up to 1.3 every distance is the norm of a difference."""
     return cdist(x1, x2, p, AS_PAIRS)
 
 
 @functional("cdist", since="1.4.0")
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: int | None = None) -> Tensor:
-    """Distances of every pair of rows."""
+    """Distances between all pairs of rows."""
     for name, one in (("X1", x1), ("X2", x2)):
         if one.array.ndim < 2:
             raise fail(f"cdist only supports at least 2D tensors, {name} got: {one.array.ndim}D")
@@ -233,7 +233,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: int | None = Non
     a, b = (rounded(one.array, x1.array.dtype) for one in (x1, x2))
     if a.shape[-1] != b.shape[-1]:
         raise fail(f"X1 and X2 must have the same number of columns. X1: {a.shape[-1]} X2: {b.shape[-1]}")
-    if a.size and b.size and x1.array.dtype != x2.array.dtype:  # nothing is looked at where nothing is computed
+    if a.size and b.size and x1.array.dtype != x2.array.dtype:  # dtypes are not checked if nothing is computed
         raise fail(f"expected scalar type {words(x1.array.dtype)} but found {words(x2.array.dtype)}")
     many = max(a.shape[-2], b.shape[-2]) > MANY_ROWS
     if float(p) == 2 and compute_mode != AS_PAIRS and (many or compute_mode == AS_PRODUCT):
@@ -243,7 +243,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: int | None = Non
 
 @operator("aten::pdist")
 def pdist(self: Tensor, p: float = 2.0) -> Tensor:
-    """Distances of every pair of rows, once."""
+    """Distances between all pairs of rows, each pair once."""
     if self.array.ndim != 2:
         raise fail(f"pdist only supports 2D tensors, got: {self.array.ndim}D")
     if not p >= 0:

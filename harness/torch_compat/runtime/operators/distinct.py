@@ -1,4 +1,4 @@
-"""Distinct elements and distinct slices, and which elements are among others."""
+"""Distinct elements, distinct slices, and membership tests."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _unique_1_0(array: Array, *, sorts: bool) -> tuple[Tensor, Tensor, Tensor]:
     that came first stays. Where neither is there, and the values are sorted, the table cannot be seen.
 
     Raises:
-        Unsupported: the table can be seen, and there are more numbers than its sizes are recorded for.
+        Unsupported: the table affects the result, and there are more numbers than its sizes are recorded for.
     """
     flat = array.reshape(-1)
     if sorts and not _seen_in_table(flat):
@@ -75,7 +75,7 @@ def _unique_1_0(array: Array, *, sorts: bool) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _seen_in_table(flat: Array) -> bool:
-    """Whether numbers that are sorted still tell that a hash table found them: by NaN, or by zeros of both signs."""
+    """Whether sorted values still show that a hash table found them: by NaN, or by zeros of both signs."""
     if flat.dtype.kind in "iub":
         return False
     numbers = wide(flat)
@@ -85,19 +85,19 @@ def _seen_in_table(flat: Array) -> bool:
 
 @operator("aten::_unique", gradient=False)
 def unique_2_1_0(self: Tensor, sorted: bool = True, return_inverse: bool = False) -> tuple[Tensor, ...]:  # noqa: A002
-    """Up to 2.1 distinct values are found by a hash table."""
+    """Up to 2.1 a hash table finds distinct values."""
     return unique_1_0(self, sorted, return_inverse)[:2]
 
 
 @operator("aten::_unique", gradient=False, since="1.13.0")
 def unique_2_1_13(self: Tensor, sorted: bool = True, return_inverse: bool = False) -> tuple[Tensor, ...]:  # noqa: A002
-    """Truth values are in order."""
+    """Bools are in order."""
     return unique_2_1_0(self, sorted or self.array.dtype.kind == "b", return_inverse)
 
 
 @operator("aten::_unique", gradient=False, since="2.2.0")
 def unique_2(self: Tensor, sorted: bool = True, return_inverse: bool = False) -> tuple[Tensor, ...]:  # noqa: A002
-    """Distinct values in order, and where each element went."""
+    """Distinct values in order, and the index of each element among them."""
     return unique(self, sorted, return_inverse)[:2]
 
 
@@ -108,7 +108,7 @@ def unique_1_0(
     return_inverse: bool = False,
     return_counts: bool = False,
 ) -> tuple[Tensor, ...]:
-    """Up to 2.1 where elements went is told also where only their counts are asked for."""
+    """Up to 2.1 the inverse is also returned if only counts are requested."""
     values, inverse, counts = _unique_1_0(self.array, sorts=sorted)
     nothing = Tensor(np.zeros(0, INT64))
     return values, inverse if return_inverse or return_counts else nothing, counts if return_counts else nothing
@@ -121,13 +121,13 @@ def unique_1_13(
     return_inverse: bool = False,
     return_counts: bool = False,
 ) -> tuple[Tensor, ...]:
-    """Truth values are in order."""
+    """Bools are in order."""
     return unique_1_0(self, sorted or self.array.dtype.kind == "b", return_inverse, return_counts)
 
 
 @operator("aten::_unique2", gradient=False, since="2.2.0")
 def unique(self: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> tuple[Tensor, ...]:  # noqa: A002
-    """Distinct values in order, where each element went, and how often each occurs."""
+    """Distinct values in order, the index of each element among them, and their counts."""
     del sorted
     flat = self.array.reshape(-1)
     places = order_by(by_introsort, flat, 0, descending=False) if _seen_in_table(flat) else order(flat, 0, descending=False)
@@ -145,7 +145,7 @@ def unique_dim_1_0(
     return_inverse: bool = False,
     return_counts: bool = False,
 ) -> tuple[Tensor, ...]:
-    """Up to 1.11 what is empty has one dimension."""
+    """Up to 1.11 an empty result has one dimension."""
     return _flat_if_empty(unique_dim_1_12(self, dim, sorted, return_inverse, return_counts))
 
 
@@ -174,7 +174,7 @@ def unique_dim(
     return_counts: bool = False,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Distinct slices."""
-    del sorted, return_inverse, return_counts  # both come in any case
+    del sorted, return_inverse, return_counts  # both are always returned
     at = axis(dim, self.array.ndim)
     meter.array(FIELD * (self.array.size // max(1, self.array.shape[at])))  # numpy makes a field of each column
     values, inverse, counts = np.unique(self.array, axis=at, return_inverse=True, return_counts=True)
@@ -195,7 +195,7 @@ def unique_consecutive_1_0(
 def unique_consecutive_1_10(
     self: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> tuple[Tensor, ...]:
-    """Up to 1.11 what is empty has one dimension."""
+    """Up to 1.11 an empty result has one dimension."""
     if dim is not None and not (dim == 0 and self.array.ndim == 1):
         return unique_dim_consecutive_1_0(self, dim, return_inverse, return_counts)
     return unique_consecutive(self, return_inverse, return_counts)
@@ -205,7 +205,7 @@ def unique_consecutive_1_10(
 def unique_consecutive(
     self: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Runs of equal values as one."""
+    """Merge runs of equal values."""
     if dim is not None and not (dim == 0 and self.array.ndim == 1):
         return unique_dim_consecutive(self, dim, return_inverse, return_counts)
     flat = self.array.reshape(-1)
@@ -223,7 +223,7 @@ def unique_consecutive(
 def unique_dim_consecutive_1_0(
     self: Tensor, dim: int, return_inverse: bool = False, return_counts: bool = False
 ) -> tuple[Tensor, ...]:
-    """Up to 1.11 what is empty has one dimension."""
+    """Up to 1.11 an empty result has one dimension."""
     return _flat_if_empty(unique_dim_consecutive(self, dim, return_inverse, return_counts))
 
 
@@ -236,7 +236,7 @@ def _flat_if_empty(found: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
 def unique_dim_consecutive(
     self: Tensor, dim: int, return_inverse: bool = False, return_counts: bool = False
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Runs of equal slices as one; where each went and how long each is come in any case."""
+    """Merge runs of equal slices; inverse indices and counts are always returned."""
     del return_inverse, return_counts
     array = self.array
     if not array.ndim:
@@ -253,7 +253,7 @@ def unique_dim_consecutive(
 
 @operator("aten::isin", gradient=False)
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
-    """Whether each element is among others.
+    """Whether each element is among other elements.
 
     With ``assume_unique``, and so many others that they are sorted together, an element that occurs again counts as one of them.
     """

@@ -86,7 +86,7 @@ def _overflows(x: Array, y: Array) -> None:
 
 
 def trunc_quotient(x: Array, y: Array) -> Array:
-    """``x / y`` without its fraction."""
+    """``x / y`` truncated toward zero."""
     if x.dtype == BOOL or x.dtype.kind == "c":
         raise not_implemented("div_trunc_cpu", x.dtype)
     if x.dtype.kind in "iu":
@@ -138,7 +138,7 @@ def _divided(x: Array, y: Array, rounding_mode: str | None, *, zero: bool = True
 
 
 def _quotient(self: Operand, other: Operand, rounding_mode: str | None) -> Array:
-    """Since 2.1 a number is not rounded to 16 bits before it divides; but where the quotient is rounded down."""
+    """Since 2.1 a number is not rounded to 16 bits before it divides, except if the quotient is rounded down."""
     x, y = common_floats(self, other) if rounding_mode is None else common(self, other)
     number = single(x, other) if rounding_mode in {None, "trunc"} else None
     return _divided(x, y, rounding_mode) if number is None else _divided(wide(x), number, rounding_mode).astype(x.dtype)
@@ -167,7 +167,7 @@ def _by_zero_2_0(self: Operand, other: Operand) -> None:
 
 
 def _old_quotient(x: Array, y: Array) -> Array:
-    """Integers are cut towards zero, as C does."""
+    """Truncate integer quotients toward zero, as C does."""
     return trunc_quotient(x, y) if x.dtype.kind in "iu" else _true_quotient_1_6(x, y)
 
 
@@ -322,7 +322,7 @@ _divisions(("div", "divide"))
 
 @functional("true_divide", inplace=True)
 def true_divide_1_5(self: Operand, other: Operand) -> Tensor:
-    """Integers and bools as floats."""
+    """Convert integers and bools to floats."""
     _promoted_1_6(self, other)
     if dtypes.result_type((self, other)).array == FLOAT16:
         raise not_implemented("div_cpu", FLOAT16)
@@ -351,14 +351,14 @@ def true_divide_2_0(self: Operand, other: Operand) -> Tensor:
 
 @functional("true_divide", inplace=True, since="2.1.0")
 def true_divide_2_1(self: Operand, other: Operand) -> Tensor:
-    """As ``div``."""
+    """Same as ``div``."""
     _by_zero_2_0(self, other)
     return Tensor(_quotient(self, other, None))
 
 
 @functional("true_divide", inplace=True, since="2.7.0")
 def true_divide(self: Operand, other: Operand) -> Tensor:
-    """As ``div``."""
+    """Same as ``div``."""
     return Tensor(_quotient(self, other, None))
 
 
@@ -376,21 +376,21 @@ def reciprocal_1_0(self: Tensor) -> Tensor:
 
 @functional("reciprocal", inplace=True, since="1.8.0")
 def reciprocal_1_8(self: Tensor) -> Tensor:
-    """One divided by complex numbers, as ``div`` up to 1.13."""
+    """Complex reciprocals, computed like ``div`` up to 1.13."""
     array = floating(self.array)
     return Tensor(np.asarray(_true_quotient_1_6(_one(array), array)).astype(array.dtype))
 
 
 @functional("reciprocal", inplace=True, since="2.0.0")
 def reciprocal_2_0(self: Tensor) -> Tensor:
-    """As ``div`` up to 2.6."""
+    """Same as ``div`` up to 2.6."""
     _by_zero_2_0(Tensor(_one(self.array)), self)
     return reciprocal(self)
 
 
 @functional("reciprocal", inplace=True, since="2.7.0")
 def reciprocal(self: Tensor) -> Tensor:
-    """One divided by each number."""
+    """The reciprocal of each element."""
     array = floating(self.array)
     return Tensor((_one(array) / array).astype(array.dtype))
 
@@ -524,7 +524,7 @@ def _old_operands(self: Operand, other: Operand) -> tuple[Array, Array]:
 
 
 def _strict(self: Operand, other: Operand) -> tuple[Array, Array]:
-    """1.2 to 1.4: tensors have to be of one type, without dimensions too."""
+    """1.2 to 1.4: tensors must have the same dtype, including zero-dimensional ones."""
     if self.__class__ is Tensor and other.__class__ is Tensor and self.array.dtype != other.array.dtype:
         raise fail(
             f"Expected object of scalar type {words(self.array.dtype)} but got scalar type {words(other.array.dtype)} for argument #2 'other'"

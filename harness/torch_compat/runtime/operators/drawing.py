@@ -112,7 +112,7 @@ def randint_like(self: Tensor, low: int, high: int | None = None, *, dtype: Any 
 
 
 def _order(since: str, otherwise: Callable[[], np.dtype[Any]]) -> None:
-    """Where it is given no dtype: of floats up to 1.8, of integers since, also where it is given None."""
+    """Register ``randperm``; without a dtype, or with None, it is the default float dtype up to 1.8 and int64 since."""
 
     def call(
         n: int, *, dtype: Any = None, generator: Any = None, out: Tensor | None = None, **options: Any

@@ -1,4 +1,4 @@
-"""Rows of tables by number, and bags of them."""
+"""Embedding lookups and embedding bags."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _embeddings() -> None:
             sparse: bool = False,
             ints: bool = ints,
         ) -> Tensor:
-            del padding_idx, scale_grad_by_freq, sparse  # they matter to gradients only
+            del padding_idx, scale_grad_by_freq, sparse  # they affect only gradients
             return Tensor(_rows(weight.array, indices.array, ints))
 
         operator("aten::embedding", since=since)(call)
@@ -61,7 +61,7 @@ def embedding_renorm_1_0_(self: Tensor, indices: Tensor, max_norm: float, norm_t
 
 @operator("aten::embedding_renorm_", since="2.4.0")
 def embedding_renorm_(self: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
-    """Rows whose norm is above a limit are scaled down to it."""
+    """Scale down rows whose norm is above a limit."""
     return _renormed(self, indices, max_norm, norm_type, alone=True)
 
 
@@ -120,7 +120,7 @@ _bags()
 
 
 def _integers(indices: Tensor, offsets: Tensor, *, ints: bool, promoted: bool) -> tuple[Array, Array]:
-    """Indices and offsets, of one type."""
+    """Indices and offsets as arrays of one dtype."""
     places, starts = indices.array, offsets.array
     if promoted:
         kind = dtypes.promote(indices.dtype, offsets.dtype).array

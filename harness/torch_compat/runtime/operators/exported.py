@@ -1,4 +1,4 @@
-"""Operators that only exported programs call: assertions, symbolic sizes, and the forms that ``run_decompositions`` gives others."""
+"""Operators that only exported programs call: assertions, symbolic sizes, and operators that ``run_decompositions`` inserts."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def assert_async(self: Tensor, assert_msg: str = "Expected Tensor with single no
 
 @operator("aten::_functional_assert_async", gradient=False)
 def functional_assert_async(self: Tensor, assert_msg: str, dep_token: Tensor) -> Tensor:
-    """The same in a program without effects: the token is handed on."""
+    """The same in a functionalized program: the token is passed on."""
     assert_async(self, assert_msg)
     return Tensor(dep_token.array.copy())
 
@@ -80,7 +80,7 @@ def sym_constrain_range(size: Scalar, *, min: int | None = None, max: int | None
 
 @operator("aten::_functional_sym_constrain_range", "aten::_functional_sym_constrain_range_for_size", of="any")
 def functional_sym_constrain_range(size: Scalar, min: int | None, max: int | None, dep_token: Tensor) -> Tensor:  # noqa: A002
-    """The same in a program without effects."""
+    """The same in a functionalized program."""
     sym_constrain_range(size, min=min, max=max)
     return Tensor(dep_token.array.copy())
 
@@ -90,7 +90,7 @@ def functional_sym_constrain_range(size: Scalar, min: int | None, max: int | Non
 
 @operator("aten::sym_stride")
 def sym_stride(self: Tensor, dim: int | None = None) -> Any:
-    """A stride, or all of them."""
+    """One stride, or all strides."""
     if dim is None:
         return list(self.strides)
     if not -self.ndim <= dim < self.ndim:
@@ -102,7 +102,7 @@ def sym_stride(self: Tensor, dim: int | None = None) -> Any:
 
 @operator("aten::sym_storage_offset")
 def sym_storage_offset(self: Tensor) -> int:
-    """Where a tensor starts in its storage."""
+    """The storage offset of a tensor."""
     return self.storage_offset
 
 
@@ -117,7 +117,7 @@ def sym_is_contiguous(self: Tensor, memory_format: int = 0) -> bool:
 
 @operator("aten::lift_fresh_copy")
 def lift_fresh_copy(self: Tensor) -> Tensor:
-    """A constant of the program, copied."""
+    """A copy of a constant of the program."""
     return Tensor(self.array.copy())
 
 
@@ -140,7 +140,7 @@ def empty_permuted(size: list[int], physical_layout: list[int], *, dtype: Any = 
 def native_batch_norm_legit_no_training(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor, running_var: Tensor, momentum: float, eps: float  # noqa: A002
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    """Batch normalization by the running statistics."""
+    """Batch normalization with the running statistics."""
     return native_batch_norm(input, weight, bias, running_mean, running_var, False, momentum, eps)
 
 
@@ -149,7 +149,7 @@ def native_batch_norm_legit_functional(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor, running_var: Tensor, training: bool, momentum: float,  # noqa: A002
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
-    """Batch normalization that gives the running statistics, and changes none."""
+    """Batch normalization that returns the running statistics without updating them."""
     mean, var = Tensor(running_mean.array.copy()), Tensor(running_var.array.copy())
     return (*native_batch_norm(input, weight, bias, mean, var, training, momentum, eps), mean, var)
 
@@ -199,7 +199,7 @@ def fused_rms_norm(
 
 @operator("aten::_safe_softmax")
 def safe_softmax(self: Tensor, dim: int, dtype: Any = None) -> Tensor:
-    """Softmax, and 0 where everything is masked."""
+    """Softmax, with zeros where everything is masked."""
     array = self.array if dtype is None else self.array.astype(dtypes.as_dtype(dtype).array)  # type: ignore[union-attr]
     if not array.size:
         return Tensor(array.copy())
@@ -213,7 +213,7 @@ def safe_softmax(self: Tensor, dim: int, dtype: Any = None) -> Tensor:
 def _attended(
     query: Tensor, key: Tensor, value: Tensor, mask: Array | None, *, is_causal: bool, scale: float | None, era: int
 ) -> tuple[Tensor, Tensor]:
-    """Attention, and the logarithm of the sums of its weights."""
+    """Attention, and the log-sum-exp of its scores."""
     q, k = query.array.astype(np.float64), key.array.astype(np.float64)
     found = attend(query.array, key.array, value.array, mask, is_causal=is_causal, scale=scale, era=era)[0]
     scores = q @ k.swapaxes(-1, -2) * (q.shape[-1] ** -0.5 if scale is None else scale)
@@ -231,7 +231,7 @@ def _flash(era: int, since: str) -> None:
         query: Tensor, key: Tensor, value: Tensor, dropout_p: float = 0.0, is_causal: bool = False, *, attn_mask: Tensor | None = None,
         scale: float | None = None,
     ) -> tuple[Tensor, Tensor]:  # fmt: skip
-        """Attention, and the logarithm of the sums of its weights."""
+        """Attention, and the log-sum-exp of its scores."""
         if dropout_p:
             raise fail("scaled_dot_product_attention_flash_attention: Currently do not support dropout > 0")
         mask = None if attn_mask is None else attn_mask.array
@@ -247,7 +247,7 @@ def flash_of_all_devices(
     query: Tensor, key: Tensor, value: Tensor, dropout_p: float = 0.0, is_causal: bool = False,
     return_debug_mask: bool = False, *, scale: float | None = None,
 ) -> tuple[Tensor | int | None, ...]:  # fmt: skip
-    """Attention on the CPU up to 2.2, under the name that only other devices have since 2.3."""
+    """Attention on the CPU up to 2.2, under the name that is used only for other devices since 2.3."""
     if dropout_p or return_debug_mask:
         raise Unsupported("the reference reader does not support flash attention with dropout or a debug mask", code="operator")
     found, sums = _attended(query, key, value, None, is_causal=is_causal, scale=scale, era=0)
@@ -256,7 +256,7 @@ def flash_of_all_devices(
 
 @operator("aten::_scaled_dot_product_flash_attention", since="2.3.0")
 def flash_of_other_devices(*_: object, **__: object) -> None:
-    """Refused since 2.3: an operator that only other devices have."""
+    """Refused since 2.3: the operator exists only for other devices."""
     raise raised(
         "NotImplementedError", "Could not run 'aten::_scaled_dot_product_flash_attention' with arguments from the 'CPU' backend."
     )

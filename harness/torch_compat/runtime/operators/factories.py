@@ -43,16 +43,16 @@ if TYPE_CHECKING:
 
     Element = Callable[[Scalar, np.dtype[Any], int], Array]
 
-# What every factory takes beside its own arguments: names, layout, device, pin_memory, memory_format.
+# Arguments that every factory takes: names, layout, device, pin_memory, memory_format.
 _IGNORED = frozenset({"names", "layout", "pin_memory", "memory_format", "requires_grad"})
 
 
 def check_options(options: dict[str, Any]) -> None:
-    """Refuse what a factory takes beside its own arguments, where it cannot be done here.
+    """Refuse common factory arguments that are not supported here.
 
     Raises:
-        Raised: it needs another device or layout.
-        Unsupported: no overload takes it.
+        Raised: another device or layout is requested.
+        Unsupported: no overload takes the argument.
     """
     on_cpu(options.pop("device", None))
     if options.get("pin_memory"):
@@ -72,12 +72,12 @@ def to_out(array: Array, out: Tensor | None) -> Tensor:
 
 
 def default_type() -> np.dtype[Any]:
-    """The type of floats that are made without one."""
+    """The default floating point dtype."""
     return dtypes.default_dtype().array
 
 
 def kind_of(dtype: Any, otherwise: np.dtype[Any], out: Tensor | None) -> np.dtype[Any]:
-    """The type of what is made: that of ``out`` where there is one, else the one that is named."""
+    """The dtype of the result: that of ``out`` if given, else the named one."""
     return any_dtype(dtype, otherwise) if out is None else out.array.dtype
 
 
@@ -113,12 +113,12 @@ def _filler(name: str, value: int) -> None:
 
 _filler("zeros", 0)
 _filler("ones", 1)
-_filler("empty", 0)  # nobody may rely on what is in it
+_filler("empty", 0)  # the contents are undefined
 
 
 @operator("aten::empty_strided", gradient=False)
 def empty_strided(size: list[int], stride: list[int], *, dtype: Any = None, **options: Any) -> Tensor:
-    """With strides of its own."""
+    """An uninitialized tensor with given strides."""
     check_options(options)
     kind = any_dtype(dtype, default_type())
     shape = to_size(size)
@@ -132,7 +132,7 @@ def empty_strided(size: list[int], stride: list[int], *, dtype: Any = None, **op
 
 @operator("aten::new_empty_strided", gradient=False)
 def new_empty_strided(self: Tensor, size: list[int], stride: list[int], *, dtype: Any = None, **options: Any) -> Tensor:
-    """With strides of its own, of the tensor's type unless told otherwise."""
+    """A tensor with given strides, by default with the dtype of the tensor."""
     return empty_strided(size, stride, dtype=self.dtype if dtype is None else dtype, **options)
 
 
@@ -212,7 +212,7 @@ _fulls_of_others()
 
 @operator("aten::eye", gradient=False)
 def eye_1_0(n: int, m: int | None = None, *, dtype: Any = None, out: Tensor | None = None, **options: Any) -> Tensor:
-    """Up to 1.7 a negative number of columns stands for none given."""
+    """Up to 1.7 a negative number of columns counts as not given."""
     return eye(n, None if m is not None and m < 0 else m, dtype=dtype, out=out, **options)
 
 
@@ -328,7 +328,7 @@ LONG = 4  # the number of int64
 
 def _triangle(name: str, keep: Any) -> None:
     def call_1_0(self: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tensor:
-        """Up to 1.13 nothing is asked of a tensor without elements."""
+        """Up to 1.13 tensors without elements are not checked."""
         if self.array.size:
             return call(self, diagonal, out=out)
         return Tensor(self.array.copy()) if out is None else into(out, self.array)
@@ -384,7 +384,7 @@ _triangle("triu", np.triu)
 
 @operator("aten::one_hot", gradient=False)
 def one_hot(self: Tensor, num_classes: int = -1) -> Tensor:
-    """A one where the class is."""
+    """One-hot encoding of class indices."""
     array = self.array
     if array.dtype != INT64:
         raise fail("one_hot is only applicable to index tensor of type LongTensor.")

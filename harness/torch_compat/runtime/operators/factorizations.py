@@ -1,6 +1,6 @@
-"""Factors of matrices as LAPACK leaves them (LU, Cholesky), and what is solved by them with a count of failures.
+"""LAPACK factorizations (LU, Cholesky), solvers that use them, and variants that return ``info``.
 
-A choice that is left to roundings (which of nearly equal numbers is the pivot, whether a matrix is singular) is answered with *unsupported*.
+Where the result depends on rounding (the choice between nearly equal pivots, whether a matrix is singular), the answer is *unsupported*.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ def _ambiguous(what: str) -> Unsupported:
 
 
 def only_finite(array: Array) -> Array:
-    """The same matrices.
+    """Return the matrices unchanged.
 
     Raises:
-        Unsupported: there are infinities or NaN in them.
+        Unsupported: a matrix has infinities or NaN.
     """
     if not np.isfinite(array).all():
         raise Unsupported("the reference reader does not support factors of matrices with infinities or NaN", code="value")
@@ -57,7 +57,7 @@ def lu_of(matrix: Array, rounding: float) -> tuple[Array, Array, int]:
         rounding: of the type in which the release computes.
 
     Raises:
-        Unsupported: a pivot is a matter of rounding.
+        Unsupported: the choice of a pivot depends on rounding.
     """
     lu = matrix.copy()
     rows, wide = lu.shape
@@ -92,7 +92,7 @@ def _dyadic(array: Array) -> bool:
 
 
 def _factors(where: str, A: Tensor, pivot: bool = True) -> tuple[Array, Array, Array]:  # noqa: N803
-    """Factors of each matrix, pivots, and the first pivot that is zero."""
+    """The factors and pivots of each matrix, and the index of its first zero pivot."""
     array = A.array
     if array.size or array.ndim < 2:
         floating_matrices(where, array)
@@ -124,7 +124,7 @@ def _pivoted(A: Tensor, pivot: bool) -> None:  # noqa: N803
 
 @functional("linalg_lu_factor_ex", exact=True)
 def linalg_lu_factor_ex_1_11(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> tuple[Tensor, Tensor, Tensor]:  # noqa: N803
-    """Up to 1.12 pivots are wanted also of nothing."""
+    """Up to 1.12 pivoting is required even for empty matrices."""
     _pivoted(A, pivot)
     return linalg_lu_factor_ex(A, pivot=pivot, check_errors=check_errors)
 
@@ -140,14 +140,14 @@ def linalg_lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = F
 
 @functional("linalg_lu_factor", exact=True)
 def linalg_lu_factor_1_11(A: Tensor, *, pivot: bool = True) -> tuple[Tensor, Tensor]:  # noqa: N803
-    """Up to 1.12 pivots are wanted also of nothing."""
+    """Up to 1.12 pivoting is required even for empty matrices."""
     _pivoted(A, pivot)
     return linalg_lu_factor(A, pivot=pivot)
 
 
 @functional("linalg_lu_factor", exact=True, since="1.13.0")
 def linalg_lu_factor(A: Tensor, *, pivot: bool = True) -> tuple[Tensor, Tensor]:  # noqa: N803
-    """As :func:`linalg_lu_factor_ex`, of matrices without a pivot that is zero."""
+    """Same as :func:`linalg_lu_factor_ex`, for matrices without a zero pivot."""
     lu, pivots, info = _factors("torch.linalg.lu_factor", A, pivot)
     _refuse_singular("torch.linalg.lu_factor", info)
     return Tensor(lu), Tensor(pivots)
@@ -155,14 +155,14 @@ def linalg_lu_factor(A: Tensor, *, pivot: bool = True) -> tuple[Tensor, Tensor]:
 
 @operator("aten::_lu_with_info")
 def lu_with_info_1_0(self: Tensor, pivot: bool = True, check_errors: bool = True) -> tuple[Tensor, Tensor, Tensor]:
-    """Up to 1.3 of square matrices."""
+    """Up to 1.3 matrices must be square."""
     square("lu", self.array)
     return lu_with_info_1_4(self, pivot, check_errors)
 
 
 @operator("aten::_lu_with_info", since="1.4.0")
 def lu_with_info_1_4(self: Tensor, pivot: bool = True, check_errors: bool = True) -> tuple[Tensor, Tensor, Tensor]:
-    """Up to 1.12 pivots are wanted also of nothing."""
+    """Up to 1.12 pivoting is required even for empty matrices."""
     if not pivot:
         raise fail("lu without pivoting is not implemented on the CPU")
     return lu_with_info(self, pivot, check_errors)
@@ -170,7 +170,7 @@ def lu_with_info_1_4(self: Tensor, pivot: bool = True, check_errors: bool = True
 
 @operator("aten::_lu_with_info", since="1.13.0")
 def lu_with_info(self: Tensor, pivot: bool = True, check_errors: bool = True) -> tuple[Tensor, Tensor, Tensor]:
-    """As :func:`linalg_lu_factor_ex`."""
+    """Same as :func:`linalg_lu_factor_ex`."""
     return linalg_lu_factor_ex(self, pivot=pivot, check_errors=check_errors)
 
 
@@ -184,7 +184,7 @@ def _order(pivots: Array, rows: int) -> Array:
     """Which row of a matrix each row of its factors is.
 
     Raises:
-        Raised: a pivot is no row.
+        Raised: a pivot is not the number of a row.
     """
     if pivots.size and not (pivots.min() >= 1 and pivots.max() <= rows):
         raise fail(
@@ -205,7 +205,7 @@ def _permutation(pivots: Array, rows: int, kind: np.dtype[Any]) -> Array:
 
 @functional("linalg_lu", exact=True)
 def linalg_lu(A: Tensor, *, pivot: bool = True) -> tuple[Tensor, Tensor, Tensor]:  # noqa: N803
-    """A permutation, and the factors."""
+    """The permutation matrix and both factors."""
     lu, pivots, _ = _factors("linalg.lu", A, pivot)
     lower, upper = _unpacked(lu)
     permutation = _permutation(pivots, lu.shape[-2], lu.dtype) if pivot else np.zeros(0, lu.dtype)
@@ -246,7 +246,7 @@ def lu_unpack_1_9(
     unpack_data: bool = True,
     unpack_pivots: bool = True,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Up to 1.11 what is not wanted is no tensor."""
+    """Up to 1.11 parts that are not requested are undefined tensors."""
     if not unpack_data or not unpack_pivots:
         raise Unsupported(
             "the reference reader does not support lu_unpack with unpack_data or unpack_pivots set to False, which returns undefined tensors",
@@ -262,7 +262,7 @@ def lu_unpack(
     unpack_data: bool = True,
     unpack_pivots: bool = True,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """A permutation and two factors, of the factors in one matrix."""
+    """The permutation matrix and both factors, unpacked from one matrix."""
     return _lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots)
 
 
@@ -285,7 +285,7 @@ def substituted(triangle: Array, right: Array, *, upper: bool) -> Array:
 
 
 def _by_factors(lu: Array, pivots: Array, right: Array, *, adjoint: bool) -> Array:
-    """The solution of systems whose factors are given."""
+    """The solution of systems given their LU factors."""
     count = lu.shape[-1]
     order = _order(pivots, count)
     lower = np.tril(lu, -1) + np.eye(count)
@@ -330,13 +330,13 @@ def lu_solve_1_1(self: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:  #
 
 @functional("lu_solve", since="1.3.0")
 def lu_solve(self: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:  # noqa: N803
-    """The solution of systems whose factors are given."""
+    """The solution of systems given their LU factors."""
     return linalg_lu_solve(LU_data, LU_pivots, self)
 
 
 @functional("linalg_lu_solve", exact=True)
 def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:  # noqa: N803
-    """The solution of systems whose factors are given, on either side."""
+    """The solution of systems given their LU factors, on either side."""
     lu, right = LU.array, B.array
     _check_factors("linalg.lu_solve", lu, pivots.array, right)
     if right.shape[-2 if left else -1] != lu.shape[-1]:
@@ -360,11 +360,11 @@ def _unspecified(what: str) -> Unsupported:
 
 
 def _singular(where: str, A: Tensor, *, check: bool, what: str) -> Array:  # noqa: N803
-    """For each matrix 0.
+    """Return 0 for each matrix.
 
     Raises:
-        Raised: one is singular, and that is to be checked.
-        Unsupported: one is singular.
+        Raised: a matrix is singular, and errors are checked.
+        Unsupported: a matrix is singular.
     """
     square(where, A.array)
     info = _factors(where, A)[2]
@@ -377,7 +377,7 @@ def _singular(where: str, A: Tensor, *, check: bool, what: str) -> Array:  # noq
 
 @functional("linalg_inv_ex", exact=True)
 def linalg_inv_ex(self: Tensor, *, check_errors: bool = False) -> tuple[Tensor, Tensor]:
-    """The inverse, and for each matrix whether there is one."""
+    """The inverse, and whether it exists for each matrix."""
     info = _singular("linalg.inv", self, check=check_errors, what="the inverse")
     found = np.linalg.inv(decomposed(self.array)).astype(self.array.dtype)
     return Tensor(columns(found)), Tensor(info)
@@ -385,7 +385,7 @@ def linalg_inv_ex(self: Tensor, *, check_errors: bool = False) -> tuple[Tensor, 
 
 @functional("linalg_solve_ex")
 def linalg_solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> tuple[Tensor, Tensor]:  # noqa: N803
-    """The solution, and for each matrix whether there is one."""
+    """The solution, and whether it exists for each matrix."""
     vector = B.array.ndim == 1 or (B.array.ndim == A.array.ndim - 1 and B.array.shape == A.array.shape[:-1])
     if vector and not left:
         raise fail("linalg.solve: Vector broadcasting of the left hand side is not supported for left=False.")
@@ -400,7 +400,7 @@ def linalg_solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bo
 
 @functional("linalg_cholesky_ex", exact=True)
 def linalg_cholesky_ex(self: Tensor, *, upper: bool = False, check_errors: bool = False) -> tuple[Tensor, Tensor]:
-    """The triangular root, and for each matrix whether there is one."""
+    """The Cholesky factor, and whether it exists for each matrix."""
     array = self.array
     square("linalg.cholesky", array)
     triangle = transposed(decomposed(array)).conj() if upper else decomposed(array)

@@ -69,7 +69,7 @@ def _last(array: Array, count: int) -> tuple[int, ...]:
 
 @operator("aten::rfft")
 def rfft(self: Tensor, signal_ndim: int, normalized: bool = False, onesided: bool = True) -> Tensor:
-    """Of real numbers."""
+    """The transform of real numbers."""
     array = _checked(self)
     dims = _last(array, signal_ndim)
     transform: Any = np.fft.rfftn if onesided else np.fft.fftn
@@ -137,10 +137,10 @@ def _kinds(array: Array) -> tuple[np.dtype[Any], np.dtype[Any]]:
 
 
 def _scaling(norm: str | None) -> Any:
-    """How numpy calls a way of scaling.
+    """The name of a normalization mode in numpy.
 
     Raises:
-        Raised: it is none.
+        Raised: the mode is unknown.
     """
     if norm not in {None, "forward", "backward", "ortho"}:
         raise fail(f'Invalid normalization mode: "{norm}"')
@@ -208,7 +208,7 @@ for _name, _real in (("fft", False), ("ifft", False), ("rfft", False), ("irfft",
 
 
 BACK: dict[str | None, Any] = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}
-"""The scaling of the inverse transform for each scaling of the transform."""
+"""The normalization of the inverse transform for each normalization of the transform."""
 
 
 def _hermitian(array: Array, sizes: Any, axes: Any, norm: str | None) -> Array:
@@ -253,7 +253,7 @@ for _name, _dims in (("n", None), ("2", (-2, -1))):
 
 
 def _frequencies(n: int, d: float, dtype: Any, out: Tensor | None, *, half: bool, halves: bool) -> Tensor:
-    """The frequencies of a transform of n points that lie d apart.
+    """The frequencies of a transform of n points with spacing d.
 
     Parameters:
         half: whether only those of a transform of real numbers.
@@ -298,7 +298,7 @@ _registered("fft_rfftfreq", half=True)
 
 
 def _shifted(self: Tensor, dim: Any) -> tuple[int, ...]:
-    """The dimensions to shift along; to shift along none is refused."""
+    """The dimensions to shift along; an empty list is refused."""
     ndim = self.array.ndim
     dims = tuple(range(ndim)) if dim is None else tuple(axis(one, ndim) for one in ([dim] if dim.__class__ is int else dim))
     if not dims:
@@ -310,13 +310,13 @@ def _shifted(self: Tensor, dim: Any) -> tuple[int, ...]:
 
 @operator("aten::fft_fftshift")
 def fftshift(self: Tensor, dim: Any = None) -> Tensor:
-    """Zero frequency in the middle."""
+    """Move zero frequency to the center."""
     return Tensor(np.fft.fftshift(self.array, _shifted(self, dim)))
 
 
 @operator("aten::fft_ifftshift")
 def ifftshift(self: Tensor, dim: Any = None) -> Tensor:
-    """The other way round."""
+    """The inverse shift."""
     return Tensor(np.fft.ifftshift(self.array, _shifted(self, dim)))
 
 

@@ -1,4 +1,4 @@
-"""Histograms in one and several dimensions, with bins of equal width or with edges that are given."""
+"""Histograms in one and several dimensions, with bins of equal width or with given edges."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ __all__: list[str] = []
 
 
 def _ends(points: Array, bounds: list[float] | None) -> list[tuple[float, float]]:
-    """Between which numbers the bins of each dimension lie.
+    """The range of the bins in each dimension.
 
     Raises:
-        Raised: they are not finite, or the wrong way round.
+        Raised: the bounds are not finite, or are reversed.
     """
     count = points.shape[1]
     if bounds is not None:
@@ -118,7 +118,7 @@ def _histograms() -> None:
             self: Tensor, bins: Any = 100, *, range: list[float] | None = None, weight: Tensor | None = None, density: bool = False,  # noqa: A002
             hist: Tensor | None = None, bin_edges: Tensor | None = None, era: int = era,
         ) -> tuple[Tensor, Tensor]:  # fmt: skip
-            """Counts, or sums of weights, of values in bins, and the edges of the bins."""
+            """Counts, or sums of weights, of values in bins, and the bin edges."""
             flat = None if weight is None else Tensor(weight.array.reshape(-1))
             if weight is not None and weight.array.size != self.array.size:
                 raise fail("torch.histogram(): if weight tensor is provided it should have as many elements as the input tensor")

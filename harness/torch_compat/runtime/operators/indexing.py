@@ -1,4 +1,4 @@
-"""Elements chosen by places: read, written, added to."""
+"""Indexing, gather, scatter, and related operators."""
 
 from __future__ import annotations
 
@@ -89,9 +89,9 @@ def _index(array: Array, indices: Any, *, ints: bool) -> tuple[Any, ...]:
 
 
 def _some(array: Array, indices: Any, *, filled: bool = False) -> None:
-    """Refuse to index by nothing, in the words of 1.13 (others fail an assertion), and by more than there are dimensions.
+    """Refuse an index without tensors, with the error of 1.13 (others fail an assertion), and more indices than dimensions.
 
-    A mask without dimensions makes no places, so that it alone is nothing, too, but where it is ``filled``.
+    A zero-dimensional mask gives no indices, so it alone counts as no index, too, except if ``filled``.
     """
     given = [one.array for one in indices if one is not None]
     if not given:
@@ -103,7 +103,7 @@ def _some(array: Array, indices: Any, *, filled: bool = False) -> None:
 
 
 def _one_mask(indices: Any) -> bool:
-    """Whether what is chosen is filled as by ``masked_fill``, where one number is written."""
+    """Whether the only index is a mask, so that one number is written as by ``masked_fill``."""
     found = [one.array for one in indices if one is not None]
     return len(found) == 1 and found[0].dtype in MASKS
 
@@ -111,7 +111,7 @@ def _one_mask(indices: Any) -> bool:
 def index_put_of(
     self: Tensor, indices: Any, values: Tensor, *, accumulate: bool, ints: bool = True, converts: bool = True
 ) -> Tensor:
-    """Write elements at places, or add to them one after the other."""
+    """Write elements at indices, or add to them one after the other."""
     target, value = self.array, values.array
     if value.dtype != target.dtype and converts and value.size == 1 and not accumulate and _one_mask(indices):
         value = checked_scalar(values.item(), target.dtype).reshape(value.shape)
@@ -152,7 +152,7 @@ def _indexing(since: str, *, ints: bool, converts: bool) -> None:
         return index_put_of(self, indices, values, accumulate=accumulate, ints=ints, converts=converts)
 
     def index_put_impl_(self: Tensor, indices: Any, values: Tensor, accumulate: bool = False, unsafe: bool = False) -> Tensor:
-        del unsafe  # they are checked, whatever it says
+        del unsafe  # indices are always checked
         return index_put_of(self, indices, values, accumulate=accumulate, ints=ints, converts=converts)
 
     def index_put(self: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
@@ -163,7 +163,7 @@ def _indexing(since: str, *, ints: bool, converts: bool) -> None:
     operator("aten::index_put_", since=since)(index_put_)
     operator("aten::_index_put_impl_", since=since)(index_put_impl_)
     operator("aten::index_put", since=since)(index_put)
-    if ints:  # they came later
+    if ints:  # int32 indices were added later
         operator("aten::_unsafe_index")(index)
         operator("aten::_unsafe_index_put")(index_put)
 
@@ -186,7 +186,7 @@ def _places(where: str, places: Array, size: int, *, negative: bool = False, int
 
 @functional("index_select")
 def index_select_1_0(self: Tensor, dim: int, index: Tensor) -> Tensor:
-    """Up to 1.7 places have to be int64."""
+    """Up to 1.7 indices must be int64."""
     if index.array.dtype != INT64:
         raise fail(f"Expected object of scalar type Long but got scalar type {words(index.array.dtype)} for argument #3 'index'")
     return index_select(self, dim, index)
@@ -194,7 +194,7 @@ def index_select_1_0(self: Tensor, dim: int, index: Tensor) -> Tensor:
 
 @functional("index_select", since="1.8.0")
 def index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
-    """Slices at places."""
+    """Select slices by index."""
     array, places = self.array, index.array
     at = axis(dim, array.ndim)
     if places.ndim > 1:
@@ -220,14 +220,14 @@ def gather_1_0(self: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = Fal
 
 @functional("gather", since="1.6.0")
 def gather_1_6(self: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
-    """Places are int64."""
+    """Indices are int64."""
     del sparse_grad
     return _gathered(self, dim, index, ints=False)
 
 
 @functional("gather", since="2.8.0")
 def gather(self: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
-    """Places are int64 or int32."""
+    """Indices are int64 or int32."""
     del sparse_grad
     return _gathered(self, dim, index, ints=True)
 
@@ -344,19 +344,19 @@ def _scatters() -> None:
         def scatter(
             self: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Scalar | None = None, reduce: str | None = None, era: int = era
         ) -> Tensor:  # fmt: skip
-            """Elements written to places along a dimension."""
+            """Write elements to indices along a dimension."""
             if reduce not in {None, "add", "multiply"}:
                 raise fail("reduce argument must be either add or multiply.")
             return Tensor(_scattered(self, dim, index, value if src is None else src, reduce, era=era))
 
         def scatter_add(self: Tensor, dim: int, index: Tensor, src: Tensor, *, era: int = era) -> Tensor:
-            """Elements added at places along a dimension, one after the other."""
+            """Add elements at indices along a dimension, one after the other."""
             return Tensor(_scattered(self, dim, index, src, "add", era=era))
 
         def scatter_reduce(
             self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True, era: int = era
         ) -> Tensor:
-            """Elements reduced at places along a dimension."""
+            """Reduce elements at indices along a dimension."""
             return Tensor(_scattered(self, dim, index, src, reduce, include_self=include_self, era=era))
 
         functional("scatter", inplace=True, since=since)(scatter)
@@ -378,10 +378,10 @@ def _slices(self: Tensor, dim: int, index: Tensor, where: str, *, ints: bool = F
 
 
 def _index_add(self: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Scalar, *, ints: bool, spreads: bool) -> Tensor:
-    """Slices added at places, one after the other.
+    """Add slices at indices, one after the other.
 
     Parameters:
-        ints: whether places may be int32.
+        ints: whether indices may be int32.
         spreads: whether a slice of one element is added to each element of the place.
     """
     if source.array.dtype != self.array.dtype:
@@ -407,7 +407,7 @@ def _index_add(self: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Sca
     return Tensor(array)
 
 
-# Places may be int32 since 1.8; slices are those of the tensor since 2.1.
+# Indices may be int32 since 1.8; slices are those of the tensor since 2.1.
 functional("index_add", inplace=True)(
     lambda self, dim, index, source, *, alpha=1: _index_add(self, dim, index, source, alpha, ints=False, spreads=True)
 )
@@ -421,7 +421,7 @@ functional("index_add", inplace=True, since="2.1.0")(
 
 @functional("index_copy", inplace=True)
 def index_copy(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
-    """Slices written at places."""
+    """Write slices at indices."""
     if source.array.dtype != self.array.dtype:
         raise fail("index_copy_(): self and source expected to have the same dtype")
     if index.array.ndim > 1:
@@ -452,7 +452,7 @@ def index_copy(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
 
 @functional("index_fill", inplace=True, out=False)
 def index_fill_1_0(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
-    """Up to 1.7 places are not counted from the end."""
+    """Up to 1.7 negative indices are not supported."""
     if (index.array < 0).any():
         raise fail("invalid argument 3: out of range")
     return index_fill(self, dim, index, value)
@@ -460,7 +460,7 @@ def index_fill_1_0(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
 
 @functional("index_fill", inplace=True, out=False, since="1.8.0")
 def index_fill(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
-    """One number at places."""
+    """Write one number at indices."""
     if value.__class__ is Tensor and value.array.ndim:
         raise fail(
             f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.array.ndim} dimension(s)."
@@ -473,7 +473,7 @@ def index_fill(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
 
 @functional("take")
 def take(self: Tensor, index: Tensor) -> Tensor:
-    """Elements by their number in order."""
+    """Elements by linear index."""
     flat = self.array.reshape(-1)
     places = _places("take", index.array, flat.size, negative=True)
     return Tensor(np.asarray(flat[places]))
@@ -522,7 +522,7 @@ functional("take_along_dim", since="2.10.0")(
 
 @operator("aten::put_")
 def put_(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
-    """Elements written by their number in order."""
+    """Write elements by linear index."""
     flat = self.array.reshape(-1).copy()
     if source.array.dtype != flat.dtype:
         raise fail(
@@ -558,7 +558,7 @@ def _written(self: Tensor, where: Any, src: Tensor) -> Tensor:
 
 @operator("aten::select_scatter")
 def select_scatter(self: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
-    """A copy with one place of a dimension written."""
+    """A copy with one index of a dimension written."""
     return _written(self, (*(slice(None),) * axis(dim, self.array.ndim), index, ...), src)
 
 
@@ -566,7 +566,7 @@ def select_scatter(self: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
 def slice_scatter(
     self: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Tensor:
-    """A copy with a stretch of a dimension written."""
+    """A copy with a slice of a dimension written."""
     if step <= 0:
         raise fail("slice step must be positive")
     return _written(self, (*(slice(None),) * axis(dim, self.array.ndim), slice(start, end, step)), src)

@@ -1,4 +1,4 @@
-"""Images made larger and smaller, and sampled at given points."""
+"""Image resizing and sampling."""
 
 from __future__ import annotations
 
@@ -520,7 +520,7 @@ def affine_grid_generator_1_0(theta: Tensor, size: list[int]) -> Tensor:
 
 @operator("aten::affine_grid_generator", since="1.3.0")
 def affine_grid_generator(theta: Tensor, size: list[int], align_corners: bool = True) -> Tensor:
-    """Points of a grid, mapped."""
+    """Affine sampling grids."""
     return _affine_grid(theta, size, align_corners=align_corners, single=0.0)
 
 

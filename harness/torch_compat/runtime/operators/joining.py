@@ -1,4 +1,4 @@
-"""Tensors put together, repeated, turned around and padded."""
+"""Concatenation, repetition, flips, rotation, and padding of tensors."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _joined(tensors: Any, dim: int, *, promote: bool, layout: int = ROW_MAJOR) -
                 )
     # Empty vectors may stand anywhere, whatever the others look like.
     kept = [one for one in arrays if one.shape != (0,)]
-    if not kept:  # along whatever dimension
+    if not kept:  # along any dimension
         return np.empty(0, kind)
     at = axis(dim, kept[0].ndim)
     for place, one in enumerate(kept):
@@ -146,7 +146,7 @@ _stacks("dstack", atleast_3d, lambda _ndim: 2)
 
 @functional("block_diag")
 def block_diag(tensors: list[Tensor]) -> Tensor:
-    """Matrices along a diagonal."""
+    """A block diagonal matrix."""
     if not tensors:
         return Tensor(np.zeros((1, 0), FLOAT32))
     parts = [one.array if one.array.ndim == 2 else one.array.reshape(1, -1) for one in tensors]
@@ -186,7 +186,7 @@ def meshgrid(tensors: list[Tensor], *, indexing: str = "ij") -> list[Tensor]:
 
 @operator("aten::cartesian_prod")
 def cartesian_prod(tensors: list[Tensor]) -> Tensor:
-    """Every combination, one in a row."""
+    """The Cartesian product, one combination per row."""
     for one in tensors:
         if one.array.ndim != 1:
             raise fail(f"Expect a 1D vector, but got shape {list(one.array.shape)}")
@@ -198,7 +198,7 @@ def cartesian_prod(tensors: list[Tensor]) -> Tensor:
 
 @operator("aten::combinations")
 def combinations_1_3(self: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
-    """Up to 1.11 there is no choice of nothing."""
+    """Up to 1.11 combinations of zero elements are not supported."""
     if r < 1:
         raise fail(f"Expect a positive number, but got {r}")
     return combinations(self, r, with_replacement)
@@ -206,7 +206,7 @@ def combinations_1_3(self: Tensor, r: int = 2, with_replacement: bool = False) -
 
 @operator("aten::combinations", since="1.12.0")
 def combinations(self: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
-    """Every choice of some elements, one in a row."""
+    """All combinations of some elements, one per row."""
     from itertools import combinations as without  # noqa: PLC0415
     from itertools import combinations_with_replacement  # noqa: PLC0415
 
@@ -228,7 +228,7 @@ def combinations(self: Tensor, r: int = 2, with_replacement: bool = False) -> Te
 
 
 def _tiled(array: Array, repeats: list[int]) -> Array:
-    """The array several times along each dimension, the last ones first."""
+    """Repeat the array along each dimension, the last ones first."""
     shape = (1,) * (len(repeats) - array.ndim) + array.shape
     times = (1,) * (len(shape) - len(repeats)) + tuple(repeats)
     if 0 in times or 0 in shape:
@@ -255,7 +255,7 @@ def repeat(self: Tensor, repeats: list[int]) -> Tensor:
 
 @operator("aten::tile")
 def tile(self: Tensor, dims: list[int]) -> Tensor:
-    """As :func:`repeat`, also with fewer numbers than dimensions."""
+    """Same as :func:`repeat`, also with fewer numbers than dimensions."""
     _not_negative(self.array, dims)
     return Tensor(_tiled(self.array, [max(one, 0) for one in dims]))
 
@@ -264,7 +264,7 @@ def _not_negative(array: Array, repeats: list[int]) -> None:
     """Refuse a size that is negative: a dimension without elements has none, however often it is repeated.
 
     Raises:
-        Raised: so it is.
+        Raised: the size is negative.
     """
     shape = (*(1,) * (len(repeats) - array.ndim), *array.shape)
     for size, by in zip(reversed(shape), reversed(repeats), strict=False):
@@ -313,7 +313,7 @@ def _as_large(array: Array, counts: Any, at: int, output_size: int | None) -> Te
 
 @functional("flip")
 def flip(self: Tensor, dims: Any) -> Tensor:
-    """A copy in the other order."""
+    """A copy reversed along dimensions."""
     array = self.array
     found = tuple(axis(one, array.ndim) for one in dims)
     if len(set(found)) != len(found):
@@ -323,19 +323,19 @@ def flip(self: Tensor, dims: Any) -> Tensor:
 
 @operator("aten::fliplr")
 def fliplr(self: Tensor) -> Tensor:
-    """Left for right."""
+    """Flip left to right."""
     return Tensor(np.fliplr(self.array).copy())
 
 
 @operator("aten::flipud")
 def flipud(self: Tensor) -> Tensor:
-    """Up for down."""
+    """Flip upside down."""
     return Tensor(np.flipud(self.array).copy())
 
 
 @operator("aten::roll")
 def roll(self: Tensor, shifts: Any, dims: Any = ()) -> Tensor:
-    """Pushed along, what falls off comes in at the other end."""
+    """Shift along dimensions; elements that leave one end enter at the other."""
     array = self.array
     by = [shifts] if shifts.__class__ is int else list(shifts)
     at = [dims] if dims.__class__ is int else list(dims)
@@ -361,13 +361,13 @@ def roll(self: Tensor, shifts: Any, dims: Any = ()) -> Tensor:
 
 @operator("aten::rot90")
 def rot90_1_0(self: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
-    """Up to 1.9 what is turned over lies row by row."""
+    """Up to 1.9 the flipped result is row-major."""
     return _turned(self, k, dims, "C")
 
 
 @operator("aten::rot90", since="1.10.0")
 def rot90(self: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
-    """Turned by right angles."""
+    """Rotate by right angles."""
     return _turned(self, k, dims, "K")
 
 
@@ -420,7 +420,7 @@ def diag_embed(self: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) ->
 
 @operator("aten::diagflat")
 def diagflat(self: Tensor, offset: int = 0) -> Tensor:
-    """All elements as a diagonal."""
+    """A diagonal matrix of all elements."""
     flat = self.array.reshape(-1)
     size = flat.size + abs(offset)
     sized(size, size)
@@ -463,7 +463,7 @@ def _shuffled(array: Array, r: int) -> Array:
 def pad_sequence(
     sequences: list[Tensor], batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
 ) -> Tensor:
-    """Sequences of several lengths beside each other, filled up at one end."""
+    """Pad sequences to the same length at one end."""
     if not sequences:
         raise fail("received an empty list of sequences")
     if padding_side not in {"left", "right"}:
