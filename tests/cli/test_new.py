@@ -52,7 +52,7 @@ def test_from_nothing_to_an_observed_fixture(command: Callable[..., Any], tree: 
     refused = command(*then[1])
     assert (refused.status, refused.out) == (2, "")
     assert "recipes/twice.py:1: is unfinished: replace the placeholder with one sentence" in refused.err
-    assert "(also in lines 20)" in refused.err
+    assert "(also on lines 20)" in refused.err
     judged = command("judge")
     assert judged.status == 4, "not checked, and nothing else is red"
     assert "recipes/twice.py:1: is unfinished" in judged.out

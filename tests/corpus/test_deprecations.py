@@ -137,9 +137,9 @@ def test_every_outcome_is_tried() -> None:
     ("change", "said"),
     [
         ({"outcome": "exploded"}, "unknown outcome 'exploded'"),
-        ({"outcome": "raised"}, "is 'raised', but has no error"),
+        ({"outcome": "raised"}, "has the outcome 'raised', but has no error"),
         ({"outcome": "raised", "error": ERROR}, "has the outcome 'raised', but its recorded behavior is old"),
-        ({"error": ERROR}, "is 'worked', but has an error"),
+        ({"error": ERROR}, "has the outcome 'worked', but has an error"),
         ({"behaves": "strangely"}, "'behaves' is 'strangely', expected"),
         ({"warnings": ["text"]}, ""),
         ({"error": "text"}, ""),

@@ -114,13 +114,13 @@ def test_the_own_result_is_the_golden_with_the_departures() -> None:
         ("raised", {"extent": [extent("relaxed")]}, "is 'raised', but no call raised"),
         ("raised", {"differences": [{"kind": "raised", "where": "x"}] * 2}, "shows 2 differences, but counts 1"),
         ("unstable", {"both": []}, "is 'unstable', but has no 'both'"),
-        ("same", {"said": [["x", []]]}, "does not say whether they were compared"),
+        ("same", {"said": [["x", []]]}, "does not record whether they were compared"),
         ("same", {"heard": 1}, "heard is 1, expected true or false"),
         ("same", {"heard": True, "said": [["x", [["a", 1]]]]}, "said contains values that are not strings"),
         (
             "differs",
             {"extent": [{**extent("error"), "errors": [["a", "b", "a", "c"]]}]},
-            "does not say whether they were compared",
+            "does not record whether they were compared",
         ),
         (
             "differs",

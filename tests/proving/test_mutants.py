@@ -20,7 +20,7 @@ def test_each_mutant_changes_the_body_and_stands_once() -> None:
         "'trunc' is 'floor'",
         "left out",
         "swapped",
-        "in place",
+        "in-place",
         "dropped",
     ):
         assert what in whats
@@ -45,7 +45,7 @@ def test_leaving_out_what_is_as_by_default_is_no_mutant() -> None:
     assert "approximate= is left out" not in whats["gelu_0_9"]
     assert "out= is left out" in whats["gelu_out_0_9"]
     assert "left out" in whats["linspace_0_7"]
-    for what in ("the call is dropped", "gelu is in place"):
+    for what in ("the call is dropped", "gelu is made in-place"):
         assert what in whats["gelu_0_9"]
 
 

@@ -91,7 +91,7 @@ WRONG = {
     "asks one operand only": ("div_Tensor_0_3", " or other.is_floating_point()", ""),
     "divides the other way round": ("div_Scalar_0_3", "self.true_divide(other)", "torch.true_divide(other, self)"),
     "asks for an int": ("div_Scalar_0_3", "isinstance(other, float)", "isinstance(other, int)"),
-    "is not in place": ("div__Scalar_0_3", "true_divide_", "true_divide"),
+    "is made out-of-place": ("div__Scalar_0_3", "true_divide_", "true_divide"),
     "drops the cast": ("full_0_4", "float(fill_value)", "fill_value"),
     "drops the dtype": ("full_0_4", "dtype=dtype, ", ""),
     "forgets out": ("full_out_0_4", ", out=out", ""),

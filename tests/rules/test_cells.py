@@ -174,7 +174,7 @@ def test_a_difference_in_words(differences: tuple[Difference, ...], text: str, w
 
 def test_an_unstable_cell_says_both(world: World) -> None:
     world.observe(world.fixture(), "2.0.0", "unstable", both=(ONE, OTHER))
-    assert cause(world)[1] == "add: one observation says same, the other same"
+    assert cause(world)[1] == "add: one observation has the result same, the other has same"
 
 
 def test_every_outcome_of_a_real_reader_is_tried_here() -> None:

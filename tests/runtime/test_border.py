@@ -125,7 +125,7 @@ def test_what_is_no_argument_gets_nowhere(name: str, args: tuple[Any, ...], keyw
 
 
 def test_a_refusal_names_operator_and_argument() -> None:
-    with pytest.raises(Raised, match=r"add\(\): argument 2 is a dict"):
+    with pytest.raises(Raised, match=r"add\(\): argument 2 has type dict"):
         resolve("aten::add")(TENSOR, {})
     with pytest.raises(Raised, match=r"has no argument era"):
         resolve("aten::cumsum")(TENSOR, 0, era=1)

@@ -132,7 +132,7 @@ def count(self, n: int) -> int:
     total = torch.add(total, n)
   return total
 """
-    with pytest.raises(Raised, match="expected an int, found a str"):
+    with pytest.raises(Raised, match="expected an int, found a value of type str"):
         run(source, 1)
 
 

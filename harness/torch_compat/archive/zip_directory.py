@@ -356,7 +356,11 @@ class Directory:
             self._read(directory, stop if stop >= 0 else size)
             return
         if position < 0:
-            raise Corrupt(f"starts or ends like a zip archive, but {why} and no record", where=shared.path, code="no-directory")
+            raise Corrupt(
+                f"starts or ends like a zip archive, but {why}, and it contains no records",
+                where=shared.path,
+                code="no-directory",
+            )
         self._add("no-directory", None, why, size)
         if position:
             self._add("junk-before", None, f"{position} bytes precede the first record", 0)

@@ -166,7 +166,11 @@ def _bounds(admission: Admission, environments: dict[str, Any]) -> list[str]:
     if not names:
         return ["all required environments are already built"]
     largest = environments["largest_here_bytes"]
-    each = f"the largest environment here takes {largest / 1e9:.2f} GB" if largest else "no environment here to compare with"
+    each = (
+        f"the largest environment here takes {largest / 1e9:.2f} GB"
+        if largest
+        else "there is no environment here to compare with"
+    )
     after = (
         "all of them are kept"
         if admission.keep

@@ -120,7 +120,7 @@ def judge(
             report, named = examine(evidence, step) if upgrader is None else (judge_upgrader(evidence, upgrader), ())
         pages = {}
         if page is not None:
-            with counting("making the page") as step:
+            with counting("generating the page") as step:
                 pages = page_of(evidence, report, named, step)
     report = replace(report, notes=(*profile_note(policy, profile), *said, *report.notes))
     if findings is not None:

@@ -281,7 +281,7 @@ def _check_reference(asked: list[str], *, wrong: bool) -> None:
         if reader != NAME:
             raise UsageError(
                 f"{reader}: the reference reader uses the semantics of the release that wrote each fixture",
-                hint=f"use --reader {NAME}; for one file at another horizon: torch-compat run PATH --reader {reader}",
+                hint=f"use --reader {NAME}; to run one file at another horizon: torch-compat run PATH --reader {reader}",
             )
 
 

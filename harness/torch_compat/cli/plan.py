@@ -61,7 +61,7 @@ def plan(
     """
     policy = under_profile(find_policy(root), profile)
     if loud and kind not in SILENT:
-        raise UsageError(f"--loud cannot be combined with {kind}", hint=f"it is for {', '.join(sorted(SILENT))}")
+        raise UsageError(f"--loud cannot be combined with {kind}", hint=f"--loud applies only to {', '.join(sorted(SILENT))}")
     begin = day_of(start, policy) if start is not None else dt.datetime.now(dt.UTC).date()
     axis = Axis(policy.calendar, policy.planned)
     steps = scheduled(policy, axis, kind, subject, begin, silent=kind in SILENT and not loud)

@@ -213,7 +213,11 @@ def _recordable(chosen: list[StatedUpgrader], build: Build | None, place: Root |
     if build is not None:
         return
     if place is None:
-        raise NothingSelected("no tree to record in", hint="run the command in a checkout, or use --root", code="no-root")
+        raise NothingSelected(
+            "there is no checkout in which to record the proof",
+            hint="run the command in a checkout, or use --root",
+            code="no-root",
+        )
     known = read(place.inside(UPGRADERS))
     for one in chosen:
         if known.get(one.id) != one:

@@ -95,7 +95,9 @@ def replay(
     if recorded and required:
         raise UsageError("--recorded does not observe anything, so it cannot be combined with --require")
     if any(map(is_reference, required)):
-        raise UsageError("--require accepts only releases and builds", hint="for the reference reader: --reader reference")
+        raise UsageError(
+            "--require accepts only releases and builds", hint="to use the reference reader, pass --reader reference"
+        )
     place = find_root(root)
     with changing(place.path):
         remove(place.latest / "report.json")  # an older report must not be taken for the result of this run

@@ -153,7 +153,7 @@ def _attach(place: Root, version: str, signature: Path) -> int:
 
 def _withdraw(place: Root, version: str, by: str, day: str, reasons: tuple[str, ...]) -> int:
     if len(reasons) != 1:
-        raise UsageError(f"{len(reasons)} --because, expected one, with the reason for the withdrawal")
+        raise UsageError(f"got {len(reasons)} --because; pass exactly one, with the reason for the withdrawal")
     folder = withdraw(place, version, by, day, _text(reasons[0], "--because", ""))
     say(f"{FOLDER}/{folder} is withdrawn; nothing was deleted")
     return 0

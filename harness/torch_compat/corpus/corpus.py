@@ -283,7 +283,9 @@ def read_frozen(path: Path) -> dict[str, str]:
     for number, line in enumerate(lines, 1):
         pin, gap, name = line.partition("  ")
         if not gap or len(pin) != 64 or name in pins or not all(map(is_plain, name.split("/"))):
-            raise CorpusError("is not '<digest>  <fixture>', or repeats a fixture", where=f"{path}:{number}", code="bad-line")
+            raise CorpusError(
+                "does not have the form '<digest>  <fixture>', or repeats a fixture", where=f"{path}:{number}", code="bad-line"
+            )
         pins[name] = pin
     return pins
 

@@ -154,7 +154,7 @@ def _parse_use(entry: dict[str, Any]) -> Use:
     if use.behaves not in BEHAVIOURS:
         raise ValueError(f"'behaves' is {use.behaves!r}, expected 'old', 'new' or null")
     if (use.error is not None) is not (use.outcome in {"raised", "lacks", "crashed"}):
-        raise ValueError(f"is {use.outcome!r}, but has {'an' if use.error else 'no'} error")
+        raise ValueError(f"has the outcome {use.outcome!r}, but has {'an' if use.error else 'no'} error")
     if use.behaves is not None and use.outcome != "worked":
         raise ValueError(f"has the outcome {use.outcome!r}, but its recorded behavior is {use.behaves}")
     return use

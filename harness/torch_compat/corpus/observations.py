@@ -385,7 +385,7 @@ def _contradiction(cell: Body | Observation) -> str:
     if cell.result == "raised" and "raised" not in kinds:
         return "is 'raised', but no call raised"
     if not cell.heard and (cell.said or OTHER_ERROR in kinds):
-        return "lists errors or warnings from calls, but does not say whether they were compared"
+        return "lists errors or warnings from calls, but does not record whether they were compared"
     if cell.both and (len(cell.both) != 2 or cell.both[0] == cell.both[1]):
         return "is 'unstable', but does not have two different observations"
     return ""

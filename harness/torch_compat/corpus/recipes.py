@@ -234,7 +234,7 @@ def _refuse_unfinished(source: bytes, path: Path) -> None:
         wanted = line.partition(UNFINISHED)[2].partition(">")[0]
         others = ", ".join(str(other) for other, _ in left[1:])
         raise CorpusError(
-            f"is unfinished: replace the placeholder with {wanted}" + (f" (also in lines {others})" if others else ""),
+            f"is unfinished: replace the placeholder with {wanted}" + (f" (also on lines {others})" if others else ""),
             where=f"{path}:{number}",
             hint=f"placeholders look like {UNFINISHED}...>",
             code="unfinished",

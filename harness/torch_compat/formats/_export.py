@@ -67,7 +67,7 @@ def parsed(data: bytes, allowance: Allowance, where: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise Corrupt(f"is not JSON: {cut(str(error), 200)}", where=where, code="bad-json") from error
     if not isinstance(found, dict):
-        raise Corrupt(f"contains a {type(found).__name__}, expected an object", where=where, code="bad-json")
+        raise Corrupt(f"contains a value of type {type(found).__name__}, expected an object", where=where, code="bad-json")
     return found
 
 
@@ -171,7 +171,7 @@ def _add_calls(module: dict[str, Any], found: set[Call], allowance: Allowance) -
                 if inner is not None:
                     graphs.append(inner["graph"])
             if not isinstance(target, str):
-                raise TypeError(f"target is a {type(target).__name__}")
+                raise TypeError(f"target has type {type(target).__name__}")
             if target.startswith(HIGHER_ORDER):
                 target = f"torch.ops.higher_order.{target.rpartition('.')[2]}"
             namespace, _, rest = target.removeprefix("torch.ops.").partition(".")
@@ -189,5 +189,5 @@ def _add_calls(module: dict[str, Any], found: set[Call], allowance: Allowance) -
 
 def _text(found: Any) -> str:
     if not isinstance(found, str):
-        raise TypeError(f"the name of an argument is a {type(found).__name__}")
+        raise TypeError(f"the name of an argument has type {type(found).__name__}")
     return found

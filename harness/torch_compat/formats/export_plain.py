@@ -57,7 +57,12 @@ def read(archive: ZipArchive, facts: Facts) -> None:
     facts.calls = frozenset(calls)
     said = _zip.text(archive, "version") if "version" in facts.records else None
     if said is not None and said != facts.export_schema:
-        _zip.note(archive, "version-disagrees", "version", f"says {said[:40]!r}, the program says {facts.export_schema!r}")
+        _zip.note(
+            archive,
+            "version-disagrees",
+            "version",
+            f"contains {said[:40]!r}, but the program has schema version {facts.export_schema!r}",
+        )
     torch = _export.release(facts)
     line = LINES.get(facts.export_schema or "")
     because = (f"schema version {facts.export_schema}",)

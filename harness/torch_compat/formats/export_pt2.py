@@ -163,7 +163,9 @@ def _add_weights(archive: ZipArchive, facts: Facts, config: str) -> None:
     weights = _export.load_json(archive, config).get("config")
     shown = facts.extra.setdefault("tensors", {})
     if not isinstance(weights, dict):
-        raise Corrupt(f"contains a {type(weights).__name__} as its config, expected an object", where=where, code="bad-json")
+        raise Corrupt(
+            f"contains a value of type {type(weights).__name__} as its config, expected an object", where=where, code="bad-json"
+        )
     for name, weight in weights.items():
         path, meta = _described(weight, name, where)
         record = f"{folder}/{path}"

@@ -133,7 +133,9 @@ def _storages(archive: TarArchive, facts: Facts) -> dict[str, Storage]:
         row.at += nbytes
     views = row.pickle()
     if not isinstance(views, list):
-        raise Corrupt(f"ends with a {type(views).__name__}, expected a list of views", where=row.where, code="bad-storage")
+        raise Corrupt(
+            f"ends with a value of type {type(views).__name__}, expected a list of views", where=row.where, code="bad-storage"
+        )
     for view in views:
         archive.allowance.spend(VIEW)
         key, root = None, None

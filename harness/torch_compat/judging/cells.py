@@ -85,7 +85,7 @@ def _difference(cells: Cells) -> str:
     """A description of the first difference: what was expected, what was found, and where."""
     both = cells.observation.both
     if both:
-        return f"{cells.fixture.recipe}: one observation says {both[0].result}, the other {both[1].result}"
+        return f"{cells.fixture.recipe}: one observation has the result {both[0].result}, the other has {both[1].result}"
     grave = [
         difference
         for difference in cells.observation.differences

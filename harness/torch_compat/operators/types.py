@@ -135,7 +135,7 @@ def list_of(inner: SchemaType) -> SchemaType:
 def dict_of(key: SchemaType, value: SchemaType) -> SchemaType:
     """``Dict(key, value)``."""
     if key.kind not in _KEYS:
-        raise ValueError(f"a key of a Dict that is int, float, complex, bool, str, Tensor, Device or Any, not {key.text}")
+        raise ValueError(f"a Dict key of type int, float, complex, bool, str, Tensor, Device or Any, not {key.text}")
     return _made("dict", f"Dict({key.text}, {value.text})", (key, value))
 
 
@@ -154,7 +154,7 @@ def optional_of(inner: SchemaType) -> SchemaType:
     fake = None if inner.fake is inner else optional_of(inner.fake)
     types = _standard((inner, NONE))
     if len(types) == 1:
-        raise ValueError(f"a type that can be something other than None, not {inner.text}?")
+        raise ValueError(f"a type that allows values other than None, not {inner.text}?")
     if len(types) == 2:
         inner = types[0] if types[0] is not NONE else types[1]
     elif inner is not NUMBER and not (inner.kind == "union" and len(inner.contained) == 3 and _holds(inner, NUMBER)):
@@ -168,7 +168,9 @@ def union_of(inner: tuple[SchemaType, ...]) -> SchemaType:
     """``Union(inner, ...)``."""
     types = _standard(inner)
     if len(types) == 1:
-        raise ValueError(f"a Union in which no type includes all the others, not types that are all contained in {types[0].text}")
+        raise ValueError(
+            f"a Union in which no type includes all the others, not one whose types are all contained in {types[0].text}"
+        )
     if NONE in types:
         if len(types) == 4 and all(one in types for one in _NUMBERS):
             return optional_of(NUMBER)

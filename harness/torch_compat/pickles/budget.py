@@ -97,7 +97,7 @@ class UnpicklingBudget:
             elif kind is float or kind is complex or kind is range:
                 weak = True
             elif kind not in SAFE_KEYS:
-                raise Corrupt(f"has an invalid key: it is or contains a {kind.__name__}", code="unhashable")
+                raise Corrupt(f"has an invalid key: it is or contains a value of type {kind.__name__}", code="unhashable")
         self.nodes -= nodes
         if self.nodes < 0:
             raise Unsafe("has too many keys that are tuples", code="too-large")

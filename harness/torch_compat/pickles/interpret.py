@@ -101,7 +101,7 @@ def _encode(target: Global, args: tuple[Any, ...], budget: UnpicklingBudget) -> 
     try:
         return args[0].encode(*args[1:])
     except UnicodeEncodeError as error:
-        raise Corrupt(f"cannot be encoded as stated: {error.reason}", code="bad-text") from error
+        raise Corrupt(f"contains text that cannot be encoded: {error.reason}", code="bad-text") from error
 
 
 def _bytes(target: Global, args: tuple[Any, ...], budget: UnpicklingBudget) -> Any:
@@ -484,9 +484,9 @@ def build(made: Any, state: Any) -> None:
     elif kind is Global:
         raise Unsafe(f"would set attributes of {made.path} for the whole process", code="changes-global")
     elif kind is PersistentId or kind is ModuleSource or kind is NumpyScalar:
-        raise Corrupt(f"sets the state of a {kind.__name__}", code="bad-build")
+        raise Corrupt(f"sets the state of a value of type {kind.__name__}", code="bad-build")
     else:
-        raise Corrupt(f"sets the state of a {kind.__name__}, which has none", code="bad-build")
+        raise Corrupt(f"sets the state of a value of type {kind.__name__}, which has none", code="bad-build")
 
 
 # --------------------------------------------------------------------------------------------------------------- persistent ids
@@ -507,7 +507,7 @@ def storage_of(pid: tuple[Any, ...], seen: dict[Any, Storage], storages: list[St
         key = str(key) if key.__class__ is int and -MAX < key < MAX else None
     known = kind.storage if kind.__class__ is Global else None
     if known is None or key is None or location is None or numel.__class__ is not int:
-        said = kind.path if kind.__class__ is Global else f"a {kind.__class__.__name__}"
+        said = kind.path if kind.__class__ is Global else f"a value of type {kind.__class__.__name__}"
         types = ", ".join(part.__class__.__name__ for part in pid[2:5])
         raise Corrupt(f"refers to a storage by {said} and ({types}); expected a class, string, string, int", code="bad-storage")
     type_name, dtype, size = known

@@ -291,7 +291,7 @@ def _run(
                         rebuild = func.rebuild if func.__class__ is Global else None
                     if args.__class__ is not tuple and args.__class__ is not Size:
                         if func.__class__ is not Global or not func.module.startswith("__torch__"):
-                            raise Corrupt(f"calls something with a {args.__class__.__name__} as its arguments", code="bad-call")
+                            raise Corrupt(f"has a call with arguments of type {args.__class__.__name__}", code="bad-call")
                         args = (args,)  # a member of an enumeration: TorchScript writes its value, and no tuple around it
                     if called.get(id(func)) != len(args):
                         notes.called(func, args, called)
@@ -384,7 +384,7 @@ def _run(
                         into.items = into.items or []
                         into.items += items
                     else:
-                        raise Corrupt(f"appends to a {into.__class__.__name__}", code="bad-build")
+                        raise Corrupt(f"appends to a value of type {into.__class__.__name__}", code="bad-build")
                     i += 1
                     continue
                 if op == 74:  # BININT
@@ -450,7 +450,7 @@ def _run(
                         notes.target("setitem", into)
                         _set_positions(into, keys, items[1::2])
                     else:
-                        raise Corrupt(f"sets keys of a {into.__class__.__name__}", code="bad-build")
+                        raise Corrupt(f"sets keys of a value of type {into.__class__.__name__}", code="bad-build")
                     i += 1
                     continue
                 if op == 136:  # NEWTRUE
@@ -473,11 +473,11 @@ def _run(
                     args = stack.pop()
                     func = stack[-1]
                     if args.__class__ is not tuple and args.__class__ is not Size:
-                        raise Corrupt(f"creates an object with a {args.__class__.__name__} as its arguments", code="bad-call")
+                        raise Corrupt(f"creates an object with arguments of type {args.__class__.__name__}", code="bad-call")
                     if func.__class__ is ModuleSource:
                         func = func.type
                     if func.__class__ not in CLASSLIKE:
-                        raise Corrupt(f"creates an object whose class is a {func.__class__.__name__}", code="bad-call")
+                        raise Corrupt(f"creates an object whose class has type {func.__class__.__name__}", code="bad-call")
                     notes.event("newobj", func, func)
                     made += 1
                     if (
@@ -611,7 +611,7 @@ def _run(
                         into.items = into.items or []
                         into.items += items
                     else:
-                        raise Corrupt(f"adds to a {into.__class__.__name__}", code="bad-build")
+                        raise Corrupt(f"adds to a value of type {into.__class__.__name__}", code="bad-build")
                 elif op == 145:  # FROZENSET
                     budget.keys(items)
                     made += len(items) >> 1

@@ -97,11 +97,11 @@ def _of_call(node: ast.Call) -> Iterator[tuple[str, Callable[[Any], object]]]:
     if isinstance(node.func, ast.Attribute):
         name = node.func.attr
         if _first(node) is not None and all(one.arg != "out" for one in node.keywords) and _schemas(f"{name}_"):
-            yield f"{name} is in place", lambda one: setattr(one.func, "attr", f"{one.func.attr}_")
+            yield f"{name} is made in-place", lambda one: setattr(one.func, "attr", f"{one.func.attr}_")
         if name in OPERATORS:
             yield f"{name} is {OPERATORS[name]}", lambda one: setattr(one.func, "attr", OPERATORS[one.func.attr])
         if name.endswith("_"):
-            yield f"{name} is not in place", lambda one: setattr(one.func, "attr", one.func.attr.rstrip("_"))
+            yield f"{name} is made out-of-place", lambda one: setattr(one.func, "attr", one.func.attr.rstrip("_"))
         if (
             len(node.args) == 1
             and isinstance(node.args[0], ast.Name)

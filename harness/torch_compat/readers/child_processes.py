@@ -279,7 +279,7 @@ class ChildProcess:
             raise
         if reply.__class__ is not dict:
             self.kill()
-            raise bad(f"a {type(reply).__name__}")
+            raise bad(f"a value of type {type(reply).__name__}")
         return reply, more
 
     def grant(self) -> None:

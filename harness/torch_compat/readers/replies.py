@@ -37,7 +37,7 @@ def checked(reply: Any, do: str) -> dict[str, Any]:
         ReaderError: it is invalid (``bad-reply``).
     """
     if reply.__class__ is not dict:
-        raise bad(f"a {type(reply).__name__}")
+        raise bad(f"a value of type {type(reply).__name__}")
     beside = reply.keys() - {"result", "crashed", "unsupported"}
     ends = len(reply) - len(beside)
     if ends != 1 or not beside <= {"slips", "unstable", "notes", "upgraders"}:
@@ -67,7 +67,7 @@ def _is_upgrader(one: Any) -> bool:
 
 def _result(result: Any, do: str) -> None:
     if result.__class__ is not dict:
-        raise bad(f"a result that is a {type(result).__name__}")
+        raise bad(f"a result of type {type(result).__name__}")
     said = dict(result)
     if do == "run":
         _beside(said)

@@ -145,8 +145,8 @@ def day_before(evidence: Evidence, root: Path, version: str, scratch: Path) -> D
     )
     if problems := leaks(found):
         raise CorpusError(
-            f"{len(problems)} records of torch-{version} or later remain: {problems[0]}",
-            where="the day before",
+            f"still contains {len(problems)} records of torch-{version} or later: {problems[0]}",
+            where=f"the evidence from the day before torch-{version}",
             hint="harness/torch_compat/replay/before.py must remove these records; fix it there",
             code="leak",
         )

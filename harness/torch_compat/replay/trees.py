@@ -180,7 +180,7 @@ def _read(path: Path) -> BuildTree:
         return BuildTree(path, Release(state["torch"]), day, str(state["digest"]), made)
     except (OSError, ValueError, KeyError, TypeError, UsageError) as error:
         raise CorpusError(
-            f"does not say which build this is: {type(error).__name__}: {error}",
+            f"does not record which build this is: {type(error).__name__}: {error}",
             where=str(path / STATE),
             hint=f"remove {path}",
             code="bad-tree",

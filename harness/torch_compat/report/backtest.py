@@ -226,7 +226,7 @@ def _rows(data: bytes | None, name: str, table: str, kind: type[Label | Fate]) -
             raise CorpusError(f"[[{table}]] {number} has {sorted(row)}, expected the strings {', '.join(wanted)}", where=where)
         allowed, said = (SAYS, row.get("says")) if kind is Label else (DONE, row.get("done"))
         if said not in allowed:
-            raise CorpusError(f"[[{table}]] {number} says {said!r}, expected one of {', '.join(allowed)}", where=where)
+            raise CorpusError(f"[[{table}]] {number} has {said!r}, expected one of {', '.join(allowed)}", where=where)
     return rows
 
 

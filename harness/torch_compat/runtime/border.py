@@ -127,7 +127,7 @@ class Border:
                 raise self._wrong(word, value)
 
     def _wrong(self, which: str, value: Any) -> Raised:
-        said = f"{self.name}(): {which} is a {type(value).__name__}"
+        said = f"{self.name}(): {which} has type {type(value).__name__}"
         of = " of values" if value.__class__ in LISTS else ""
         return Raised(f"{said}{of} that it does not accept", code="RuntimeError")
 

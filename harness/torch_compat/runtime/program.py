@@ -311,7 +311,7 @@ class Program:
         self._constants = archive.constants(self._made)
         value = archive.state(self._made)
         if not isinstance(value, ScriptObject):
-            raise Refused(f"contains a {type(value).__name__}, expected a module", where=self.path, code="no-module")
+            raise Refused(f"contains {type(value).__name__}, expected a module", where=self.path, code="no-module")
         return value
 
     def _made(self, name: str, attributes: dict[str, Any] | None, state: Any, by_state: bool) -> Any:
@@ -340,7 +340,7 @@ class Program:
     def _set_attributes(self, made: Any, info: ClassInfo, attributes: dict[Any, Any]) -> None:
         for name, item in attributes.items():
             if not isinstance(name, str):
-                raise Refused(f"has an attribute named {name!r}", where=self.path, code="pickle")
+                raise Refused(f"has an attribute whose name is not a string: {name!r}", where=self.path, code="pickle")
             made.__dict__["a_" + name] = item
         for name in info.parameters:
             tensor = made.__dict__.get("a_" + name)
@@ -361,7 +361,7 @@ class Program:
         found = unpickle(archive.view("data.pkl"), where=f"{self.path}, record 'data.pkl'", allowance=self._allowance).value
         value = self._value(found, "data/")
         if not isinstance(value, ScriptObject):
-            raise Refused(f"data.pkl contains a {type(value).__name__}, expected a module", where=self.path, code="no-module")
+            raise Refused(f"data.pkl contains {type(value).__name__}, expected a module", where=self.path, code="no-module")
         return value
 
     def _bytecode(self, archive: ZipArchive) -> int:
@@ -407,7 +407,7 @@ class Program:
             found = dtypes.named(value.name)
             if found is not None:
                 return found.code
-        raise Unsupported(f"contains a {kind.__name__}, which programs cannot contain", where=self.path, code="value")
+        raise Unsupported(f"contains {kind.__name__}, which programs cannot contain", where=self.path, code="value")
 
     def _dict(self, value: dict[Any, Any], folder: str) -> dict[Any, Any]:
         made: dict[Any, Any] = {}

@@ -180,7 +180,8 @@ def _by_kind(name: str, calls: dict[str, Callable[..., Any]], names: dict[str, s
                 found = tensor
         if found is None:
             raise Unsupported(
-                f"the reference reader does not support the operator {name} for a {type(first).__name__}", code="operator"
+                f"the reference reader does not support the operator {name} for a value of type {type(first).__name__}",
+                code="operator",
             )
         return found(*args, **keywords)
 

@@ -172,10 +172,10 @@ class _Host:
         return None
 
     def reference(self, name: str) -> Any:
-        raise Refused(f"an upgrader refers to {name}", code="source")
+        raise Refused(f"an upgrader refers to {name}, which is not supported here", code="source")
 
     def constant(self, index: int) -> Any:
-        raise Refused(f"an upgrader refers to the constant {index}", code="source")
+        raise Refused(f"an upgrader refers to the constant {index}, which is not supported here", code="source")
 
     def number(self, index: int, operator: str) -> float | None:
         """Never called: upgraders have no constants."""

@@ -257,7 +257,7 @@ def _data(source: Source, hole: _Hole, byteorder: str, path: str) -> memoryview:
     try:
         data = memoryview(given).cast("B")
     except (TypeError, ValueError) as error:
-        said = f"was given a {type(given).__name__}; expected bytes or an array"
+        said = f"was given a value of type {type(given).__name__}; expected bytes or an array"
         raise UsageError(said, where=where, code="wrong-data") from error
     if len(data) != one.nbytes:
         raise UsageError(f"was given {len(data)} bytes; expected exactly {one.nbytes}", where=where, code="wrong-size")

@@ -251,7 +251,9 @@ class Tensors:
             if not isinstance(shape, list) or not isinstance(steps, list) or not isinstance(offset, int):
                 raise self._bad(tensor, "whose sizes and strides are not lists of integers, or whose offsets are not integers")
             if len(shape) != len(steps) or min((*shape, *steps, offset), default=0) < 0:
-                raise self._bad(tensor, f"with a part of shape {_short(tuple(shape))}, strides {_short(tuple(steps))}")
+                raise self._bad(
+                    tensor, f"with an invalid part of shape {_short(tuple(shape))} and strides {_short(tuple(steps))}"
+                )
             one = Tensor(
                 buffer.storage, buffer.dtype, tuple(shape), tuple(steps), buffer.offset + offset, requires_grad=False,
                 device=buffer.device, rebuilt_by=buffer.rebuilt_by, conj=buffer.conj, neg=buffer.neg,

@@ -104,7 +104,7 @@ def _whole(path: Path) -> tuple[list[str], int, str]:
     try:
         data = read_whole(path)
     except OSError as error:
-        what = "is a folder, expected a file" if isinstance(error, IsADirectoryError) else f"cannot be read: {error.strerror}"
+        what = "is a directory, expected a file" if isinstance(error, IsADirectoryError) else f"cannot be read: {error.strerror}"
         raise CorpusError(what, where=str(path), code="unreadable-file") from error
     try:
         lines = data.decode("ascii").split("\n")

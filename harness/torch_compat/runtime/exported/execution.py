@@ -270,7 +270,7 @@ def _of_numbers(function: Callable[..., Any], name: str) -> Callable[..., Any]:
             found = next(number for number in numbers if number.__class__ not in PLAIN)
             if found.__class__ in {Tensor, OpaqueTensor}:
                 return _of_tensors(name, numbers)
-            raise Raised(f"{name} got a {type(found).__name__}, expected numbers", code="TypeError")
+            raise Raised(f"{name} got a value of type {type(found).__name__}, expected numbers", code="TypeError")
         try:
             made = function(*numbers)
         except ZeroDivisionError as error:

@@ -31,7 +31,7 @@ TAKES_LISTS = Release("2.7.0")  # the first whose while_loop takes what its own 
 
 def _graph(value: Any) -> Graph:
     if value.__class__ is not Graph:
-        raise Raised(f"a higher-order operator got a {type(value).__name__}, expected a graph", code="TypeError")
+        raise Raised(f"a higher-order operator got a value of type {type(value).__name__}, expected a graph", code="TypeError")
     found: Graph = value
     return found
 
@@ -40,7 +40,7 @@ def _items(value: Any) -> list[Any]:
     if value is None:
         return []
     if not isinstance(value, list | tuple):
-        raise Raised(f"a higher-order operator got a {type(value).__name__}, expected a list", code="TypeError")
+        raise Raised(f"a higher-order operator got a value of type {type(value).__name__}, expected a list", code="TypeError")
     return list(value)
 
 

@@ -31,7 +31,7 @@ def only(value: Any, kind: type) -> Any:
         ValueError: it is of another.
     """
     if value.__class__ is not kind:
-        raise ValueError(f"expected a {kind.__name__}, found {brief(value, 40)}")
+        raise ValueError(f"expected a value of type {kind.__name__}, found {brief(value, 40)}")
     return integer(value) if kind is int else value
 
 

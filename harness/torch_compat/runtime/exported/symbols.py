@@ -171,7 +171,7 @@ class Expression:
         if isinstance(node, ast.Subscript):
             found = self._value(node.value, known)
             if not isinstance(found, list | tuple | dict):
-                raise TypeError(f"a {type(found).__name__} has no items")
+                raise TypeError(f"a value of type {type(found).__name__} has no items")
             return found[self._value(node.slice, known)]
         if isinstance(node, ast.Attribute) and node.attr == "inf":
             return math.inf
@@ -180,7 +180,7 @@ class Expression:
     def _number(self, node: ast.expr, known: Mapping[str, Any]) -> Any:
         found = self._value(node, known)
         if found.__class__ not in NUMBERS:
-            raise TypeError(f"a {type(found).__name__} is not a number")
+            raise TypeError(f"a value of type {type(found).__name__} is not a number")
         return found
 
     def _compared(self, node: ast.Compare, known: Mapping[str, Any]) -> bool:
@@ -210,7 +210,7 @@ class Expression:
             return OF_MATH[function.attr](self._number(args[0], known))
         found = self._value(function.value, known)
         if not isinstance(found, Tensor):
-            raise TypeError(f"a {type(found).__name__} has no {function.attr}")
+            raise TypeError(f"a value of type {type(found).__name__} has no {function.attr}")
         if function.attr == "size" and not args:
             return list(found.shape)
         if function.attr == "stride" and not args:

@@ -73,7 +73,9 @@ def read_constants(stated: dict[str, str], archive: ZipArchive, where: str) -> V
         archive.allowance.expand(len(data))
         found[name] = _tensor(_values(*torch_save(place, data, archive.allowance)), place)
         if not isinstance(found[name], Tensor | OpaqueTensor):
-            raise Corrupt(f"contains a {type(found[name]).__name__}, expected a tensor", where=place, code="bad-nested")
+            raise Corrupt(
+                f"contains a value of type {type(found[name]).__name__}, expected a tensor", where=place, code="bad-nested"
+            )
     return found
 
 
@@ -97,7 +99,7 @@ def _pickled(archive: ZipArchive, record: str | None) -> Values:
         return {}
     found = _unpickled(archive, record)
     if not isinstance(found, dict):
-        said = f"contains a {type(found).__name__}, expected a dictionary"
+        said = f"contains a value of type {type(found).__name__}, expected a dictionary"
         raise Corrupt(said, where=f"{archive.path}, record {record!r}", code="bad-nested")
     made: dict[int, Any] = {}
     for value in found.values():  # a tensor under two names is one tensor

@@ -226,7 +226,7 @@ class BodyCompiler(ExpressionCompiler):
     def while_(self, node: ast.While) -> ast.stmt:
         """``while``; each round pays a step."""
         if node.orelse:
-            raise self.unit.fail(node, "has a loop with else")
+            raise self.unit.fail(node, "has a loop with an else clause")
         names = self._set_in(node.body)
         self._forget_names(names)
         node.test = self.truth(node.test)
@@ -239,7 +239,7 @@ class BodyCompiler(ExpressionCompiler):
     def for_(self, node: ast.For) -> ast.stmt:
         """``for x in range(...)``, the only loop over something that there is; ``range`` pays the steps."""
         if node.orelse:
-            raise self.unit.fail(node, "has a loop with else")
+            raise self.unit.fail(node, "has a loop with an else clause")
         loop = node.iter
         if not (isinstance(loop, ast.Call) and isinstance(loop.func, ast.Name) and loop.func.id == "range" and not loop.keywords and 0 < len(loop.args) < 4):  # fmt: skip
             raise self.unit.fail(node, "loops over something that is not a range")
@@ -292,7 +292,7 @@ class BodyCompiler(ExpressionCompiler):
     def with_(self, node: ast.With) -> ast.stmt:
         """``with x as y:`` calls the object's own ``__enter__`` and ``__exit__``, also when the body raises."""
         if len(node.items) != 1:
-            raise self.unit.fail(node, "has several contexts in one with")
+            raise self.unit.fail(node, "has several context managers in one with statement")
         item = node.items[0]
         at: dict[str, Any] = {"lineno": node.lineno, "col_offset": 0}
         holder = f"w{len(self.locals)}_{node.lineno}"

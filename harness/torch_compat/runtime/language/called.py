@@ -58,13 +58,13 @@ def wrapped(value: int) -> int:
 def _checked_int(value: Any) -> int:
     if value.__class__ is bool or value.__class__ is int:
         return int(value)
-    raise Raised(f"expected an int, found a {type(value).__name__}", code="RuntimeError")
+    raise Raised(f"expected an int, found a value of type {type(value).__name__}", code="RuntimeError")
 
 
 def _checked_float(value: Any) -> float:
     if value.__class__ in {bool, int, float}:
         return float(value)
-    raise Raised(f"expected a float, found a {type(value).__name__}", code="RuntimeError")
+    raise Raised(f"expected a float, found a value of type {type(value).__name__}", code="RuntimeError")
 
 
 CHECKS = {"int": _checked_int, "float": _checked_float}

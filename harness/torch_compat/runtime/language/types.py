@@ -71,7 +71,7 @@ def checked_key(value: Any) -> Any:
         Raised: a value of this type is no key.
     """
     if value.__class__ not in KEYS:
-        raise Raised(f"a {type(value).__name__} cannot be used as a dictionary key", code="RuntimeError")
+        raise Raised(f"a value of type {type(value).__name__} cannot be used as a dictionary key", code="RuntimeError")
     return value
 
 

@@ -83,7 +83,9 @@ def _rsqrt_1_0(array: Array) -> Array:
     if array.dtype.kind != "c":
         return _rsqrt(array)
     if np.isinf(array).any():
-        raise Unsupported("aten::rsqrt of infinite complex numbers up to 1.13", code="operator")
+        raise Unsupported(
+            "the reference reader does not support aten::rsqrt of infinite complex numbers up to 1.13", code="operator"
+        )
     return np.where(array == 0, array.dtype.type(complex(np.nan, np.nan)), _rsqrt(array))
 
 
@@ -98,7 +100,9 @@ def rsqrt_2_0(self: Tensor) -> Tensor:
         Unsupported: a complex number is zero or infinite; vectors and single elements differ.
     """
     if self.array.dtype.kind == "c" and (np.isinf(self.array) | (self.array == 0)).any():
-        raise Unsupported("aten::rsqrt of zero or infinite complex numbers up to 2.6", code="operator")
+        raise Unsupported(
+            "the reference reader does not support aten::rsqrt of zero or infinite complex numbers up to 2.6", code="operator"
+        )
     return rsqrt(self)
 
 

@@ -82,7 +82,7 @@ def _true_quotient_1_6(x: Array, y: Array) -> Array:
 def _overflows(x: Array, y: Array) -> None:
     """The lowest integer by -1: a processor raises SIGFPE for 32 and 64 bits, and every release dies of it where no vector computes it."""
     if x.dtype.kind == "i" and x.dtype.itemsize >= 4 and ((x == np.iinfo(x.dtype).min) & (y == -1)).any():
-        raise Unsupported(f"divides the lowest {x.dtype} by -1, which can crash a release (SIGFPE)", code="overflow")
+        raise Unsupported(f"the program divides the lowest {x.dtype} by -1, which can crash a release (SIGFPE)", code="overflow")
 
 
 def trunc_quotient(x: Array, y: Array) -> Array:
@@ -156,7 +156,7 @@ def _by_zero_2_0(self: Operand, other: Operand) -> None:
     dividend, divisor = as_array(self), as_array(other)
     if np.isinf(divisor).any() and max(dividend.size, divisor.size) * max(dividend.itemsize, divisor.itemsize) >= VECTORS:
         raise Unsupported(
-            "divides complex numbers by infinity: from 2.0 to 2.6, vectorized code gives a different result from scalar code",
+            "division of complex numbers by infinity is not supported: from 2.0 to 2.6, vectorized and scalar code give different results",
             code="complex",
         )
     if not np.all(divisor):
@@ -194,7 +194,7 @@ def _refused_1_5(self: Operand, other: Operand, out: Tensor | None = None) -> No
     kinds = {one.array.dtype for one in (self, other, out) if one.__class__ is Tensor}
     if out is not None and len(kinds) > 1 and kinds & {BFLOAT16, FLOAT16}:
         raise Unsupported(
-            "divides into out= with float16 or bfloat16 and another dtype, for which 1.5 gives different results",
+            "division with out= is not supported for float16 or bfloat16 with another dtype: 1.5 gives different results",
             code="promotion",
         )
     _promoted_1_6(self, other, out)

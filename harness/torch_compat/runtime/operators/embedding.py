@@ -163,7 +163,7 @@ def _embedding_bag(
     starts = [int(one) for one in offsets]
     if starts != sorted(starts) or (include_last_offset and starts and starts[-1] != places.size):
         raise Unsupported(
-            f"offsets {starts} of {places.size} indices that decrease, or end before the indices: torch's kernels give different results",
+            f"offsets {starts} into {places.size} indices decrease, or end before the indices do: torch's kernels give different results",
             code="operator",
         )
     if not include_last_offset:

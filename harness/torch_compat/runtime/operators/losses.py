@@ -56,7 +56,9 @@ def _first(value: Array) -> Array:
         Unsupported: there are no losses.
     """
     if not value.size:
-        raise Unsupported("a loss without elements and with an unknown reduction is uninitialized memory", code="operator")
+        raise Unsupported(
+            "an empty loss with an unknown reduction is not supported: releases return uninitialized memory", code="operator"
+        )
     return np.asarray(value.reshape(-1)[0])
 
 

@@ -34,7 +34,7 @@ def _recurrent(x: Number, n: int, first: Number, step: Callable[[int, Number, Nu
     if not n:
         return before
     if n > MOST:
-        raise Unsupported("the reference reader does not support polynomials of this degree", code="value")
+        raise Unsupported(f"the reference reader does not support polynomials of degree {n}; the limit is {MOST}", code="value")
     for k in range(looped(n - 1)):
         before, now = now, step(k, now, before)
         if np.isnan(now):
@@ -85,7 +85,10 @@ def _of_chebyshev(kind: str, *, shifted: bool) -> Callable[[Number, int], Number
 
 def _bounded(x: Number, n: int) -> None:
     if n > HERMITE[x.dtype]:
-        raise Unsupported("the reference reader does not support Hermite polynomials of this degree", code="value")
+        raise Unsupported(
+            f"the reference reader does not support Hermite polynomials of degree {n} in {x.dtype}; the limit is {HERMITE[x.dtype]}",
+            code="value",
+        )
 
 
 def _hermite_h(x: Number, n: int) -> Number:

@@ -102,7 +102,8 @@ def sort_1_0_0(self: Tensor, dim: Any = -1, descending: bool = False) -> tuple[T
     at = axis(dim, array.ndim)
     if array.shape[at] > INSERTED:
         raise Unsupported(
-            f"aten::sort of more than {INSERTED} values that include NaN, with the semantics of 1.0.0", code="operator"
+            f"the reference reader does not support aten::sort of more than {INSERTED} values that include NaN, with the semantics of 1.0.0",
+            code="operator",
         )
     looped(array.size // max(1, array.shape[at]))
     places = np.apply_along_axis(_inserted, at, array, descending=descending)
@@ -179,7 +180,10 @@ def topk_1_0(self: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: 
         Unsupported: an element is NaN, which compares as in C++.
     """
     if self.array.dtype.kind == "f" and bool(np.isnan(self.array).any()):
-        raise Unsupported("aten::topk of values that include NaN, with the semantics of 1.1 and older", code="operator")
+        raise Unsupported(
+            "the reference reader does not support aten::topk of values that include NaN, with the semantics of 1.1 and older",
+            code="operator",
+        )
     return _best(self, k, dim, largest=largest, select=_selected_and_sorted if sorted else _selected)
 
 
