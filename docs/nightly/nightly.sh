@@ -2,13 +2,13 @@
 # Checks a build of PyTorch every night. workflow.yml runs these steps as jobs; without a step, all of them run on this machine.
 #
 #   nightly.sh                  all steps, one after the other
-#   nightly.sh reader RELEASE   build the environment for a release, let it read the corpus, and judge
+#   nightly.sh reader RELEASE   build the environment of a release, read the corpus with it, and judge
 #   nightly.sh earlier          download the trees of the last 14 days (GitHub Actions only; needs gh)
-#   nightly.sh candidate K/N    let the build write and read part K of N, and compare it with the newest release
+#   nightly.sh candidate K/N    write and read part K of N with the build, and compare it with the newest release
 #   nightly.sh judge            judge the corpus and the trees of all parts together
 #
 # BUILD      the build: python:PATH, wheel:FILE or nightly:DATE; today's nightly unless set
-# RELEASES   the releases of the step "reader" where no step is named, separated by spaces; none unless set
+# RELEASES   the releases of the step "reader" if no step is given, separated by spaces; none unless set
 # TREES      the directory of the build's trees; "trees" unless set
 # EARLIER    the directory of the trees of earlier nights; "earlier" unless set
 # RESULTS    the directory of the reports; "results" unless set
@@ -17,7 +17,7 @@
 set -euo pipefail
 
 today=$(date -u +%F)
-days=14 # how long a tree is evidence
+days=14 # how long a tree counts as evidence
 build=${BUILD:-nightly:$today}
 trees=${TREES:-trees}
 earlier=${EARLIER:-earlier}
