@@ -204,8 +204,7 @@ class Checks:
     def _of_derived(
         self, sources: dict[str, tuple[str, int]], derived: list[tuple[str, int, Expression]]
     ) -> Iterator[tuple[bool, str]]:
-        """Check sizes that are expressions of a symbol that is no input's size by itself: the first determines the symbol, the others must
-        fit."""
+        """Check sizes whose symbol is no input's size by itself: the first determines the symbol, the others must fit."""
         found: dict[str, Any] = {}
         for shown, actual, expression in derived:
             (symbol,) = expression.names
