@@ -43,8 +43,9 @@ DROPS, DOTS, KEEPS = Release("2.2.0"), Release("2.3.0"), Release("2.5.0")
 
 
 class ExportedProgram:
-    """A program: its graph, its weights and notes about its execution. The counterpart of :class:`torch_compat.runtime.program.Program` for
-    TorchScript.
+    """A program: its graph, its weights and notes about its execution.
+
+    The counterpart of :class:`torch_compat.runtime.program.Program` for TorchScript.
 
     Attributes:
         horizon: the release that the reader emulates.

@@ -87,7 +87,9 @@ class Inference:
         self._settle()
 
     def _settle(self) -> None:
-        """Visit the assignments until nothing changes. Types only become less certain, so this ends. An assignment is visited again only if
+        """Visit the assignments until nothing changes.
+
+        Types only become less certain, so this ends. An assignment is visited again only if
         a variable in it has changed, which happens at most twice per variable.
         """
         used_by: dict[str, list[int]] = {}
