@@ -25,10 +25,10 @@ KEYWORD = 2  # ArgumentKind of torch/_export/serde/schema.py; 8.3 and newer say 
 
 
 def load_json(archive: ZipArchive, record: str) -> dict[str, Any]:
-    """A record that holds a JSON object.
+    """The JSON object in a record.
 
     Raises:
-        Corrupt: it does not.
+        Corrupt: the record contains no JSON object.
         Unsafe: its contents would take too much memory.
     """
     where, size = f"{archive.path}, record {record!r}", archive.member(record).size

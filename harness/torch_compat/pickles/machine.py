@@ -184,7 +184,7 @@ def _left(limits: PickleLimits, allowance: Allowance) -> PickleLimits:
 
 
 def _first(limits: PickleLimits, allowance: Allowance) -> PickleLimits:
-    """Limits for the first pickle of a file, of which little is spent: those of another file of its size."""
+    """Limits for the first pickle of a file whose budget is mostly unspent; shared by files of the same size."""
     key = allowance.size // MB, allowance.whole
     found = _fresh.get(key)
     if found is None or found.work > 2 * allowance.work:

@@ -174,8 +174,8 @@ def of_itself(function: Callable[..., Any], kinds: frozenset[type], *, equal: bo
 
     Parameters:
         function: ``eq`` or ``ne``, for all other values.
-        kinds: of these two kinds of values, those for which this holds.
-        equal: which of the two.
+        kinds: those of these two kinds to which this applies.
+        equal: the result for them.
     """
 
     def compare(self: Any, other: Any) -> Any:
