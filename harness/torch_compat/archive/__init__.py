@@ -1,4 +1,4 @@
-"""Bytes of an archive to records. Knows containers; knows no tensors and no pickles."""
+"""Reads the records of archives: containers only, no tensors or pickles."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""What every container is: a file's bytes, mapped and read-only, and the damage found in them.
+"""Common base of all containers: the bytes of a file, mapped read-only, and the damage found in them.
 
-A small file is read whole, which is quicker than mapping it. A larger one is mapped, so that a storage of many gigabytes becomes an array
-without being copied. What is parsed is not looked at through the map but read (``raw[start:stop]``, :func:`windows`, :func:`find`): where
-somebody cuts the file shorter meanwhile, reading says so, while the system ends a process that looks at a page that is gone. Looked at
-through the map are the storages that :meth:`Archive.view` gives, and :attr:`Archive.data`: files without a directory of records.
+A small file is read whole, which is faster than mapping it. A larger one is mapped, so that a storage of many gigabytes becomes an array
+without a copy. Parsers do not access the map but read the file (``raw[start:stop]``, :func:`windows`, :func:`find`): if the file is
+truncated meanwhile, reading reports it, while the system kills a process that accesses a missing page. Only the storages from
+:meth:`Archive.view`, and :attr:`Archive.data` (files without a directory of records), are accessed through the map.
 
-A file is opened once: its digest and the archives inside it are read from the same descriptor, since the name may stand for
-another file meanwhile.
+A file is opened once: its digest and the archives inside it are read from the same descriptor, since the name may refer to another file
+meanwhile.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ __all__ = [
 ]
 
 MOST_DAMAGE = 1000  # contradictions that are listed
-MOST_DETAIL = 1000  # characters of a text of one, and of the name of its record
+MOST_DETAIL = 1000  # characters in the text of one, and in its record name
 MORE = "more-damage"
 HEAD = 4096  # bytes by which a file is recognised
-READ_WHOLE = 1 << 16  # up to here, reading is quicker than mapping
+READ_WHOLE = 1 << 16  # up to here, reading is faster than mapping
 WINDOW = 1 << 22
-CHANGED = "changed"  # the code of the error where a file was cut shorter while it was read
-READ = 1 << 18  # bytes that windows give at once: what is larger is new memory each time
+CHANGED = "changed"  # the code of the error if a file was truncated while it was read
+READ = 1 << 18  # bytes per window: larger blocks are newly allocated each time
 AHEAD = 1 << 12  # bytes that are read at once: directories are read a few dozen bytes after the other
 
 
@@ -57,10 +57,10 @@ class Damage(NamedTuple):
     """One contradiction inside an archive.
 
     Attributes:
-        code: what kind, in kebab-case.
-        record: the record that it concerns, or None where it concerns the container itself.
+        code: the kind, in kebab-case.
+        record: the record that it concerns, or None if it concerns the container itself.
         detail: what was found and what was expected, in words.
-        offset: where in the file, as far as that is known.
+        offset: the offset in the file, if known.
     """
 
     code: str
@@ -70,7 +70,7 @@ class Damage(NamedTuple):
 
 
 class Findings(list[Damage]):
-    """What contradicts itself in an archive: the first :data:`MOST_DAMAGE`, then the first of each further kind, and how many more.
+    """The contradictions in an archive: the first :data:`MOST_DAMAGE`, then the first of each further kind, and a count of the rest.
 
     A file of a megabyte can contradict itself a hundred thousand times, in names of 65,000 bytes.
 
@@ -86,7 +86,7 @@ class Findings(list[Damage]):
             self.append(one)
 
     def append(self, one: Damage) -> None:
-        """Add one, or count it."""
+        """Add a contradiction, or only count it."""
         code, record, detail, offset = one
         if len(detail) > MOST_DETAIL or (record is not None and len(record) > MOST_DETAIL):
             record = None if record is None else _cut(record)
@@ -112,15 +112,15 @@ def _cut(text: str) -> str:
 
 
 class Mapped(mmap.mmap):
-    """A mapped file, with a descriptor of it of our own: of more of it, other maps can be made.
+    """A mapped file with its own descriptor, from which further parts can be mapped.
 
-    Slices and searches read the file and do not touch the map. Buffers of it are the map.
+    Slices and searches read the file and do not touch the map; its buffer is the map.
 
     Raises:
-        Corrupt: (``changed``) the file was cut shorter since it was opened.
+        Corrupt: (``changed``) the file was truncated after it was opened.
     """
 
-    descriptor: int = -1  # none yet: of a map that cannot be made
+    descriptor: int = -1  # not set if the map cannot be made
     start: int
     path: str
     _read: bytes
@@ -146,10 +146,10 @@ class Mapped(mmap.mmap):
         return self._read[at : at + stop - start] if stop > start else b""
 
     def find(self, wanted: Any, start: int = 0, stop: int | None = None) -> int:
-        """Where bytes first stand between two offsets; -1 where they do not."""
+        """The first position of bytes between two offsets; -1 if absent."""
         stop = len(self) if stop is None else min(stop, len(self))
         length, step = len(wanted), AHEAD
-        while start + length <= stop:  # more and more at a time: what is near costs little
+        while start + length <= stop:  # in growing steps, so that a near match costs little
             end = min(start + step + length - 1, stop)
             at: int = self[start:end].find(wanted)
             if at >= 0:
@@ -158,7 +158,7 @@ class Mapped(mmap.mmap):
         return -1
 
     def rfind(self, wanted: Any, start: int = 0, stop: int | None = None) -> int:
-        """Where bytes last stand between two offsets; -1 where they do not."""
+        """The last position of bytes between two offsets; -1 if absent."""
         stop = len(self) if stop is None else min(stop, len(self))
         length, step = len(wanted), AHEAD
         while start + length <= stop:
@@ -201,9 +201,9 @@ class Archive:
         container: ``zip``, ``stream``, ``tar``, ``flatbuffer`` or ``pickle``.
         data: the whole file, read-only.
         size: its length in bytes.
-        damage: what contradicts itself in it, as far as it was looked at.
-        names: names of its records; empty where the container has none.
-        allowance: what reading it may cost.
+        damage: the contradictions found in the part inspected so far.
+        names: names of its records; empty if the container has none.
+        allowance: the work budget for reading it.
     """
 
     container: str
@@ -238,18 +238,18 @@ class Archive:
         raise UsageError(f"is a {self.container}, which has no records", where=f"{self.path}, record {record!r}")
 
     def record(self, record: str) -> bytes:
-        """The bytes of a record, copied."""
+        """A copy of the bytes of a record."""
         return bytes(self.view(record))
 
     def verify(self) -> None:
-        """Look at every byte that can be checked, and note what contradicts itself. Never raises for damage."""
+        """Check every byte that can be checked, and record contradictions. Never raises for damage."""
 
 
 def windows(raw: Raw, start: int, stop: int) -> Iterator[memoryview]:
     """The bytes of a file from ``start`` to ``stop``, a part at a time.
 
     Raises:
-        Corrupt: (``changed``) the file was cut shorter since it was opened.
+        Corrupt: (``changed``) the file was truncated after it was opened.
     """
     for at in range(start, stop, READ):
         with memoryview(raw[at : min(at + READ, stop)]) as part:
@@ -257,17 +257,17 @@ def windows(raw: Raw, start: int, stop: int) -> Iterator[memoryview]:
 
 
 def let_go(raw: Raw, start: int, stop: int) -> None:
-    """Let pages go that were looked at: they would count as memory of this process until the file is closed."""
+    """Release pages that were accessed: they would count as memory of this process until the file is closed."""
     if isinstance(raw, mmap.mmap) and hasattr(raw, "madvise"):
         first = start // mmap.PAGESIZE * mmap.PAGESIZE
         raw.madvise(mmap.MADV_DONTNEED, first, stop - first)
 
 
 def find(raw: Raw, wanted: bytes, start: int, stop: int, allowance: Allowance) -> int:
-    """Where bytes first stand in a part of a file; -1 where they do not. Looks at a few megabytes at a time, and pays for them.
+    """The first position of bytes in a part of a file; -1 if absent. Reads a few megabytes at a time, and pays for them.
 
     Raises:
-        Unsafe: the work that is allowed is spent.
+        Unsafe: the work budget is spent.
     """
     while start < stop:
         end = min(start + WINDOW, stop)
@@ -281,7 +281,7 @@ def find(raw: Raw, wanted: bytes, start: int, stop: int, allowance: Allowance) -
 
 
 def map_part(raw: Mapped, start: int, length: int) -> tuple[Mapped, int]:
-    """A part of a file as a map of its own, and how many bytes stand before it there."""
+    """A part of a file as a separate map, and the number of bytes before the part in that map."""
     before = start % mmap.ALLOCATIONGRANULARITY
     return Mapped(raw.descriptor, before + length, raw.start + start - before, raw.path), before
 
@@ -289,12 +289,12 @@ def map_part(raw: Mapped, start: int, length: int) -> tuple[Mapped, int]:
 def close(raw: Raw) -> None:
     """Let a file go. Views of it that others hold stay valid, and keep it mapped until they are gone."""
     if isinstance(raw, mmap.mmap):
-        with suppress(BufferError):  # a view is still held, and keeps the map
+        with suppress(BufferError):  # a remaining view keeps the map
             raw.close()
 
 
 def open_file(path: str) -> int:
-    """A descriptor of a regular file, to read it.
+    """Open a regular file for reading and return the descriptor.
 
     Raises:
         UsageError: there is no such file, it is a directory, or it cannot be read.
@@ -317,7 +317,7 @@ def open_file(path: str) -> int:
 
 
 def read_raw(path: str, descriptor: int | None = None) -> Raw:
-    """A file's bytes: mapped, or read where it is small.
+    """The bytes of a file: mapped, or read if it is small.
 
     Parameters:
         path: of the file, and its name in errors.

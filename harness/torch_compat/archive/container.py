@@ -1,4 +1,4 @@
-r"""Which container a file is, by its bytes; never by its name.
+r"""Recognizes the container of a file by its bytes, never by its name.
 
 * ``zip``         first bytes ``PK\\x03\\x04``, or an end record at the very end; members lie in one top folder, whose name is
                   not part of a record's name here (but for exported programs of 2.1 to 2.8, which have none)
@@ -7,7 +7,7 @@ r"""Which container a file is, by its bytes; never by its name.
 * ``flatbuffer``  the identifier ``PTMF`` at byte 4
 * ``pickle``      one bare pickle
 
-A file may be several at once; it is opened as the first that fits, and says so as damage (``polyglot``).
+A file may be several containers at once; it is opened as the first that fits, and ``polyglot`` damage is recorded.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["VERIFY_OFFSETS", "Archive", "open_archive", "recognised_archive"]
 
-# Set to 1, each opened archive that states .format_version has its calculated offsets compared with its local headers.
+# If set to 1, the calculated offsets of each opened archive that states .format_version are compared with its local headers.
 VERIFY_OFFSETS = "TORCH_COMPAT_VERIFY_OFFSETS"
 
 # LONG1 of 10 bytes: the magic number, little endian; in front of it PROTO n, from pickle protocol 4 on a frame, too
@@ -37,7 +37,7 @@ STREAM_MAGIC = b"\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"
 TEXT_MAGIC = b"L119547037146038801333356L\n."  # the same number in pickle protocols 0 and 1
 PROTO = 0x80
 LATEST_PICKLE = 5
-# How Python starts a pickle of protocol 0 or 1 of a dict, a list or an instance. Text that people write does not start so.
+# How Python starts a pickle of protocol 0 or 1 of a dict, a list or an instance. Ordinary text does not start this way.
 OLD_PICKLE = (
     rb"\([dl]p\d+\n"
     rb"|c(?:copy_reg|copyreg|__builtin__|builtins|collections|torch|numpy|os|posix|nt|sys|subprocess|importlib|runpy|pty|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+)\n[A-Za-z_]\w*\n"
@@ -48,13 +48,13 @@ OLD_PICKLE = (
 def open_archive(
     path: str | os.PathLike[str], *, verify_offsets: bool | None = None, inspecting: bool = False, descriptor: int | None = None
 ) -> Archive:
-    """Open an archive: recognise its container by its bytes, and read what says where its records are.
+    """Open an archive: recognize its container by its bytes, and read the locations of its records.
 
     Args:
         path: the file.
         verify_offsets: whether to compare calculated offsets with the local headers of a zip archive that states
-            ``.format_version``; as the environment variable TORCH_COMPAT_VERIFY_OFFSETS says unless told.
-        inspecting: whether facts alone are wanted, so that reading it may cost less (:mod:`torch_compat.allowance`).
+            ``.format_version``; default: the environment variable TORCH_COMPAT_VERIFY_OFFSETS.
+        inspecting: whether only facts are needed, which lowers the cost limit (:mod:`torch_compat.allowance`).
         descriptor: of the file, where it is open already; it is closed, and ``path`` is only its name.
 
     Raises:
@@ -75,9 +75,9 @@ def open_archive(
 def recognised_archive(
     path: str, raw: Raw, *, verify_offsets: bool | None = None, inspecting: bool = False, allowance: Allowance | None = None
 ) -> Archive:
-    """The same for the bytes of a file, which stay open where this raises.
+    """Open an archive from the bytes of a file, which stay open if this raises.
 
-    With an allowance, they are a part of the file that it is for.
+    If an allowance is given, the bytes are a part of the file that it belongs to.
 
     Raises:
         NoArchive: it is no archive that PyTorch writes; what it is instead is named where that is known.
@@ -112,7 +112,7 @@ def _open(path: str, raw: Raw, allowance: Allowance) -> Archive:
             archive.damage.append(Damage("polyglot", None, said, len(raw)))
         return archive
     if ends_like_zip(raw):
-        return _zip(path, raw, allowance)  # with something in front of it
+        return _zip(path, raw, allowance)  # with data in front of it
     from torch_compat.archive.foreign import recognise  # noqa: PLC0415 - archives of PyTorch do not need it
 
     foreign = recognise(head, len(raw))

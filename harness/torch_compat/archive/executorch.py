@@ -1,4 +1,4 @@
-"""Programs of ExecuTorch (``.pte``): what they state of themselves. They are named, never loaded.
+"""Metadata of ExecuTorch programs (``.pte``), which are identified but never loaded.
 
 A flatbuffer with the file identifier ``ET12`` (the two digits have been 12 in every published release); its tables, as
 ``schema/program.fbs`` of ExecuTorch has them, with the places of their fields::
@@ -8,7 +8,7 @@ A flatbuffer with the file identifier ``ET12`` (the two digits have been 12 in e
     Operator       0 name (text: aten::add), 1 overload (text: out)
     BackendDelegate  0 id (text: XnnpackBackend)
 
-Every place is checked against the length of the file, and what is read of one file is bounded.
+Every offset is checked against the length of the file, and the amount read from one file is bounded.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PLANS, NAME, OVERLOAD, OPERATORS, DELEGATES = 1, 0, 1, 6, 7
 
 
 def described(raw: Raw) -> str:
-    """Version, methods, operators and delegates in words; why not, where the file is damaged."""
+    """Describe version, methods, operators and delegates in words, or the damage if the file is damaged."""
     try:
         return _Reader(raw).described()
     except (struct.error, IndexError, ValueError) as error:
@@ -70,7 +70,7 @@ class _Reader:
         return found
 
     def _field(self, table: int, number: int) -> int:
-        """Where a field lies; 0 where the table does not have it."""
+        """The offset of a field; 0 if the table lacks it."""
         vtable = table - int(struct.unpack("<i", self._part(table, 4))[0])
         size = int(struct.unpack("<H", self._part(vtable, 2))[0])
         place = 4 + 2 * number

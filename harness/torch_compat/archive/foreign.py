@@ -1,6 +1,6 @@
-"""Files that are no archives of PyTorch, but can be named by their first bytes; so that the user knows what to do.
+"""Identifies files that are not PyTorch archives by their first bytes, so that the user knows what to do.
 
-Each kind has a code of its own, a name, and a hint. Only the start of a file is looked at.
+Each kind has a code, a name, and a hint. Only the start of a file is inspected.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ __all__ = ["Foreign", "recognise"]
 
 
 class Foreign(NamedTuple):
-    """What a file is that PyTorch did not write."""
+    """The kind of a file that PyTorch did not write."""
 
     code: str
     name: str
@@ -55,7 +55,7 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def recognise(head: bytes, size: int) -> Foreign | None:
-    """Say what a file is by its first bytes, None if they are of no known kind.
+    """Identify a file by its first bytes; None if they are of no known kind.
 
     Args:
         head: its first 4096 bytes, or all of them.

@@ -1,8 +1,8 @@
 """The container of torch 0.1: a POSIX tar of the members sys_info, pickle, storages and tensors.
 
-torch 0.1 wrote it by Python's tarfile in the form of POSIX.1-2001 (PAX); members are plain files of 512-byte blocks. In front of a member may
-stand a PAX header, a member of its own with lines "LENGTH KEY=VALUE": the time as a fraction, a name or a size that the plain header has
-no room for. Only headers are protected, by a sum of their bytes: a changed byte in a member cannot be seen.
+torch 0.1 wrote it by Python's tarfile in the form of POSIX.1-2001 (PAX); members are plain files of 512-byte blocks. A PAX header may
+precede a member: a separate member with lines "LENGTH KEY=VALUE" for a fractional time, or a name or size that does not fit into the plain
+header. Only headers are protected, by a sum of their bytes: a changed byte in a member cannot be detected.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LINE = 20  # units of work for one of its lines
 BASE_256 = 0x80  # set in the first byte of a number that is not octal text
 LONGEST_PAX = 1 << 20  # bytes of one: Python's tarfile writes less than a kilobyte
 CHECKSUM = slice(148, 156)
-SEEN_AFTER = 1 << 20  # bytes behind the end of the archive that are looked at in a file which is not read as a whole
+SEEN_AFTER = 1 << 20  # bytes inspected after the end of the archive in a file that is not read as a whole
 
 
 class TarMember:
@@ -47,7 +47,7 @@ class TarArchive(Archive):
     """An open archive of torch 0.1.
 
     Parameters:
-        of_others: take a tar of any members, which is no archive of torch.
+        of_others: accept a tar with any members, even if it is not a torch archive.
 
     Attributes:
         members: its members, in order.
@@ -91,7 +91,7 @@ class TarArchive(Archive):
         self._note("cut-off", None, "does not end with a block of zeros: the file is truncated", position)
 
     def _member(self, header: bytes, position: int) -> int:
-        """Take one member in; give where the next header stands, or -1 where nothing can be read on."""
+        """Add one member; return the offset of the next header, or -1 if reading cannot continue."""
         self.allowance.spend(MEMBER)
         name = header[:100].split(b"\0", 1)[0].decode("utf-8", "backslashreplace")
         stated = _number(header[CHECKSUM])
@@ -137,7 +137,7 @@ class TarArchive(Archive):
         return end
 
     def _pax(self, name: str, position: int, size: int) -> int:
-        """Read a PAX header; give where the next header stands, or -1 where nothing can be read on."""
+        """Read a PAX header; return the offset of the next header, or -1 if reading cannot continue."""
         start, end = position + BLOCK, position + BLOCK + size
         if end > self.size or size > LONGEST_PAX:
             said = f"is a PAX header of {size} bytes ({self.size - start} present); the limit is {LONGEST_PAX}"
@@ -180,7 +180,7 @@ class TarArchive(Archive):
         """The bytes of a record, in the file itself.
 
         Raises:
-            Corrupt: there is no such record, or it is cut off.
+            Corrupt: there is no such record, or it is truncated.
         """
         member = self._index.get(record)
         if member is None:
@@ -196,7 +196,7 @@ def looks_like_tar(head: bytes) -> bool:
 
 
 def _number(field: bytes) -> int | None:
-    """A number of a header: octal text, or base 256 where the first bit is set; None if it is neither."""
+    """A number of a header: octal text, or base 256 if the first bit is set; None if it is neither."""
     if field[0] & BASE_256:
         return int.from_bytes(field[1:], "big")
     text = field.strip(b" \0")

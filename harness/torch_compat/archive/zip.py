@@ -1,21 +1,21 @@
 """The zip container, read so that nothing is hidden.
 
-A zip archive says most things twice: in the central directory and in front of each member, and torch's writer a third time
-behind it (data descriptor). Ordinary readers believe one of the places. This one compares them, and each contradiction becomes
-a :class:`~torch_compat.archive.base.Damage`; values that differ from what torch's writer would have written, but agree with
-each other, are no damage, unless all else shows that torch's writer wrote the archive. What it always writes the same:
+A zip archive states most values twice: in the central directory and in front of each member; torch's writer states them a third time after
+the member (data descriptor). Ordinary readers trust one of these places. This one compares them, and each contradiction becomes a
+:class:`~torch_compat.archive.base.Damage`. Values that differ from those of torch's writer but agree with each other are damage only if
+everything else shows that torch's writer wrote the archive. It always writes these parts the same way:
 
-* local header: checksum and sizes 0 (they follow the data), and an extra field of its own: the zip64 field where one is needed,
-  then ``FB``, a length, and ``Z`` up to the next aligned offset (:mod:`torch_compat.archive.offsets`)
-* data descriptor with signature; none behind an empty record
+* local header: checksum and sizes 0 (they follow the data), and an extra field of its own: the zip64 field if one is needed, then ``FB``, a
+  length, and ``Z`` up to the next aligned offset (:mod:`torch_compat.archive.offsets`)
+* data descriptor with signature; none after an empty record
 * central directory: made by 0, flags 0x808 (0x800 for an empty record), no extra field but zip64, no comments, no attributes
-* end: zip64 end record (made by 0x31e, needs 45), locator, end record without comment, nothing between and behind
+* end: zip64 end record (made by 0x31e, needs 45), locator, end record without comment, nothing between or after them
 
 So in such an archive each byte is either checked by a checksum or known. With ``crc32`` off (2.6 and newer) checksums are 0:
-then the bytes of records are *not protected*, which is legal, and said as ``Member.protected``.
+then the bytes of records are *not protected*, which is legal, and reported by ``Member.protected``.
 
-Opening reads the central directory alone. Local headers, descriptors and checksums are compared when a record is first read,
-and all of them by :meth:`ZipArchive.verify`. Without a central directory, the local headers are walked.
+Opening reads only the central directory. Local headers, descriptors and checksums are compared when a record is first read, and all of them
+by :meth:`ZipArchive.verify`. Without a central directory, the local headers are walked.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ WITHOUT_FOLDER = "serialized_exported_program.json"
 
 KEPT = 1 << 20  # inflated records up to this size are kept, as far as all of them together do not exceed KEPT_ALL
 KEPT_ALL = 16 << 20
-LONGEST_UNLISTED = 200  # bytes of the name of a record without an entry: each may claim that its name is all that follows
+LONGEST_UNLISTED = 200  # bytes in the name of a record without an entry, which may claim all that follows as its name
 UNCHECKED = "the file was not read in full: checksums of unused records were not verified"
 
 
@@ -53,9 +53,9 @@ class ZipArchive(Archive):
         members: its members, in the order of the central directory.
         names: the names of its records, in the same order: without the top folder.
         folder: the top folder, without its slash; empty where there is none.
-        torch: whether it is as torch's writer writes; then more is known of its bytes.
+        torch: whether torch's writer wrote it; then more is known about its bytes.
         directory_offset: where the central directory starts.
-        moved: records that :meth:`verify_offsets` found elsewhere than calculated.
+        moved: records that :meth:`verify_offsets` did not find at the calculated offset.
     """
 
     container = "zip"
@@ -91,7 +91,7 @@ class ZipArchive(Archive):
         super().close()
 
     def _name_records(self) -> None:
-        """Take the top folder away; what lies in no folder or in another one keeps its whole name."""
+        """Remove the top folder from names; members outside it keep their full names."""
         members, index = self.members, self._index
         first, slash, _ = members[0].name.partition("/") if members else ("", "", "")
         prefix = first + slash
@@ -147,16 +147,16 @@ class ZipArchive(Archive):
             raise Corrupt(f"has no record {record!r}", where=self.path, code="missing-record") from None
 
     def view(self, record: str, *, check: bool = True, mapped: bool = True) -> memoryview:
-        """The bytes of a record: in the file itself where they are stored, inflated where they are deflated.
+        """The bytes of a record: in the file itself if they are stored, inflated if they are deflated.
 
         Args:
             record: its name, without the top folder.
             check: whether to compare the checksum; it is compared once.
-            mapped: whether stored bytes are a map of the file. They are read otherwise, so that a file that is cut shorter ends no process.
+            mapped: whether stored bytes are a map of the file. Otherwise they are read, so that a truncated file does not kill the process.
 
         Raises:
             Corrupt: there is no such record, or it is damaged.
-            Unsafe: it would inflate to more than is taken.
+            Unsafe: it would inflate to more than is allowed.
             Unsupported: it is encrypted, or compressed in another way.
         """
         kept = self._kept.get(record)
@@ -176,8 +176,8 @@ class ZipArchive(Archive):
     def verify(self) -> None:
         """Read every member once and account for every byte of the file; fills ``damage``, never raises for it.
 
-        Of a file that is too large to be read as a whole, only headers are compared. Where more would be read or expanded than is
-        allowed, it stops, and says so as damage.
+        If a file is too large to be read as a whole, only headers are compared. If more would be read or expanded than is allowed, it stops
+        and records this as damage.
         """
         if self._verified:
             return
@@ -185,7 +185,7 @@ class ZipArchive(Archive):
         try:
             self._check()
             self._account()
-        except (Corrupt, Unsafe) as error:  # the file was cut shorter, or what all members together may cost is spent
+        except (Corrupt, Unsafe) as error:  # the file was truncated, or the budget of all members together is spent
             self._shared.note(error.code, None, f"{error.message}; the rest was not checked")
 
     def _check(self) -> None:
@@ -206,14 +206,14 @@ class ZipArchive(Archive):
             except ArchiveError as error:
                 if error.code == CHANGED:
                     raise
-                continue  # noted where it was raised
+                continue  # recorded where it was raised
             looked += member.stored_size
             if looked > 16 * WINDOW:
                 looked = 0
                 let_go(raw, 0, len(raw))
 
     def _account(self) -> None:
-        """Compare where members end with where the next ones start."""
+        """Compare the ends of members with the starts of the next ones."""
         cursor, after = 0, ""
         overlapping = {one.record for one in self.damage if one.code == "overlap"}
         members = self.members if self._ordered else sorted(self.members, key=lambda member: member.header_offset)
@@ -245,7 +245,7 @@ class ZipArchive(Archive):
             note("junk-between", after, said, start)
 
     def _unlisted(self, start: int, end: int) -> None:
-        """Note each member that stands between others and has no entry in the directory."""
+        """Record each member between others that has no directory entry."""
         raw = self.raw
         while 0 <= start <= end - LOCAL_SIZE:
             length = min(LOCAL.unpack(raw[start : start + LOCAL.size])[8], LONGEST_UNLISTED)
@@ -259,10 +259,10 @@ class ZipArchive(Archive):
     # ----------------------------------------------------------------------------------------------------- offsets
 
     def alignment(self) -> int:
-        """What offsets of data are multiples of: the record ``.storage_alignment``, else 64.
+        """The alignment of data offsets: the record ``.storage_alignment``, else 64.
 
         Raises:
-            Corrupt: that record holds no number above 0.
+            Corrupt: that record contains no number above 0.
         """
         if ".storage_alignment" not in self._index:
             return offsets.ALIGNMENT
@@ -283,7 +283,7 @@ class ZipArchive(Archive):
         return offsets.calculated_offsets(sizes, alignment or self.alignment(), cursor)
 
     def places(self, alignment: int) -> dict[str, int]:
-        """Where the data of each record start, from names and sizes alone, by record; empty where torch's writer did not write this.
+        """The data offset of each record, from names and sizes alone; empty if torch's writer did not write the archive.
 
         Args:
             alignment: what offsets of data are multiples of.
@@ -293,14 +293,14 @@ class ZipArchive(Archive):
         found = self._places.get(alignment)
         if found is None:
             members = self.members
-            before = min(one.header_offset for one in members)  # bytes that stand before the archive and that it does not count
+            before = min(one.header_offset for one in members)  # bytes before the archive that it does not count
             offsets = self.calculated_offsets(alignment)
             found = {one.record: before + place for one, (_, place) in zip(members, offsets, strict=True)}
             self._places[alignment] = found
         return found
 
     def verify_offsets(self) -> None:
-        """Compare calculated offsets with the local headers; each record that stands elsewhere is damage."""
+        """Compare calculated offsets with the local headers; each record at another offset is damage."""
         try:
             alignment = self.alignment()
         except ArchiveError as error:
@@ -311,7 +311,7 @@ class ZipArchive(Archive):
             wanted = offsets.data_offset(cursor, member.name_length, member.size, alignment)
             try:
                 found = member.data_offset
-            except ArchiveError:  # noted where it was raised; whatever follows is compared from where it stands
+            except ArchiveError:  # recorded where it was raised; whatever follows is compared from where it stands
                 cursor = offsets.next_header_offset(cursor, wanted, member.size, member.stored_size)
                 continue
             if (member.header_offset, found) != (cursor, wanted):

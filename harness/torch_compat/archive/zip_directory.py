@@ -1,4 +1,4 @@
-"""The end of a zip archive and its central directory; or what the local headers alone tell, where those are damaged."""
+"""Reads the end and the central directory of a zip archive, or only the local headers if those are damaged."""
 
 from __future__ import annotations
 
@@ -61,21 +61,21 @@ MOST_TRIES = 1 << 20  # data descriptors looked at for the ends of members, in a
 
 
 class Directory:
-    """Reads the end of a file and its central directory, or what can be had without one.
+    """Reads the end of a file and its central directory, or what can be recovered without one.
 
-    What it finds is noted once records have their names, and once it is known whether torch's writer wrote the archive.
+    Findings are recorded once the names of records and the writer of the archive (torch's or another) are known.
     """
 
     def __init__(self, shared: Shared) -> None:
         self.shared = shared
         self.raw = shared.raw
         self.members: list[Member] = []
-        self.lost: dict[str, tuple[str, int]] = {}  # full names of records that are cut off, how, and where
+        self.lost: dict[str, tuple[str, int]] = {}  # full names of truncated records, how, and where
         self.shift = 0  # bytes in front of the archive that its offsets do not count
         self.ordered = True  # whether no member starts before the one before it ends
         self.votes = 0  # for torch's writer
-        self.plain = 0  # members that say what torch's writer says
-        self.odd: list[tuple[Member, str]] = []  # what only torch's writer never writes
+        self.plain = 0  # members with the values of torch's writer
+        self.odd: list[tuple[Member, str]] = []  # values that torch's writer never writes
         self.wrong: list[tuple[str, Member | None, str, int]] = []
         self.ends: tuple[int, int, int] | None = None  # where zip64 end record, locator and end record stand; -1 for none
         self.length = 0
@@ -100,7 +100,7 @@ class Directory:
     # ------------------------------------------------------------------------------------------------------- judging
 
     def judge(self) -> None:
-        """Decide whether torch's writer wrote this, by what no single damaged byte can change; note what was found."""
+        """Decide whether torch's writer wrote this, by evidence that no single damaged byte can change; record the findings."""
         members, shared = self.members, self.shared
         votes = self.votes + (self.plain > len(members) / 2)
         if votes in {2, 3}:
@@ -118,12 +118,12 @@ class Directory:
             self._compare_ends(*self.ends)
 
     def _padded(self, member: Member) -> bool:
-        """Whether an extra field of torch's writer stands in the local header."""
+        """Whether the local header contains an extra field of torch's writer."""
         start = member.header_offset + LOCAL_SIZE + member.name_length
         return self.raw[start : start + 2] == b"FB" or (member.zip64 and self.raw[start : start + 2] == b"\x01\x00")
 
     def _overlaps(self) -> None:
-        """Note members that lie upon others, by what the directory says alone."""
+        """Record overlapping members, by the directory alone."""
         floor, after = 0, ""
         for member in sorted(self.members, key=lambda member: member.header_offset):
             start = member.header_offset
@@ -135,7 +135,7 @@ class Directory:
                 floor, after = end, member.record
 
     def _compare_ends(self, zip64: int, locator: int, end: int) -> None:
-        """Compare what stands behind the directory with the directory that was found."""
+        """Compare the records after the directory with the directory that was found."""
         raw, note = self.raw, self.shared.note
         count, length, start = len(self.members), self.length, self.shared.directory - self.shift
         wanted = _torch_ends(count, length, start)
@@ -183,7 +183,7 @@ class Directory:
     # ------------------------------------------------------------------------------------------------------ finding it
 
     def _find(self) -> None:
-        """Find the directory where the end of the file is not exactly what torch's writer makes."""
+        """Find the directory if the end of the file is not exactly as torch's writer makes it."""
         raw = self.raw
         end = _end_record(raw)
         if end < 0:
@@ -256,8 +256,8 @@ class Directory:
 
         Args:
             position: where it starts.
-            end: where what follows it starts.
-            stated: where it ends by what the file says, if that is not there.
+            end: where the next structure starts.
+            stated: where it ends according to the file, if that differs.
         """
         self.shared.directory = position
         self.length = end - position
@@ -319,7 +319,7 @@ class Directory:
             position = stop
 
     def _torn(self, previous: int, position: int, end: int) -> int:
-        """Where the next entry starts, after one whose lengths lead to where none starts. That one gets the bytes up to there."""
+        """Find the next entry after one whose lengths lead to no entry; the damaged one gets the bytes up to there."""
         raw = self.raw
         self.shared.allowance.spend(MEMBER)
         after = self._seek(CENTRAL_SIGNATURE, position + 1 if previous < 0 else previous + CENTRAL_SIZE, end)
@@ -350,7 +350,7 @@ class Directory:
             raise Corrupt(said, where=shared.path, code="no-directory")
         position = self._seek(LOCAL_SIGNATURE, 0, size)
         directory = self._seek(CENTRAL_SIGNATURE, 0, size) if position < 0 else -1
-        if directory >= 0:  # all that is left: it tells which records are not
+        if directory >= 0:  # the only evidence left: it tells which records are missing
             self._add("cut-off", None, why, 0)
             self.shared.slip = -(1 << 64)
             self._read(directory, stop if stop >= 0 else size)
@@ -402,7 +402,7 @@ class Directory:
 
 
 class _Walk:
-    """Finds the end of members by what stands in front of and behind them. Linear in the size of the file."""
+    """Finds the ends of members by the data before and after them. Linear in the size of the file."""
 
     def __init__(self, raw: Raw, allowance: Allowance) -> None:
         self.raw = raw
@@ -412,7 +412,7 @@ class _Walk:
         self.end = 0
 
     def member(self, shared: Shared, position: int) -> Member | tuple[str, str]:
-        """The member whose local header stands at an offset, or the name of the one that is cut off there, and how."""
+        """The member whose local header is at an offset, or the name of the member truncated there, and how."""
         raw = self.raw
         size = len(raw)
         self.end = size
@@ -476,13 +476,13 @@ class _Walk:
 
 
 def ends_like_zip(raw: Raw) -> bool:
-    """Whether an end record of a zip archive stands exactly at the end of a file."""
+    """Whether a file ends exactly with a zip end record."""
     size = len(raw)
     return size >= END_SIZE and raw[size - END_SIZE : size - END_SIZE + 4] == END_SIGNATURE and raw[size - 2 :] == b"\0\0"
 
 
 def _end_record(raw: Raw) -> int:
-    """Where the end record stands, -1 if there is none. Where only its signature is damaged, its neighbours tell."""
+    """The offset of the end record, -1 if there is none. If only its signature is damaged, its neighbors locate it."""
     size = len(raw)
     usual = size - END_SIZE
     if usual < 0:
@@ -495,7 +495,7 @@ def _end_record(raw: Raw) -> int:
 
 
 def _torch_ends(count: int, length: int, start: int) -> tuple[Any, ...]:
-    """What torch's writer puts behind the central directory."""
+    """The records that torch's writer puts after the central directory."""
     return (
         ZIP64_SIGNATURE, 44, MADE_BY_TORCH, NEEDED_BY_TORCH, 0, 0, count, count, length, start,
         LOCATOR_SIGNATURE, 0, start + length, 1,

@@ -1,4 +1,4 @@
-"""One member of a zip archive: what the directory, its local header and its data descriptor say of it, and its bytes."""
+"""One member of a zip archive: its values in the directory, local header and data descriptor, and its bytes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["Member", "Shared", "decode", "from_zip64", "padding"]
 LOCAL_SIGNATURE = b"PK\x03\x04"
 DESCRIPTOR_SIGNATURE = b"PK\x07\x08"
 
-# Date and time are read as one number: nothing here asks what they say.
+# Date and time are read as one number, since nothing here uses them.
 LOCAL = Struct("<4s3HI3I2H")  # signature, needs, flags, method, time, crc, stored size, size, length of name, of extra field
 LOCAL_SIZE = LOCAL.size
 DESCRIPTOR = Struct("<4s3I")
@@ -41,29 +41,29 @@ COMPARED_FLAGS = ENCRYPTED | DESCRIBED | UTF8  # the others tell how hard a defl
 
 LONGEST_SHOWN = 200  # bytes of a name
 MOST_INFLATED = 8 << 30  # bytes of one record
-FREELY_INFLATED = 8 << 20  # below it, any ratio is taken
+FREELY_INFLATED = 8 << 20  # below it, any ratio is accepted
 HIGHEST_RATIO = 100  # beyond it: text compresses to a tenth, zeros to a thousandth
-AT_ONCE = 16 << 20  # bytes that are inflated at once where only their checksum is wanted
-FED = 1 << 16  # bytes that an inflater is given at a time: what it does not take, it copies
+AT_ONCE = 16 << 20  # bytes that are inflated at once if only their checksum is needed
+FED = 1 << 16  # bytes passed to an inflater at a time: it copies the rest that it does not consume
 COMPARED = 300  # units of work for headers that are not as torch's writer writes them
 MOST_FIELDS = 64  # of an extra field: 16,000 fit into one, and a thousand members may share it
 
 
 class Shared:
-    """What an archive and its members share; so neither holds the other, and closing needs no garbage collector.
+    """State shared by an archive and its members, so that they need no reference cycle and closing needs no garbage collector.
 
     Attributes:
         path: the file.
         raw: its bytes.
-        view: the same, to be cut without copying.
-        damage: what was found so far.
+        view: a view of them, for slicing without copies.
+        damage: the damage found so far.
         directory: where the central directory starts; no member reaches beyond it.
         torch: whether torch's writer wrote the archive.
         inflated: bytes of the file that were inflated so far.
         summed: bytes of the file whose checksum was calculated so far, of stored members.
-        allowance: what all of it may cost.
-        slip: how far the directory stands behind the place that its end record states: as far have members slipped that
-            stand behind the bytes that were put in or taken out.
+        allowance: the work budget of the archive.
+        slip: distance of the directory from the offset that its end record states; members after inserted or removed bytes have moved as
+            far.
     """
 
     __slots__ = ("allowance", "damage", "directory", "inflated", "path", "raw", "slip", "summed", "torch", "view")
@@ -98,8 +98,8 @@ class Member:
         crc: the checksum that the central directory states.
         method: 0 stored, 8 deflated.
         flags: the general purpose bits.
-        protected: False where the writer left the checksum out; known for certain once the record has been read.
-        zip64: whether a number of it stands in a zip64 field.
+        protected: False if the writer omitted the checksum; certain only after the record has been read.
+        zip64: whether it has a zip64 field.
         state: 0 all is from the directory alone, 1 local header and data descriptor compared, 2 checksum compared.
     """
 
@@ -108,13 +108,13 @@ class Member:
         "header_offset", "method", "name", "name_length", "needs", "protected", "record", "size", "state", "stored_size",
         "time", "zip64",
     )  # fmt: skip
-    _crc: int  # what else is stated as checksum, where local header or data descriptor disagree with the directory
+    _crc: int  # other stated checksums, if local header or data descriptor disagree with the directory
     _descriptor: bool
     _end: int
     _offset: int
-    _other_size: int  # what else is stated as size
+    _other_size: int  # other stated sizes
     _padding: int | None
-    _size: int  # what sizes are by the majority of the places that state them
+    _size: int  # the sizes that the majority of places state
     _stored: int
 
     def __init__(
@@ -123,7 +123,7 @@ class Member:
     ) -> None:  # fmt: skip
         self._shared = shared
         self.state = 0
-        self._fault: ArchiveError | None = None  # why its bytes cannot be given
+        self._fault: ArchiveError | None = None  # why its bytes cannot be returned
         self._name = raw_name
         self.name = self.record = name
         self.name_length = len(raw_name)
@@ -143,7 +143,7 @@ class Member:
 
     @property
     def data_offset(self) -> int:
-        """Where its bytes start. Reads the local header.
+        """The offset of its bytes. Reads the local header.
 
         Raises:
             Corrupt: there is no local header to read.
@@ -153,14 +153,14 @@ class Member:
 
     @property
     def end(self) -> int:
-        """Where it ends, its data descriptor included; -1 where that cannot be said."""
+        """Its end, including its data descriptor; -1 if unknown."""
         if not self.state:
             self._place()
         return self._end
 
     @property
     def padding(self) -> int | None:
-        """The number of bytes in the padding field of torch's writer; None where there is no such field."""
+        """The number of bytes in the padding field of torch's writer; None if there is no such field."""
         self._placed()
         return self._padding
 
@@ -171,7 +171,7 @@ class Member:
         return self._descriptor
 
     def named_alike(self) -> bool:
-        """Whether its local header gives it the same name as the directory does."""
+        """Whether its local header states the same name as the directory."""
         start = self.header_offset + LOCAL_SIZE
         return self._shared.raw[start : start + self.name_length] == self._name
 
@@ -182,7 +182,7 @@ class Member:
             raise self._fault
 
     def _spoil(self, code: str, detail: str, offset: int | None = None) -> Corrupt:
-        """Note damage because of which the bytes of a record cannot be given; give the error that says so."""
+        """Record damage that makes the bytes of a record unavailable; return the corresponding error."""
         shared = self._shared
         shared.note(code, self.record, detail, offset)
         self._fault = error = Corrupt(detail, where=f"{shared.path}, record {self.record!r}", code=code)
@@ -240,7 +240,7 @@ class Member:
         self._compare(local)
 
     def _slip(self, by: int) -> None:
-        """Correct the offset of a member that has slipped with the directory."""
+        """Correct the offset of a member that has moved with the directory."""
         raw, moved = self._shared.raw, self.header_offset + by
         if self.named_alike() and raw[self.header_offset : self.header_offset + 4] == LOCAL_SIGNATURE:
             return
@@ -249,7 +249,7 @@ class Member:
             self.header_offset = moved
 
     def _compare(self, local: tuple[Any, ...]) -> None:
-        """The same, one field after the other, for whoever wrote it."""
+        """Compare one field after the other, for any writer."""
         shared = self._shared
         shared.allowance.spend(COMPARED)
         signature, _, flags, _, _, crc, stored, size, name_length, extra_length = local
@@ -305,7 +305,7 @@ class Member:
         self._find_end(places, described=described, wide=wide)
 
     def _torch_extra(self, extra: bytes, offset: int) -> int:
-        """Compare the extra field with the one that torch's writer makes; give the length that the padding field tells."""
+        """Compare the extra field with the one that torch's writer makes; return the length that the padding field states."""
         wanted = b""
         if self.size >= offsets.ZIP64_FROM:
             wanted += self.size.to_bytes(8, "little") + bytes(8)
@@ -325,7 +325,7 @@ class Member:
         return len(wanted) + 4 + int.from_bytes(field[2:], "little") if field[:2] == b"FB" else len(extra)
 
     def _find_end(self, places: list[int], *, described: bool, wide: bool) -> None:
-        """Find where the data end, by the data descriptor where there has to be one."""
+        """Find the end of the data, by the data descriptor if one is required."""
         shared = self._shared
         stored = self._stored
         lengths = [stored] if self.method else [stored, self._size]
@@ -362,7 +362,7 @@ class Member:
             self._spoil("size-disagrees", said, self._offset)
 
     def _descriptor_end(self, at: int, stored: int, *, wide: bool) -> int:
-        """The end of the data descriptor if it stands at an offset and says what the directory says, else 0."""
+        """The end of the data descriptor if it is at an offset and agrees with the directory, else 0."""
         raw, numbers = self._shared.raw, (self.crc, stored, self.size)
         narrow = max(stored, self.size) <= IN_ZIP64
         if self._shared.torch:
@@ -378,7 +378,7 @@ class Member:
         return 0
 
     def _wrong_descriptor(self, *, wide: bool) -> None:
-        """Say in what a data descriptor disagrees with the directory."""
+        """Record how a data descriptor disagrees with the directory."""
         shared = self._shared
         at = self._offset + self._stored
         form = DESCRIPTOR64 if wide else DESCRIPTOR
@@ -408,7 +408,7 @@ class Member:
     # ------------------------------------------------------------------------------------------------------- the bytes
 
     def content(self, *, check: bool, mapped: bool = True) -> memoryview:
-        """The bytes of a member, mapped or read; their checksum compared where that has not been done."""
+        """The bytes of a member, mapped or read; compares their checksum once."""
         shared = self._shared
         if not self.state:
             self._place()
@@ -431,7 +431,7 @@ class Member:
             self.state = 2
             if self.method == STORED:
                 shared.summed += self._stored
-                if shared.summed > len(shared.raw):  # members that lie upon each other would be read again and again
+                if shared.summed > len(shared.raw):  # overlapping members would be read again and again
                     raise self._refuse("overlap", "the declared record sizes add up to more than the file size")
             if self.method == STORED and self._stored > WINDOW:
                 if not shared.allowance.complete:
@@ -481,7 +481,7 @@ class Member:
         self._compare_sum(crc)
 
     def _compare_sum(self, crc: int) -> None:
-        """Compare a checksum that was calculated with those that are stated."""
+        """Compare a calculated checksum with the stated ones."""
         if crc != self.crc:
             if self.crc == 0 or self._crc == 0:
                 self.protected = False
@@ -493,12 +493,12 @@ class Member:
         """Pay for inflating so many bytes to so many.
 
         Raises:
-            Unsafe: it is too much for one member, or too much was inflated before.
+            Unsafe: this is too much for one member, or too much was inflated before.
         """
         shared = self._shared
         if size > MOST_INFLATED or (size > FREELY_INFLATED and size > HIGHEST_RATIO * stored):
             raise self._refuse("too-large", f"expands from {stored} bytes to {size}, more than the limit for one record")
-        if self.state < 2:  # members that lie upon each other would inflate the same bytes again and again
+        if self.state < 2:  # overlapping members would inflate the same bytes again and again
             shared.inflated += stored
             if shared.inflated > len(shared.raw):
                 raise self._refuse("overlap", "the declared compressed sizes add up to more than the file size")
@@ -525,7 +525,7 @@ class Member:
         return found
 
     def _compare_length(self, length: int, sizes: tuple[int, int], *, whole: bool, more: bool) -> None:
-        """Compare the length of what was inflated with those that are stated."""
+        """Compare the inflated length with the stated ones."""
         if length in sizes and whole and not more:
             return
         said = f"inflates to {length} bytes{' or more' if length > max(sizes) else ''}, expected {self._size}"
@@ -542,14 +542,14 @@ class Member:
 
 @lru_cache(256)
 def padding(length: int) -> bytes:
-    """The padding field of torch's writer that has a length in all; empty where there can be none of that length."""
+    """The padding field of torch's writer with a given total length; empty if no field has that length."""
     if length < 4:
         return b""
     return b"FB" + (length - 4).to_bytes(2, "little") + b"Z" * (length - 4)
 
 
 def _fields(extra: bytes) -> Iterator[tuple[int, int, int]]:
-    """The extra fields: identifier, start, end. Stops at what is none, and behind the first :data:`MOST_FIELDS`."""
+    """The extra fields: identifier, start, end. Stops at an invalid field, and after the first :data:`MOST_FIELDS`."""
     position = 0
     for _ in range(MOST_FIELDS):
         if position + 4 > len(extra):
@@ -563,7 +563,7 @@ def _fields(extra: bytes) -> Iterator[tuple[int, int, int]]:
 
 
 def from_zip64(extra: bytes, size: int, stored: int, offset: int) -> tuple[int, int, int]:
-    """Size, stored size and offset, those that are 0xFFFFFFFF taken from the zip64 field as far as they stand there."""
+    """Size, stored size and offset, those that are 0xFFFFFFFF taken from the zip64 field if present there."""
     numbers = [size, stored, offset]
     for identifier, first, end in _fields(extra):
         if identifier == ZIP64_FIELD:
@@ -577,12 +577,12 @@ def from_zip64(extra: bytes, size: int, stored: int, offset: int) -> tuple[int, 
 
 
 def _padding_field(extra: bytes) -> int | None:
-    """The length that a padding field of torch's writer states, None where there is no such field."""
+    """The length that a padding field of torch's writer states, None if there is no such field."""
     return next((end - start for identifier, start, end in _fields(extra) if identifier == PADDING_FIELD), None)
 
 
 def decode(name: bytes, flags: int) -> str:
-    """A name as text; bytes that are none are shown as escapes, so that different names stay different."""
+    """A name as text; invalid bytes are shown as escapes, so that different names stay different."""
     if flags & UTF8 or name.isascii():
         return name.decode("utf-8", "backslashreplace")
     return name.decode("cp437")

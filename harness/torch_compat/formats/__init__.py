@@ -1,4 +1,4 @@
-"""On-disk formats: what an archive is, by the records it holds, and everything that it says.
+"""On-disk formats: identifies an archive by its records, and reads all facts that it states.
 
 One module for each format; its docstring is the specification of that format.
 """

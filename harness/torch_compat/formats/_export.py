@@ -1,4 +1,4 @@
-"""What both layouts of exported programs share: the program as JSON."""
+"""Common to both layouts of exported programs: the program as JSON."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ KEYWORD = 2  # ArgumentKind of torch/_export/serde/schema.py; 8.3 and newer say 
 
 
 def load_json(archive: ZipArchive, record: str) -> dict[str, Any]:
-    """A record that holds a JSON object.
+    """The JSON object in a record.
 
     Raises:
-        Corrupt: it does not.
-        Unsafe: what it holds would take too much memory.
+        Corrupt: the record contains no JSON object.
+        Unsafe: its contents would take too much memory.
     """
     where, size = f"{archive.path}, record {record!r}", archive.member(record).size
-    if size > archive.allowance.memory // 2:  # not read at all: `parsed` counts 4 bytes for each of it, against twice that memory
+    if size > archive.allowance.memory // 2:  # not read at all: `parsed` counts 4 bytes for each byte, against twice that memory
         said = f"contains {size} bytes of JSON, expected at most {archive.allowance.memory // 2}"
         raise Unsafe(said, where=where, code="too-large")
     return parsed(archive.record(record), archive.allowance, where)
 
 
 def release(facts: Facts) -> str | None:
-    """The exact release that the program states; None where it states none."""
+    """The exact release that the program states; None if it states none."""
     stated = facts.extra.get("torch_version")
     return (cut(stated) if isinstance(stated, str) else brief(stated)) if stated else None
 
 
 def parsed(data: bytes, allowance: Allowance, where: str) -> dict[str, Any]:
-    """The same of bytes. What values take in memory is bounded before they are made, by counting what begins and separates them.
+    """Parse bytes to a JSON object. The memory of its values is bounded beforehand by counting their opening and separating characters.
 
     Raises:
         Corrupt: they are no JSON object.
@@ -90,10 +90,10 @@ def schema_version(archive: ZipArchive, record: str, program: dict[str, Any]) ->
 
 
 def add_program(archive: ZipArchive, facts: Facts, record: str, program: dict[str, Any], calls: set[Call]) -> None:
-    """Schema version, operators, and what else the program says about itself.
+    """Fill in schema version, operators, and other facts about the program.
 
     Parameters:
-        calls: where the operators are put.
+        calls: receives the operators.
 
     Raises:
         Corrupt: it is no program.
@@ -124,7 +124,7 @@ def add_program(archive: ZipArchive, facts: Facts, record: str, program: dict[st
 
 
 def _symbols_of_inputs(graph: dict[str, Any]) -> set[str]:
-    """The symbols that are sizes of the graph's inputs: ``s0``; no expression of several."""
+    """The symbols that are sizes of the graph's inputs: ``s0``; no expressions."""
     tensors = graph.get("tensor_values") or {}
     names = {value["name"] for kind, value in map(union, graph["inputs"]) if kind == "as_tensor"}
     sizes = [union(size) for name in names if name in tensors for size in tensors[name].get("sizes") or ()]
@@ -157,7 +157,7 @@ def union(value: Any) -> tuple[str, Any]:
 
 
 def _add_calls(module: dict[str, Any], found: set[Call], allowance: Allowance) -> set[str]:
-    """Add the operators that a graph calls, and those that the graphs in its arguments call. The kinds of their arguments."""
+    """Add the operators called by a graph and by the graphs in its arguments; return the kinds of their arguments."""
     graphs = [module["graph"]]
     kinds: set[str] = set()
     while graphs:

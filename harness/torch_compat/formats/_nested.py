@@ -1,4 +1,4 @@
-"""Zip archives of torch.save that are records of another zip archive, as exported programs keep their weights."""
+"""Zip archives of torch.save nested as records in another zip archive, as in exported programs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PACKED = "the archive that contains it is compressed"
 
 
 def add(archive: ZipArchive, facts: Facts, record: str) -> None:
-    """Read the archive that a record is, and add what it says.
+    """Read the archive in a record, and add its facts.
 
     Raises:
         ArchiveError: it cannot be read.
@@ -54,7 +54,7 @@ def add(archive: ZipArchive, facts: Facts, record: str) -> None:
 
 
 def opened(archive: ZipArchive, record: str) -> tuple[ZipArchive, Facts, int]:
-    """The archive that a record is, what torch.save says in it, and how many bytes stand before it in its own memory.
+    """The archive in a record, its torch.save facts, and the number of bytes before it in its memory.
 
     Raises:
         ArchiveError: it cannot be read.
@@ -70,7 +70,7 @@ def opened(archive: ZipArchive, record: str) -> tuple[ZipArchive, Facts, int]:
 
 
 def torch_save(where: str, raw: Raw, allowance: Allowance) -> tuple[ZipArchive, Facts]:
-    """A zip archive of torch.save, and what it says.
+    """A zip archive of torch.save, and its facts.
 
     Raises:
         ArchiveError: it cannot be read.
@@ -85,7 +85,7 @@ def torch_save(where: str, raw: Raw, allowance: Allowance) -> tuple[ZipArchive, 
 
 
 def _raw(archive: ZipArchive, record: str) -> tuple[Raw, int]:
-    """The bytes of a record as a file of its own, and how many bytes stand before it there."""
+    """The bytes of a record as a separate file, and the number of bytes before the record in it."""
     view = archive.view(record)
     member = archive.member(record)
     if len(view) > COPIED and not member.method and isinstance(archive.raw, Mapped):

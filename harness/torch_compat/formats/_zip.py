@@ -1,4 +1,4 @@
-"""What the formats in zip archives share: the version record, storages in records, the first and last release that writes such."""
+"""Common to the formats in zip archives: the version record, storages in records, the first and last release that writes them."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ BEGINNING = 1 << 20  # bytes
 
 
 def note(archive: ZipArchive, code: str, record: str | None, detail: str) -> None:
-    """Put down something that contradicts the format, or is ambiguous."""
+    """Record a contradiction of the format, or an ambiguity."""
     archive.damage.append(Damage(code, record, detail))
 
 
 def text(archive: ZipArchive, record: str, longest: int = 1 << 16) -> str:
-    """A record that holds a short text, without blanks around it.
+    """The short text in a record, stripped.
 
     Raises:
         Corrupt: it is damaged, or longer.
@@ -65,7 +65,7 @@ def read_pickle(archive: ZipArchive, facts: Facts, record: str) -> Unpickled:
 
     Raises:
         Corrupt: it is no pickle.
-        Unsafe: it asks for something that only this process knows, or for more than a pickle needs.
+        Unsafe: it needs something that only this process knows, or more than a pickle needs.
     """
     found = facts.pickles.get(record)
     if found is None:
@@ -75,7 +75,7 @@ def read_pickle(archive: ZipArchive, facts: Facts, record: str) -> Unpickled:
 
 
 def calculated(archive: ZipArchive, facts: Facts) -> dict[str, int]:
-    """Where the data of each record start, from names and sizes alone; empty where torch's writer did not write the archive."""
+    """The data offset of each record, from names and sizes alone; empty if torch's writer did not write the archive."""
     return archive.places(facts.storage_alignment or ALIGNMENT)
 
 
@@ -88,11 +88,11 @@ def add_storages(
     key_of: str = "",
     skipped: bool = False,
 ) -> None:
-    """Say where the storages that a pickle names lie.
+    """Fill in the locations of the storages that a pickle names.
 
     Parameters:
-        record_of: the record that holds the storage of a key.
-        key_of: put in front of a key, where two pickles of an archive may use the same.
+        record_of: returns the record of the storage with a key.
+        key_of: prefix of a key, if two pickles of an archive may use the same key.
         skipped: whether the format leaves records empty instead of writing data.
     """
     places: dict[str, int] | None = None
@@ -133,19 +133,19 @@ def add_storages(
 
 
 def _may_have_holes(archive: ZipArchive, records: frozenset[str]) -> bool:
-    """Whether checksums were calculated for what was written: then a record of bytes without one was never written.
+    """Whether checksums were calculated on writing; if so, a nonempty record without one was never written.
 
-    With ``skip_data`` the writer only moves on by the size of a storage; the checksum stays 0. With checksums turned off, those
-    of all records are 0, and the two cannot be told apart.
+    With ``skip_data`` the writer only skips the size of a storage; the checksum stays 0. With checksums turned off, all records have 0, and
+    the two cases cannot be distinguished.
     """
     return "data.pkl" in records and archive.member("data.pkl").crc != 0
 
 
 def _is_hole(archive: ZipArchive, offset: int, size: int) -> bool:
-    """Whether a record holds nothing but zeros. Of a file that is not read as a whole, its beginning is looked at.
+    """Whether a record contains only zeros. If the file is not read as a whole, only the start of the record is checked.
 
     Raises:
-        Unsafe: too much was looked at before: records that lie upon each other.
+        Unsafe: too much was read before: the records overlap.
     """
     looked = size
     if not archive.allowance.complete and size > BEGINNING:
@@ -157,5 +157,5 @@ def _is_hole(archive: ZipArchive, offset: int, size: int) -> bool:
 
 
 def _zeros(parts: Iterator[memoryview]) -> bool:
-    """Whether there is nothing but zeros, as in a hole that nobody filled."""
+    """Whether there are only zeros, as in an unfilled hole."""
     return all(part.tobytes() == bytes(len(part)) for part in parts)

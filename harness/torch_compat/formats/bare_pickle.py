@@ -1,7 +1,7 @@
 """One pickle and nothing else: what remains when ``data.pkl`` is taken out of an archive, or when somebody calls pickle.dump.
 
-No release of torch writes this by itself, and torch.load refuses it (it expects the magic number of a stream first). It is read
-here because people have such files: what it names can be said, and its storages are not there.
+No release of torch writes this by itself, and torch.load refuses it (it expects the magic number of a stream first). It is read here
+because people have such files: its names can be reported, but its storages are absent.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def versions(archive: Archive) -> dict[str, int]:  # noqa: ARG001 - as every for
 
 
 def read(archive: Archive, facts: Facts) -> None:
-    """Fill in what the pickle says.
+    """Fill in the facts of the pickle.
 
     Raises:
         ArchiveError: it cannot be read.

@@ -1,4 +1,4 @@
-"""What an archive says, apart from what varies each time it is written.
+"""The content of an archive, without the parts that vary with each write.
 
 Two archives written by the same release from the same recipe have the same content digest, though their bytes may
 differ in:
@@ -48,19 +48,19 @@ OPCODE = 20  # units of work to write an opcode down
 BATCH = 1 << 12  # opcodes that are written down between two payments
 TEXTS = frozenset({str, bytes, bytearray})
 ESCAPED = 4  # characters that stand for one byte
-DECIMAL_BITS = 4096  # of an integer that is written in decimal: Python refuses it for very long ones
+DECIMAL_BITS = 4096  # of an integer written in decimal: Python refuses very long ones
 
 Part = tuple[str, bytes | memoryview]
 
 
 def content_digest(path: Path) -> str:
-    """SHA-256, in hex, over the content of an archive. Nothing that it names is imported or called.
+    """The SHA-256, in hex, of the content of an archive. Nothing that it names is imported or called.
 
     Raises:
         Corrupt: the archive contradicts itself.
-        Unsafe: reading it would cost more than is allowed for a file of its size, or a pickle in it asks for what only the
-            reading process could give.
-        Unsupported: it is no archive that PyTorch writes, or a part of it is of a kind that is not known.
+        Unsafe: reading it would cost more than is allowed for a file of its size, or a pickle in it needs something that only the reading
+            process could provide.
+        Unsupported: it is not an archive that PyTorch writes, or a part of it is of an unknown kind.
     """
     try:
         if is_checkpoint(str(path)):
@@ -149,7 +149,7 @@ def _zip_parts(archive: Archive) -> list[Part]:
 
 
 def _pickles(names: Collection[str]) -> list[str]:
-    """The records in which storage keys stand: ``data.pkl``, or whatever was pickled into a package."""
+    """The records that contain storage keys: ``data.pkl``, or the pickles of a package."""
     if "data.pkl" in names:
         return ["data.pkl"]
     if "extern_modules" in names or ".data/extern_modules" in names:
@@ -158,7 +158,7 @@ def _pickles(names: Collection[str]) -> list[str]:
 
 
 def _storage_key(record: str) -> str:
-    """The key of the storage that a record holds; empty if it is none."""
+    """The key of the storage in a record; empty if it is not a storage."""
     found = STORAGE.fullmatch(record)
     return found[1] or found[2] if found else ""
 
@@ -190,12 +190,12 @@ def _stream_parts(archive: Archive) -> list[Part]:
 
 
 class _StorageKeys:
-    """The storage keys that the pickles of an archive name, in the order of their first naming.
+    """The storage keys that the pickles of an archive name, in the order of first use.
 
     Attributes:
         order: the number of each key.
         dtypes: the dtype of the storage that each key names.
-        objects: what packages name by the address of a Python object, numbered in the same way.
+        objects: objects that packages name by the address of a Python object, numbered the same way.
     """
 
     def __init__(self, archive: Archive) -> None:
@@ -205,23 +205,23 @@ class _StorageKeys:
         self.objects: dict[int, int] = {}
 
     def hold_addresses(self) -> bool:
-        """Whether something is named by where it was in memory, not by a number that counts."""
+        """Whether a name is a memory address rather than a counter."""
         return bool(self.objects) or any(len(key) >= ADDRESS_DIGITS for key in self.order)
 
     def read(self, data: bytes | memoryview, start: int = 0, *, where: str) -> Unpickled:
-        """Read one pickle, and note what it names.
+        """Read one pickle, and record the keys that it names.
 
         Raises:
             Corrupt: it contradicts itself.
             Unsafe: it costs more than is allowed.
-            Unsupported: it states a protocol that is not known.
+            Unsupported: it states an unknown protocol.
         """
         seen: dict[Any, Storage] = {}
 
         def persistent(pid: Any) -> Any:
             if (
                 pid.__class__ is tuple and pid and (pid[0] == "storage" or pid[0] == b"storage")
-            ):  # it may be a list, which no set takes
+            ):  # it may be a list, which is unhashable
                 storage = storage_of(pid, seen, [])
                 root = storage.root or storage
                 key = root.key.removesuffix(".storage")  # of TorchScript in a package
@@ -238,7 +238,7 @@ class _StorageKeys:
         """The opcodes of a pickle that was read, one per line, storage keys replaced.
 
         Raises:
-            Unsafe: they are more than is allowed for a file of this size.
+            Unsafe: there are more than allowed for a file of this size.
         """
         written = io.BytesIO()
         paid = 0

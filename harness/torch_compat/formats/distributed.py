@@ -4,11 +4,11 @@ Written and read by torch.distributed.checkpoint of 2.0 and newer.
 
 ``.metadata`` is a pickle of protocol 4 of ``Metadata``:
 
-* ``state_dict_metadata``: by flat name ``BytesStorageMetadata`` (anything that is no tensor) or ``TensorStorageMetadata``: ``size``, ``chunks`` (each
-  with ``offsets`` and ``sizes``) and ``properties``, whose state is a tuple: dtype, layout, requires_grad, memory format, pin_memory; from 2.15 on
-  also the strides, which older releases do not take
+* ``state_dict_metadata``: by flat name ``BytesStorageMetadata`` (anything but a tensor) or ``TensorStorageMetadata``: ``size``, ``chunks``
+  (each with ``offsets`` and ``sizes``) and ``properties``, whose state is a tuple: dtype, layout, requires_grad, memory format, pin_memory;
+  from 2.15 on also the strides, which older releases do not accept
 * ``storage_data``: by ``MetadataIndex`` (``fqn``, ``offset`` of the chunk, ``index``) a ``_StorageInfo``: ``relative_path``, ``offset`` and ``length``; from 2.7
-  on perhaps ``transform_descriptors``, names of compressions
+  on optionally ``transform_descriptors``, names of compressions
 * ``planner_data``: by flat name the keys that lead to the value in the nested state dict
 * ``storage_meta``: from 2.4 on ``StorageMeta``: the path that was written to, and random ids of the acts of saving and loading
 
@@ -73,8 +73,8 @@ class Shard(NamedTuple):
     Attributes:
         file: relative to the directory.
         offset, length: of its bytes in the file.
-        start, sizes: of the part, in elements by dimension; None of what is no tensor.
-        transforms: how its bytes were changed: names of compressions.
+        start, sizes: of the part, in elements by dimension; None if it is not a tensor.
+        transforms: transformations of its bytes: names of compressions.
     """
 
     file: str
@@ -93,7 +93,7 @@ class CheckpointEntry(NamedTuple):
         dtype: of a tensor; None of anything else.
         shape: of the whole tensor; None of anything else.
         shards: the parts that are stored.
-        missing: the parts that the metadata states and that are stored nowhere.
+        missing: the parts that the metadata states but no file stores.
         path: the keys that lead to it in the nested state dict.
     """
 
@@ -106,12 +106,12 @@ class CheckpointEntry(NamedTuple):
 
 
 class Checkpoint(NamedTuple):
-    """What ``.metadata`` says.
+    """The contents of ``.metadata``.
 
     Attributes:
         entries: in their order.
         strided: whether it states strides, as 2.15 and newer do.
-        version: that it states, ``1.0.0``; None where it states none.
+        version: the stated version, ``1.0.0``; None if it states none.
         ids: the random ids of the acts of saving and loading, as 2.4 and newer state them.
         unpickled: the pickle.
     """
@@ -136,11 +136,11 @@ def is_checkpoint(folder: str) -> bool:
 
 
 def read_metadata(folder: str, allowance: Allowance) -> Checkpoint:
-    """What the metadata of a checkpoint says.
+    """Read the metadata of a checkpoint.
 
     Raises:
         UsageError: it cannot be opened.
-        Corrupt, Unsafe: it cannot be read, or is of another form.
+        Corrupt, Unsafe: it cannot be read, or has another form.
     """
     path = os.path.join(folder, METADATA)  # noqa: PTH118
     with Archive(path, read_raw(path), "pickle", allowance=allowance) as archive:
@@ -227,7 +227,7 @@ def _is_inside(file: str) -> bool:
 def _tensor(
     name: str, value: Any, parts: dict[tuple[int, ...] | None, Shard], keys: tuple[Any, ...], where: str, allowance: Allowance
 ) -> tuple[CheckpointEntry, bool]:
-    """A tensor, and whether its strides are stated."""
+    """Read a tensor; return it, and whether its strides are stated."""
     state = _state(value, "TensorStorageMetadata", where)
     shape = _numbers(state.get("size"), where, f"the size of {brief(name, 40)}")
     properties = state.get("properties")
@@ -273,7 +273,7 @@ def _product(sizes: Iterable[int]) -> int:
 
 
 def read(folder: str, facts: Facts, allowance: Allowance, *, verify: bool = True) -> Checkpoint:
-    """Fill in what a checkpoint says: its values, where their parts lie, and what is missing or damaged.
+    """Fill in the facts of a checkpoint: its values, the locations of their parts, and missing or damaged parts.
 
     Parameters:
         verify: whether every entry is opened, its checksums compared, and its pickle read.
@@ -333,7 +333,7 @@ def _producer(found: Checkpoint) -> Producer:
 def _read_file(
     folder: str, file: str, parts: list[tuple[CheckpointEntry, Shard]], facts: Facts, allowance: Allowance, *, verify: bool
 ) -> None:
-    """Look at the entries of one file; what is wrong with them is damage."""
+    """Check the entries of one file, and record errors as damage."""
     try:
         raw = read_raw(os.path.join(folder, file))  # noqa: PTH118
     except UsageError as error:
@@ -368,11 +368,11 @@ def _look_into(raw: Raw, folder: str, shard: Shard, facts: Facts, allowance: All
 
 
 def entry_archive(raw: Raw, folder: str, shard: Shard, allowance: Allowance) -> ZipArchive:
-    """The archive of torch.save that an entry is, copied out of the file.
+    """The torch.save archive of an entry, copied from the file.
 
     Raises:
         Corrupt: it is none.
-        Unsupported: it was written in another way.
+        Unsupported: it was written differently.
     """
     allowance.spend(NESTED)
     where = f"{os.path.join(folder, shard.file)}, entry at {shard.offset}"  # noqa: PTH118
@@ -382,7 +382,7 @@ def entry_archive(raw: Raw, folder: str, shard: Shard, allowance: Allowance) -> 
     if raw[shard.offset : shard.offset + 4] != ZIP or shard.offset + shard.length > len(raw):
         found = bytes(raw[shard.offset : shard.offset + 4]).hex(" ") or "nothing"
         raise Corrupt(f"begins with {found}, expected a zip archive of torch.save", where=where, code="bad-nested")
-    # copied: a map begins with a page, and the archives that stand before this one there would be taken for a part of it
+    # copied: a map begins at a page boundary, and preceding archives in that page would count as a part of this one
     allowance.expand(shard.length)
     inner = ZipArchive(where, bytes(raw[shard.offset : shard.offset + shard.length]), allowance)
     if torch_save_zip.recognise(frozenset(inner.names)) is None:
@@ -392,7 +392,7 @@ def entry_archive(raw: Raw, folder: str, shard: Shard, allowance: Allowance) -> 
 
 
 def files_of(folder: str, found: Checkpoint | None) -> Iterator[str]:
-    """The files that belong to a checkpoint and are there, relative to it, each once, sorted."""
+    """The existing files of a checkpoint, relative to it, unique and sorted."""
     named = {shard.file for entry in found.entries for shard in entry.shards} if found else set()
     with os.scandir(folder) as entries:
         named |= {one.name for one in entries if one.name.endswith(SHARDS)}

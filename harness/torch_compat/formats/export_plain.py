@@ -33,7 +33,7 @@ LINES = {"1": "2.1", "2": "2.2", "5.1": "2.3", "5.3": "2.4", "7.3": "2.5", "8.2"
 
 
 def recognise(names: frozenset[str]) -> str | None:
-    """The record that tells this format."""
+    """The record that identifies this format."""
     return PROGRAM if PROGRAM in names else None
 
 
@@ -47,7 +47,7 @@ def versions(archive: ZipArchive, names: frozenset[str]) -> dict[str, int]:  # n
 
 
 def read(archive: ZipArchive, facts: Facts) -> None:
-    """Fill in what the archive says.
+    """Fill in the facts of the archive.
 
     Raises:
         ArchiveError: a record of it cannot be read.

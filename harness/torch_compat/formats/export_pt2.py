@@ -57,7 +57,7 @@ WITHOUT_GRADIENTS = frozenset(row.name for row in DTYPES.values() if row.kind in
 
 
 def recognise(names: frozenset[str]) -> str | None:
-    """The record that tells this format."""
+    """The record that identifies this format."""
     return MARKER if MARKER in names else None
 
 
@@ -125,7 +125,7 @@ def versions(archive: ZipArchive, names: frozenset[str]) -> dict[str, int]:
 
 
 def read(archive: ZipArchive, facts: Facts) -> None:
-    """Fill in what the archive says.
+    """Fill in the facts of the archive.
 
     Raises:
         ArchiveError: a record of it cannot be read.

@@ -1,4 +1,4 @@
-"""Everything that can be found out about an archive, in one pass."""
+"""Collects all facts about an archive in one pass."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ KINDS = {"stream-protocol": "protocol", "file-format": "file format", "bytecode"
 
 
 def read_facts(source: Path | str | Archive, *, verify: bool = True) -> Facts:
-    """Find out everything about an archive. Nothing that it says is executed or imported.
+    """Collect all facts about an archive, without executing or importing anything from it.
 
     Parameters:
-        source: a file, a directory that is a distributed checkpoint, or an archive that is open, and stays open.
-        verify: whether to compare the checksums of all records, also of those that nothing else reads.
+        source: a file, a directory that is a distributed checkpoint, or an open archive, which stays open.
+        verify: whether to compare the checksums of all records, including those that are not read otherwise.
 
     Raises:
         UsageError: no such file, or another directory.
-        ArchiveError: it cannot be read; what could be is lost with it (:func:`fill` keeps it).
+        ArchiveError: it cannot be read; the facts found so far are lost (:func:`fill` keeps them).
     """
     if isinstance(source, Archive):
         facts, module = recognised(source)
@@ -52,7 +52,7 @@ def read_facts(source: Path | str | Archive, *, verify: bool = True) -> Facts:
 
 
 def checkpoint_facts(folder: str) -> Facts:
-    """Facts that say that a directory is a distributed checkpoint and nothing more; :func:`distributed.read` fills in the rest."""
+    """Facts that only identify a directory as a distributed checkpoint; :func:`distributed.read` fills in the rest."""
     facts = Facts(folder, 0, distributed.FAMILY, distributed.CONTAINER)
     facts.layout = distributed.LAYOUT
     facts.name = name_of(facts)
@@ -63,12 +63,12 @@ def fill(facts: Facts, module: ZipFormat | OtherFormat, archive: Any, *, verify:
     """Fill facts in, as far as the archive can be read.
 
     Raises:
-        ArchiveError: it cannot be read further; everything before is in the facts, and so is the damage.
+        ArchiveError: it cannot be read further; the facts contain everything read before, including the damage.
     """
     try:
         add_versions(facts, module, archive)
         module.read(archive, facts)
-    except Unsafe as error:  # raised where work is paid for, which knows no place
+    except Unsafe as error:  # raised by the payment of work, which does not know the location
         error.where = error.where or archive.path
         raise
     finally:

@@ -1,7 +1,7 @@
-"""Which format an archive is, from which records it holds.
+"""Identifies the format of an archive by its records.
 
-Archives carry no name of their format, only records; the same version number stands for several layouts. So, for zip, the
-first of these that is there decides (each format's module says which it is):
+Archives do not state their format, and several layouts share a version number. So, for zip, the first of these records that is present
+decides (each format's module names its record):
 
 * ``archive_format``; ``serialized_exported_program.json``     export (pt2 archives; before there were any)
 * ``.data/extern_modules``, ``.data/python_version``, ``extern_modules``    package
@@ -9,7 +9,7 @@ first of these that is there decides (each format's module says which it is):
 * ``model.json`` (1.0 to 1.2), ``constants.pkl``    torchscript
 * ``data.pkl`` alone                              torch-save
 
-Where the records of two formats are there that no writer puts together, the archive is damaged: ``ambiguous-format``.
+If an archive contains records of two formats that no writer combines, it is damaged: ``ambiguous-format``.
 """
 
 from __future__ import annotations
@@ -44,23 +44,23 @@ __all__ = ["Identity", "add_versions", "identify", "is_exported", "recognised"]
 
 
 class ZipFormat(Protocol):
-    """What every module of a format in a zip archive has."""
+    """The interface of modules for formats in zip archives."""
 
     LAYOUT: str
     FAMILY: str
 
     def recognise(self, names: frozenset[str]) -> str | None:
-        """The record that tells this format."""
+        """The record that identifies this format."""
 
     def versions(self, archive: ZipArchive, names: frozenset[str]) -> dict[str, int]:
         """The version numbers found inside."""
 
     def read(self, archive: ZipArchive, facts: Facts) -> None:
-        """Fill in what the archive says."""
+        """Fill in the facts of the archive."""
 
 
 class OtherFormat(Protocol):
-    """The same for other containers."""
+    """The interface of modules for formats in other containers."""
 
     LAYOUT: str
     FAMILY: str
@@ -69,7 +69,7 @@ class OtherFormat(Protocol):
         """The version numbers found inside."""
 
     def read(self, archive: Archive, facts: Facts) -> None:
-        """Fill in what the archive says."""
+        """Fill in the facts of the archive."""
 
 
 IN_ZIP: tuple[ZipFormat, ...] = (
@@ -81,13 +81,13 @@ MARKERS = frozenset({
 OTHERS: dict[str, OtherFormat] = {
     "stream": torch_save_stream, "tar": torch_save_tar, "flatbuffer": mobile_flatbuffer, "pickle": bare_pickle,
 }  # fmt: skip
-FOLDERS = frozenset({"no-folder", "outside-folder"})  # what is no archive of PyTorch need not keep its records in one folder
-# A mobile archive is a TorchScript archive with one record more, and that holds a pickle as torch.save writes it.
+FOLDERS = frozenset({"no-folder", "outside-folder"})  # other archives need not keep their records in one folder
+# A mobile archive is a TorchScript archive with one more record, and a TorchScript archive contains a pickle as torch.save writes it.
 LAYERS = (mobile_pickle.LAYOUT, torchscript.LAYOUT, torch_save_zip.LAYOUT)
 
 
 class Identity(NamedTuple):
-    """What an archive is.
+    """The identity of an archive.
 
     Attributes:
         family: ``torch-save``, ``torchscript``, ``mobile``, ``package``, ``export`` or ``distributed``.
@@ -102,7 +102,7 @@ class Identity(NamedTuple):
 
 
 def identify(path: Path) -> Identity:
-    """Say what an archive is.
+    """Identify an archive.
 
     Raises:
         UsageError: no such file.
@@ -120,10 +120,10 @@ def identify(path: Path) -> Identity:
 
 
 def recognised(archive: Archive) -> tuple[Facts, ZipFormat | OtherFormat]:
-    """Facts that say which format an archive is and nothing more, and the format, which can fill in the rest.
+    """Facts that only identify the format of an archive, and the format module, which can fill in the rest.
 
     Raises:
-        Corrupt: what could tell its format is damaged.
+        Corrupt: the records that identify its format are damaged.
         NoArchive: no format that PyTorch writes.
     """
     facts = Facts(archive.path, archive.size, container=archive.container, damage=archive.damage)
@@ -174,7 +174,7 @@ def is_exported(archive: Archive) -> bool:
 
 @lru_cache(maxsize=256)
 def _among(markers: frozenset[str]) -> tuple[ZipFormat | None, tuple[str, ...]]:
-    """The format that these records tell; and what they all tell, if that is more than one writer's."""
+    """The format that these records identify; and all identified formats, if no single writer combines them."""
     found = [(one, record) for one in IN_ZIP if (record := one.recognise(markers))]
     if not found:
         return None, ()

@@ -1,7 +1,7 @@
-"""What an archive is for the person who has it: a state dict, an optimizer's state, a checkpoint of Lightning, a whole module.
+"""The kind of object saved in an archive: a state dict, an optimizer's state, a Lightning checkpoint, a whole module.
 
-Families and containers say how a file is written; a kind says what somebody saved. It is told by the names and classes of the outermost
-values, as the libraries write them:
+Families and containers describe how a file is written; a kind describes what was saved. It follows from the names and classes of the
+outermost values, as the libraries write them:
 
 * ``lightning-checkpoint``: a dict with ``pytorch-lightning_version``
 * ``optimizer-state``: a dict of ``state`` and ``param_groups``, as ``torch.optim.Optimizer.state_dict`` gives it
@@ -49,12 +49,12 @@ PLACES = ("epoch", "global_step", "epochs", "step", "iteration")
 """Keys under which training scripts store their progress."""
 HYPERPARAMETERS = ("hyper_parameters", "hparams", "args", "config", "cfg", "opt")
 """Keys under which training scripts store their settings."""
-MOST = 100  # names that are told
+MOST = 100  # names that are reported
 SHARD = re.compile(r"(?:^|/)[^/]*-(\d{5})-of-(\d{5})\.[a-z]+\Z")
 
 
 def kind_of(facts: Facts) -> tuple[str, dict[str, Any]]:
-    """The kind of an archive, and what there is to say of it: texts, numbers, and lists and dicts of them."""
+    """The kind of an archive, and its details: strings, numbers, and lists and dicts of them."""
     other = OF_FAMILY.get(facts.family)
     checkpoint = facts.extra.get("checkpoint")
     if checkpoint is not None:
@@ -70,7 +70,7 @@ def kind_of(facts: Facts) -> tuple[str, dict[str, Any]]:
 
 
 def _of_checkpoint(checkpoint: Checkpoint) -> dict[str, Any]:
-    """Tensors with their shapes and dtypes, the first of them; shards, files, and what is missing."""
+    """The first tensors with shapes and dtypes; shards, files, and missing parts."""
     entries = checkpoint.entries
     tensors = [one for one in entries if one.shape is not None]
     return {
@@ -114,7 +114,7 @@ def _of_dict(value: Mapping[Any, Any]) -> tuple[str, dict[str, Any]]:
 
 
 def _of_trainer(value: Mapping[Any, Any], versions: dict[str, Any]) -> dict[str, Any]:
-    """What a trainer's checkpoint says of itself, and which of its parts are states."""
+    """The details that a trainer's checkpoint states, and which of its parts are states."""
     parts = {}
     for key, part in islice(value.items(), MOST):
         kind = _kind_of_part(part)
@@ -156,7 +156,7 @@ def _holds_tensors(values: Iterable[Any]) -> bool:
 
 
 def _may_be_saved_by_module(value: Any) -> bool:
-    """Whether a state dict of a module may hold this: tensors; of quantized modules packed parameters, scales and dtypes."""
+    """Whether a module's state dict may contain this: tensors; for quantized modules also packed parameters, scales and dtypes."""
     if value.__class__ is tuple:
         return all(one is None or one.__class__ is Tensor for one in value)
     return (

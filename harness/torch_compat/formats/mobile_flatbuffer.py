@@ -1,7 +1,8 @@
 """Bytecode of the lite interpreter in one flatbuffer (``.ff``, also saved as ``.ptl``): bytecode version 9.
 
 Written by ``_save_for_lite_interpreter(..., _use_flatbuffer=True)`` and read by the lite interpreter from 1.13 on; the wheels of 1.12
-know the argument, but were built without flatbuffers. Content and meaning are those of bytecode 8 in ``bytecode.pkl``; only the form is another.
+know the argument, but were built without flatbuffers. Content and meaning are those of bytecode 8 in ``bytecode.pkl``; only the encoding
+differs.
 
 A flatbuffer with the file identifier ``PTMF`` at byte 4. Its schema is torch/csrc/jit/serialization/mobile_bytecode.fbs; the
 numbers of the fields that are read here, as that file counts them from 0 (the vtable has them at 4 + 2 x number):
@@ -43,7 +44,7 @@ BYTECODE_VERSION, EXTRA_FILES, IVALUES, STORAGE_DATA, JIT_SOURCES, OPERATOR_VERS
 TENSOR, FUNCTION = 5, 16  # members of the union of an IValue
 OPERATORS = 2  # Function
 WHY = "a flatbuffer contains the offset of every storage"
-# What the library raises where offsets lead out of the file or backwards.
+# Exceptions that the library raises if offsets lead out of the file or backwards.
 ERRORS = (struct.error, IndexError, TypeError, ValueError, OverflowError)
 
 
@@ -59,18 +60,18 @@ class _Buffer:
         self.data = data
         self.where = where
         self.left = len(data)
-        self.letters = 4 * len(data) + (1 << 16)  # writers let tables share their texts, but not by the thousand
+        self.letters = 4 * len(data) + (1 << 16)  # writers let tables share strings, but not by the thousand
         self.allowance = allowance
         self.table = Table
         self.numbers = numbers
         self.root = self._table(encode.Get(packer.uoffset, data, 0))
 
     def number(self, table: Any, field: int, kind: Any, default: int) -> int:
-        """A number; its default where it is left out."""
+        """A number; its default if it is absent."""
         return int(table.GetSlot(4 + 2 * field, default, kind))
 
     def text(self, table: Any, field: int) -> str:
-        """A text; empty where it is left out."""
+        """A text; empty if it is absent."""
         at = table.Offset(4 + 2 * field)
         if not at:
             return ""
@@ -107,7 +108,7 @@ class _Buffer:
             yield self._table(table.Indirect(start + 4 * index))
 
     def _table(self, position: int) -> Any:
-        """The table at a place, once its list of fields has been seen to be one; readers of C++ verify that, too."""
+        """The table at an offset, after its vtable has been validated, as C++ readers do."""
         self.allowance.spend(TABLE)
         data = self.data
         if not 4 <= position <= len(data) - 4:
@@ -139,7 +140,7 @@ def versions(archive: Archive) -> dict[str, int]:
 
 
 def read(archive: Archive, facts: Facts) -> None:
-    """Fill in what a flatbuffer says.
+    """Fill in the facts of a flatbuffer.
 
     Raises:
         Corrupt: a table of it leads nowhere.

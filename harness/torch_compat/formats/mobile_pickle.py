@@ -42,7 +42,7 @@ NUMBERS = {0x4B: 1, 0x4D: 2, 0x4A: 4}  # BININT1, BININT2, BININT
 
 
 def recognise(names: frozenset[str]) -> str | None:
-    """The record that tells this format."""
+    """The record that identifies this format."""
     return RECORD if RECORD in names else None
 
 
@@ -65,7 +65,7 @@ def versions(archive: ZipArchive, names: frozenset[str]) -> dict[str, int]:
 
 
 def read(archive: ZipArchive, facts: Facts) -> None:
-    """Fill in what the archive says.
+    """Fill in the facts of the archive.
 
     Raises:
         ArchiveError: a record of it cannot be read.
@@ -103,7 +103,7 @@ def _operators(functions: tuple[Any, ...], archive: ZipArchive) -> tuple[frozens
 
 
 def _text(found: Any) -> str:
-    if not isinstance(found, str):  # of a tuple that shares itself not even the hash may be asked for
+    if not isinstance(found, str):  # a tuple that shares itself must not even be hashed
         raise TypeError
     return found
 

@@ -1,4 +1,4 @@
-"""What the format modules find out about an archive: plain objects, filled by one module and read by everybody else."""
+"""The facts about an archive: plain objects, filled by one format module and read by all other code."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ __all__ = ["Call", "Facts", "Producer", "StorageRecord"]
 
 
 class StorageRecord:
-    """One storage, and where its bytes lie.
+    """One storage, and the location of its bytes.
 
     Attributes:
         key: as the pickle names it.
-        dtype: of its elements, ``float32``; ``uint8`` for an untyped one; None where the file does not say.
+        dtype: of its elements, ``float32``; ``uint8`` for an untyped one; None if the file does not state it.
         nbytes: its size.
-        offset: of its first byte in the file; None where it lies in a record that is compressed or is nowhere.
-        calculated_offset: the same, calculated from sizes alone behind the first storage; None where the layout does not allow it.
-        record: the record that holds it; None where a container has no records.
+        offset: of its first byte in the file; None if its record is compressed or missing.
+        calculated_offset: the same, calculated from sizes alone after the first storage; None if the layout does not allow it.
+        record: its record; None if the container has no records.
         absent: no data was ever written for it (``skip_data``).
-        why: why there is no calculated offset; None where there is one.
-        device: that it was on when it was saved, as ``cpu`` or ``cuda:0``; None where the archive does not say.
+        why: why there is no calculated offset; None if there is one.
+        device: its device when it was saved, as ``cpu`` or ``cuda:0``; None if the archive does not state it.
     """
 
     __slots__ = ("absent", "calculated_offset", "device", "dtype", "key", "nbytes", "offset", "record", "why")
@@ -58,11 +58,11 @@ class StorageRecord:
 
 
 class Producer(NamedTuple):
-    """What is known about the writer.
+    """The known facts about the writer.
 
     Attributes:
-        torch: the exact release that the archive states, ``2.8.0+cu128``; None where it states none, as nearly always.
-        first: the first minor line that writes such records, ``2.1``; None where that is older than every line that is known.
+        torch: the exact release that the archive states, ``2.8.0+cu128``; None if it states none, as in nearly all archives.
+        first: the first minor line that writes such records, ``2.1``; None if that is older than every known line.
         last: the last one; None while the newest still does.
         python: the Python that the archive states.
         because: which records say so.
@@ -76,7 +76,7 @@ class Producer(NamedTuple):
 
 
 class Facts:
-    """Everything that inspecting an archive finds out; nothing of it is opinion or policy.
+    """All facts from inspecting an archive, without opinions or policy.
 
     Attributes:
         path: as it was given.
@@ -92,12 +92,12 @@ class Facts:
         calls: the distinct shapes in which operators are called.
         pickles: what was unpickled, by record; containers without records use the name of the part.
         storages: in the order in which the pickles name them.
-        held: the records that hold them.
-        byteorder: of the elements of storages, ``little`` or ``big``; None where the archive does not say.
+        held: the records that contain them.
+        byteorder: of the elements of storages, ``little`` or ``big``; None if the archive does not state it.
         storage_alignment: what the data of records is aligned to.
-        damage: what contradicts its own format, and what is ambiguous.
+        damage: contradictions of its own format, and ambiguities.
         sources: TorchScript source by record.
-        extra: what only one format has (``opset_version``, ``extern_modules``...).
+        extra: facts that only one format has (``opset_version``, ``extern_modules``...).
     """
 
     __slots__ = (
@@ -145,12 +145,12 @@ class Facts:
 
     @property
     def operators(self) -> list[str]:
-        """The operators that it calls: ``aten::add.Tensor``; without overload where the file does not store it."""
+        """The operators that it calls: ``aten::add.Tensor``; without overload if the file does not store it."""
         return sorted({f"{call.name}.{call.overload}" if call.overload else call.name for call in self.calls})
 
     @property
     def globals(self) -> list[str]:
-        """What its pickles name, each once, in the order of first use."""
+        """The globals that its pickles name, each once, in the order of first use."""
         return list(dict.fromkeys(one.path for unpickled in self.pickles.values() for one in unpickled.globals))
 
     def code(self) -> dict[str, str]:

@@ -40,12 +40,12 @@ versions = _zip.file_format
 
 
 def recognise(names: frozenset[str]) -> str | None:
-    """The record that tells this format."""
+    """The record that identifies this format."""
     return next((record for record in MARKERS if record in names), None)
 
 
 def read(archive: ZipArchive, facts: Facts) -> None:
-    """Fill in what the archive says.
+    """Fill in the facts of the archive.
 
     Raises:
         ArchiveError: a record of it cannot be read.

@@ -46,12 +46,12 @@ ORDERS = {b"little": "little", b"big": "big"}
 
 
 def recognise(names: frozenset[str]) -> str | None:
-    """The record that tells this format."""
+    """The record that identifies this format."""
     return "data.pkl" if "data.pkl" in names else None
 
 
 def read(archive: ZipArchive, facts: Facts) -> None:
-    """Fill in what the archive says.
+    """Fill in the facts of the archive.
 
     Raises:
         ArchiveError: a record of it cannot be read.

@@ -60,12 +60,12 @@ FIRST_LINES = {4: "1.6", 5: "1.6", 7: "1.11", 8: "1.11", 9: "1.11", 10: "1.12"} 
 
 
 def recognise(names: frozenset[str]) -> str | None:
-    """The record that tells this format."""
+    """The record that identifies this format."""
     return "constants.pkl" if "constants.pkl" in names else None
 
 
 def read(archive: ZipArchive, facts: Facts) -> None:
-    """Fill in what the archive says.
+    """Fill in the facts of the archive.
 
     Raises:
         ArchiveError: a record of it cannot be read.
@@ -135,7 +135,7 @@ def read_sources(archive: ZipArchive, facts: Facts) -> None:
             where = f"{archive.path}, record {record!r}"
             raise Corrupt(f"is not text: {error}", where=where, code="bad-text") from error
         if len(source) < SHORT:
-            archive.allowance.spend(2 * SOURCE * len(source))  # more than it can take: counting takes longer
+            archive.allowance.spend(2 * SOURCE * len(source))  # more than it can cost: counting would take longer
         else:
             marks = SOURCE * sum(map(source.count, MARKS)) + CALLED * source.count("(")
             archive.allowance.spend(marks + len(source) // 4)
@@ -147,7 +147,7 @@ def read_sources(archive: ZipArchive, facts: Facts) -> None:
 
 
 def producer(archive: ZipArchive, facts: Facts) -> Producer:
-    """Which releases write such records; notes the form of the debug records as ``debug_format``.
+    """The releases that write such records; records the form of the debug records as ``debug_format``.
 
     Raises:
         ArchiveError: a debug record cannot be read.

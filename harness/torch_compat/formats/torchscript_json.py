@@ -48,12 +48,12 @@ LINES = {"1": "1.0", "3": "1.1", "5": "1.2"}
 
 
 def recognise(names: frozenset[str]) -> str | None:
-    """The record that tells this format."""
+    """The record that identifies this format."""
     return "model.json" if "model.json" in names else None
 
 
 def read(archive: ZipArchive, facts: Facts) -> None:
-    """Fill in what the archive says.
+    """Fill in the facts of the archive.
 
     Raises:
         ArchiveError: a record of it cannot be read.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["contents"]
 
-# What of an archive its users put in: not the parts that only frame it.
+# The parts of an archive that its users put in, without its framing.
 FRAMES = frozenset({"magic", "protocol", "keys", "system", "sys_info", "bytecode.pkl"})
 LONGEST = 80  # characters of a text
 DEEPEST = 100
@@ -37,7 +37,7 @@ Parts = Iterable[tuple[str, Any]]
 
 
 def contents(facts: Facts) -> list[str]:
-    """The contents, as lines of text without control characters: what is none of printable text is shown as escapes."""
+    """The contents as lines of text without control characters; nonprintable characters are shown as escapes."""
     return [printable(line) for line in _tree(facts)]
 
 
@@ -61,18 +61,18 @@ def _tree(facts: Facts) -> list[str]:
 
 
 def printable(text: str) -> str:
-    """A text without anything that a terminal would act on."""
+    """A text without anything that a terminal would interpret."""
     return text if text.isprintable() else "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
 
 
 def shown(text: str) -> str:
-    """A text without anything that a terminal would act on, and not too long."""
+    """A text without anything that a terminal would interpret, truncated if too long."""
     safe = printable(text[: LONGEST + 1])
     return safe if len(text) <= LONGEST and len(safe) <= LONGEST else f"{safe[:LONGEST]}... ({len(text)} characters)"
 
 
 def _lines(value: Any) -> Iterator[tuple[int, str]]:
-    """Depth and text of each line. A shared object is spread out once; it does not recurse."""
+    """Yield depth and text of each line. A shared object is expanded once; does not recurse."""
     first, parts = _line(value)
     yield 0, first
     seen = {id(value)}
@@ -94,7 +94,7 @@ def _lines(value: Any) -> Iterator[tuple[int, str]]:
 
 
 def _line(value: Any) -> tuple[str, Parts | None]:
-    """How a value is shown in one line, and what is in it; None where nothing is."""
+    """The one-line text of a value, and its contents; None if it has none."""
     kind = value.__class__
     if kind is Tensor:
         return _tensor(value), [(name, part) for name, part in (value.parts or {}).items() if part is not None] or None
@@ -138,7 +138,7 @@ def _line(value: Any) -> tuple[str, Parts | None]:
 
 
 def _target(value: Any) -> str:
-    """What is called, or the class of what is made."""
+    """The called function, or the class of the created object."""
     return shown(value.path) if value.__class__ is Global else brief(value, LONGEST)
 
 

@@ -1,12 +1,12 @@
-"""Safe unpickling: what a pickle says, as plain values, storages, tensors and descriptions. Nothing that it names is imported.
+"""Safe unpickling to plain values, storages, tensors and descriptions; nothing that a pickle names is imported.
 
 * :mod:`torch_compat.pickles.machine`: bytes to values, one pass, bounded
 * :mod:`torch_compat.pickles.opcodes`: names and arguments of the opcodes
-* :mod:`torch_compat.pickles.recorder`: the bounds, and what is noted on the way
-* :mod:`torch_compat.pickles.values`: what comes out
-* :mod:`torch_compat.pickles.brief`: its text, bounded
-* :mod:`torch_compat.pickles.weights_only`: the restricted unpickler as each release has it
-* :mod:`torch_compat.pickles.dangers`: which globals execute code, open files or reach the network, to name them
+* :mod:`torch_compat.pickles.recorder`: the limits, and the record of events
+* :mod:`torch_compat.pickles.values`: the resulting values
+* :mod:`torch_compat.pickles.brief`: their text, bounded
+* :mod:`torch_compat.pickles.weights_only`: the restricted unpickler of each release
+* :mod:`torch_compat.pickles.dangers`: names globals that execute code, open files or reach the network
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Text of any value of a pickle or of a JSON document, bounded before it is built.
 
-``repr`` builds all of a text before anybody can cut it: sixty tuples that share each other have a text of 2**60 characters, a list
-nested 2,000 deep exhausts the stack, and Python refuses to write integers of more than 4,300 digits.
+``repr`` builds the whole text before it can be cut: sixty tuples that share each other have a text of 2**60 characters, a list nested 2,000
+deep exhausts the stack, and Python refuses to write integers of more than 4,300 digits.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ BRACKETS: dict[str, tuple[str, str]] = {
 
 
 def cut(text: str, longest: int = 80) -> str:
-    """A text, cut where it is longer."""
+    """A text, truncated if it is longer."""
     return text if len(text) <= longest else f"{text[:longest]}..."
 
 
 def brief(value: Any, longest: int = 80) -> str:
-    """What ``repr`` would say, cut behind ``longest`` characters; work and memory are in proportion to those.
+    """The ``repr`` of a value, truncated after ``longest`` characters; work and memory are proportional to this length.
 
-    Never recurses and never raises: shared, cyclic and deeply nested values and integers of any size have a text. It holds no
-    control characters.
+    Never recurses and never raises: shared, cyclic and deeply nested values and integers of any size have a text. It contains no control
+    characters.
     """
     out: list[str] = []
     length = 0
@@ -44,7 +44,7 @@ def brief(value: Any, longest: int = 80) -> str:
 
 
 def _begun(value: Any, room: int) -> tuple[str, list[tuple[str | None, Any]]]:
-    """How the text of a value begins, and what follows: texts, and values whose text is still to be made."""
+    """The start of a value's text, and the rest: texts, and values still to be converted to text."""
     kind = value.__class__
     if kind is str or kind is bytes or kind is bytearray:
         return repr(value[:room]), []

@@ -1,4 +1,4 @@
-"""What one pickle may still spend on elements that calls copy and on keys whose hashes it can choose."""
+"""The remaining budget of one pickle for elements that calls copy and for keys whose hashes it can choose."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["UnpicklingBudget"]
 
-MOST_KEY_BITS = 4096  # of an integer in a key: its hash takes all of it, each time
-KEY_NODES = 200  # in one key, tuples within tuples counted each time: beyond that nobody means a key
+MOST_KEY_BITS = 4096  # of an integer in a key: hashing reads all of it each time
+KEY_NODES = 200  # in one key, nested tuples counted each time; no real key is larger
 SMALL = 1 << 60  # hashes of integers are taken modulo 2**61 - 1: smaller ones differ
 TINY = 1 << 31
 # hashed by identity, by a secret of the process, or by so few values that chosen collisions gain nothing
@@ -36,7 +36,7 @@ SAFE_KEYS = frozenset({
 
 
 class UnpicklingBudget:
-    """What may still be spent: elements that calls copy, keys whose hash the pickle can choose, parts of keys."""
+    """The remaining budget: elements that calls copy, keys whose hash the pickle can choose, parts of keys."""
 
     __slots__ = ("copied", "nodes", "weak_keys")
 
@@ -56,11 +56,11 @@ class UnpicklingBudget:
             raise Unsafe("copies the same values more often than the limit allows", code="too-large")
 
     def keys(self, found: Collection[Any]) -> None:
-        """Make sure that all of these can be hashed, at a cost in proportion to the pickle.
+        """Check that all of these can be hashed at a cost proportional to the pickle.
 
         Raises:
             Corrupt: one has no hash.
-            Unsafe: one is too large, or too many have hashes that can be chosen.
+            Unsafe: one is too large, or too many have hashes that the pickle can choose.
         """
         if SAFE_KEYS.issuperset(map(type, found)):
             return

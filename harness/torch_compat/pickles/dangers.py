@@ -1,8 +1,8 @@
-"""Which globals of a pickle do harm when they are called: to name them, not to hunt for them.
+"""Names globals of a pickle that are known to do harm when called; it does not search for others.
 
-This is no scanner. What is not in the list is not thereby harmless: any class may do anything when it is made, and any
-installed package may hold a function that runs code. Safe is only what never calls what a pickle names; so reads this
-package, and so does ``weights_only=True``. The list is for people who ask what a file would have done elsewhere.
+This is not a scanner. A global that is not listed is not necessarily harmless: any class may do anything when it is constructed, and any
+installed package may contain a function that runs code. Only a reader that never calls what a pickle names is safe, such as this package
+and ``weights_only=True``. The list is for people who ask what a file would have done elsewhere.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _OPERATORS: dict[str, str] = {
     "aten::from_file": "opens or creates a file named by the program, and maps it into memory",
     "inductor::_reinterpret_tensor": "creates a view without checking that it stays within the memory of its tensor",
 }
-"""Operators that programs may call, although they access more than the tensors that they are given. ``as_strided`` is not
+"""Operators that programs may call and that access more than their tensor arguments. ``as_strided`` is not
 included: every release refuses a view outside its storage."""
 OUTSIDE = "is outside its storage; releases do not check this and read unrelated memory"
 """For a tensor of a program whose shape, strides or offset exceed its storage."""
@@ -69,14 +69,14 @@ _REACHED = frozenset({
 
 
 def dangerous_operator(name: str) -> str | None:
-    """Why an operator without overload, ``aten::from_file``, is known to reach beyond its tensors; None where nothing is known of it."""
+    """Why an operator without overload, ``aten::from_file``, is known to access more than its tensors; None if it is not known to."""
     return _OPERATORS.get(name)
 
 
 def dangerous(global_: Global) -> str | None:
-    """Why a global is known to do harm when it is called, in a few words; None where nothing is known of it.
+    """Why a global is known to do harm when called, in a few words; None if it is not known to.
 
-    None does not say that it is harmless (see the module).
+    None does not mean that it is harmless (see the module).
     """
     path = f"{global_.module}.{global_.name}"
     reason = _NAMES.get(path)

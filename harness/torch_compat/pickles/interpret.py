@@ -1,7 +1,7 @@
-"""What the few known functions would make, made here: tensors, ordered dictionaries, arrays of numpy. None is called.
+"""Builds the results of a few known functions without calling them: tensors, ordered dictionaries, NumPy arrays.
 
-A call whose arguments are not those of any release is described like a call of an unknown function; numbers that no writer
-states (negative sizes) are an error.
+A call whose arguments match no release is described like a call of an unknown function; numbers that no writer produces (negative sizes)
+are an error.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _filled(made: Dict, target: Global, args: tuple[Any, ...], budget: Unpicklin
         return made
     if given.__class__ is not list:
         return _described(target, args)
-    budget.copy(len(given))  # before they are looked at: many calls may share them
+    budget.copy(len(given))  # before they are inspected: many calls may share them
     if any(pair.__class__ not in {list, tuple} or len(pair) != 2 for pair in given):
         return _described(target, args)
     budget.keys([pair[0] for pair in given])
@@ -175,7 +175,7 @@ def _layout(target: Global, args: tuple[Any, ...], _: UnpicklingBudget) -> Any:
 
 
 def _first(target: Global, args: tuple[Any, ...], _: UnpicklingBudget) -> Any:
-    """Functions that tell TorchScript the type of a value, and give the value back."""
+    """Functions that state the type of a value for TorchScript and return the value."""
     return args[0] if args else _described(target, args)
 
 
@@ -237,7 +237,7 @@ def _short(found: tuple[Any, ...]) -> str:
 
 
 def _size_text(part: Any) -> str:
-    """A size of a shape that is refused: the others in it may be anything."""
+    """A size of a refused shape, whose other sizes may be anything."""
     if part.__class__ is not int:
         return "?"
     return hex(part) if abs(part) > MAX else str(part)
@@ -271,7 +271,7 @@ def _rebuild_tensor(target: Global, args: tuple[Any, ...], _: UnpicklingBudget) 
 
 
 def _rebuild_tensor_v2(target: Global, args: tuple[Any, ...], _: UnpicklingBudget) -> Any:
-    if len(args) == 6:  # nearly every tensor there is: the same questions as below, asked faster
+    if len(args) == 6:  # nearly all tensors: a faster version of the checks below
         storage, offset, shape, strides, requires_grad = args[:5]
         if (
             storage.__class__ is Storage
@@ -407,11 +407,13 @@ def _rebuild_device_tensor(target: Global, args: tuple[Any, ...], _: UnpicklingB
 
 
 def _rebuild_from_type(target: Global, args: tuple[Any, ...], budget: UnpicklingBudget) -> Any:
-    """Of function, type, arguments and state: what the function makes, as another class."""
+    """Of function, type, arguments and state: the result of the function, as another class."""
     if len(args) != 4 or args[0].__class__ is not Global or args[2].__class__ is not tuple:
         return _described(target, args)
     function, kind, inner, state = args
-    if function.rebuild is None or function.rebuild is _rebuild_from_type:  # writers never nest it; pickles might, endlessly
+    if (
+        function.rebuild is None or function.rebuild is _rebuild_from_type
+    ):  # writers never nest it; a hostile pickle might, without end
         return _described(target, args)
     made = function.rebuild(function, inner, budget)
     if made.__class__ is not Tensor:
@@ -466,10 +468,10 @@ def _build_dtype(dtype: NumpyDtype, state: Any) -> None:
 
 
 def build(made: Any, state: Any) -> None:
-    """What ``BUILD`` does to something that was made.
+    """Apply ``BUILD`` to an object.
 
     Raises:
-        Corrupt: this kind of thing has no state.
+        Corrupt: this kind of object has no state.
         Unsafe: it would change a class or a function for the whole process.
     """
     kind = made.__class__

@@ -1,21 +1,20 @@
 """Our own unpickling machine: one pass over the bytes, everything bounded, nothing imported, looked up or called.
 
-All opcodes of protocols 0 to 5 are understood. What would be a call is interpreted for the few functions that are known
-(:mod:`torch_compat.pickles.interpret`) and described for all others. Every length that a pickle states is compared with what is
-left of the data before anything of that length is made. What Python itself would do without asking is refused: extensions
-that the process has registered, out-of-band buffers, attributes set on a class.
+All opcodes of protocols 0 to 5 are understood. Calls are interpreted for a few known functions (:mod:`torch_compat.pickles.interpret`) and
+described for all others. Every stated length is compared with the remaining data before anything of that length is allocated. Features that
+Python would use without asking are refused: extensions that the process has registered, out-of-band buffers, attributes set on a class.
 
 Three ways to make a small pickle expensive are not obvious:
 
 * a tuple that contains itself many times over, or is nested very deep, costs its full size (or the C stack) when it is hashed:
   keys are measured first
 * chosen integers and tuples of them all have one hash, and a dictionary of them takes quadratic time: such keys are counted
-* a call can copy what the memo shares: what is copied is charged
+* a call can copy values that the memo shares: copies are charged
 
-The bounds are in :class:`PickleLimits`, and what is noted on the way in :mod:`torch_compat.pickles.recorder`.
+The limits are in :class:`PickleLimits`, the recorded events in :mod:`torch_compat.pickles.recorder`.
 
-This file is longer than others because :func:`_run` is one loop with a branch for each opcode. A function for each opcode would be
-read more easily, but a call costs as much as most opcodes do (``benchmarks/unpickle.py``).
+This file is longer than others because :func:`_run` is one loop with a branch for each opcode. A function for each opcode would be easier
+to read, but a call costs as much as most opcodes (``benchmarks/unpickle.py``).
 """
 
 from __future__ import annotations
@@ -50,19 +49,18 @@ __all__ = ["CORE", "LIMITS", "PickleLimits", "Unpickled", "unpickle"]
 
 
 class Unpickled:
-    """What a pickle says.
+    """The result of reading a pickle.
 
     Attributes:
         value: the object (see :mod:`torch_compat.pickles.values`).
-        start, end: where it begins, and the first byte behind its STOP.
-        protocol: the highest that it states; 0 where it states none.
-        globals: everything that it names, in the order of first use.
+        start, end: the offset of its first byte, and of the first byte after its STOP.
+        protocol: the highest that it states; 0 if it states none.
+        globals: all globals that it names, in the order of first use.
         opcodes: names of the opcodes beyond :data:`CORE`.
         storages: in the order of first use.
-        sources: the texts of modules that a stream keeps beside their classes.
-        arities: known functions that rebuild tensors, with the numbers of arguments that they are called with: readers differ in what
-            they take.
-        events: what a restricted unpickler may refuse, in order, the first time each.
+        sources: the source texts of modules that a stream stores with their classes.
+        arities: known functions that rebuild tensors, with the numbers of arguments in their calls: readers accept different numbers.
+        events: what a restricted unpickler may refuse, in order of first occurrence.
     """
 
     __slots__ = ("arities", "end", "events", "globals", "opcodes", "protocol", "sources", "start", "storages", "value")
@@ -88,11 +86,11 @@ CORE = frozenset({
 """Opcodes that every restricted unpickler accepts, so they are not recorded."""
 
 WINDOW = 1 << 20  # of a view that may be gigabytes of storages, so much is copied at a time
-FIRST_WINDOW = 1 << 12  # at first, and then four times as much each time: pickles that stand in a row may be tiny
-BYTE = 2  # units of work for a byte of opcodes: the shortest ones take the most for a byte
+FIRST_WINDOW = 1 << 12  # at first, then four times as much each time: consecutive pickles may be tiny
+BYTE = 2  # units of work for a byte of opcodes: the shortest ones cost the most per byte
 MADE = 6  # and for an object, beyond its opcodes
 SLOW = 4  # and for an opcode that is not among the most frequent ones
-STRIDE = 1 << 16  # bytes of opcodes between two looks at the limits
+STRIDE = 1 << 16  # bytes of opcodes between two checks of the limits
 LONGEST = 11  # bytes of the longest opcode with an argument of fixed size, and of BINPUT before it
 NAME = 1 << 16  # bytes of a module and a name, and of any other argument that ends with a newline
 _u32 = struct.Struct("<I").unpack_from
@@ -105,7 +103,7 @@ CLASSLIKE = frozenset({Global, PersistentId, Described})  # of what an object ca
 
 
 def _plain_persistent(pid: Any, sources: dict[Any, ModuleSource]) -> Any:
-    """What stands for a persistent id that names no storage."""
+    """The value for a persistent id that names no storage."""
     if pid.__class__ is tuple and len(pid) == 4 and (pid[0] == "module" or pid[0] == b"module"):
         _, kind, file, source = pid
         if kind.__class__ is Global and file.__class__ in {str, type(None)} and source.__class__ in {str, type(None)}:
@@ -125,20 +123,20 @@ def unpickle(
     limits: PickleLimits = LIMITS,
     allowance: Allowance | None = None,
 ) -> Unpickled:
-    """Read one pickle. What stands behind its STOP is not looked at.
+    """Read one pickle; bytes after its STOP are ignored.
 
     Parameters:
-        data: holds the pickle, and perhaps more; views are read in pieces, so that storages behind it are not copied.
+        data: contains the pickle, and perhaps more; views are read in pieces, so that storages after it are not copied.
         start: where the pickle begins.
         where: file and record, for errors.
-        persistent: what a persistent id stands for. By default storages and modules of ``torch.save`` are recognised; everything
-            else is a :class:`PersistentId`.
+        persistent: resolves a persistent id. By default storages and modules of ``torch.save`` are recognised; everything else is a
+            :class:`PersistentId`.
         limits: what it may cost.
-        allowance: what all pickles of a file may cost, and what else is in it; it is charged for this one.
+        allowance: the budget for the whole file with all its pickles; this pickle is charged to it.
 
     Raises:
         Corrupt: it contradicts itself, or ends too early.
-        Unsafe: it asks for what only the reading process could give, or costs more than the limits.
+        Unsafe: it needs something that only the reading process could provide, or exceeds the limits.
         Unsupported: it states a protocol that is not known.
     """
     place = [start]
@@ -163,7 +161,7 @@ def _cut_off(message: str = "the pickle ends before its STOP") -> Corrupt:
 
 
 def _mostly_spent(known: PickleLimits, allowance: Allowance) -> bool:
-    """Whether less than half of what an earlier pickle of the file could cost is left."""
+    """Whether less than half of an earlier pickle's limits is left."""
     return (
         2 * allowance.work < known.work or 2 * allowance.objects < known.objects or 2 * allowance.memory < known.memory
         or 2 * allowance.memo < known.memo or 2 * allowance.copied < known.copied or 2 * allowance.nodes < known.nodes
@@ -177,7 +175,7 @@ MOST_FRESH = 64
 
 
 def _left(limits: PickleLimits, allowance: Allowance) -> PickleLimits:
-    """Limits for one pickle, where others of its file were read before."""
+    """Limits for one pickle of a file after others were read."""
     operations, objects, memo, depth, copied, weak_keys, work, memory, nodes = limits
     return PickleLimits(
         operations, min(objects, allowance.objects), min(memo, allowance.memo), depth, min(copied, allowance.copied), weak_keys,
@@ -186,7 +184,7 @@ def _left(limits: PickleLimits, allowance: Allowance) -> PickleLimits:
 
 
 def _first(limits: PickleLimits, allowance: Allowance) -> PickleLimits:
-    """Limits for the first pickle of a file, of which little is spent: those of another file of its size."""
+    """Limits for the first pickle of a file whose budget is mostly unspent; shared by files of the same size."""
     key = allowance.size // MB, allowance.whole
     found = _fresh.get(key)
     if found is None or found.work > 2 * allowance.work:
@@ -211,7 +209,7 @@ def _run(
         data, base = bytes(view[start : start + min(FIRST_WINDOW, WINDOW)]), start
     i = start - base
     end = len(data)
-    stop = 0  # up to here opcodes are run without a look at limits and window; now
+    stop = 0  # up to here opcodes run without a check of limits and window; now
     carried = 0  # bytes of texts, which are no operations
     plain = 0  # bytes of those that are no texts
     slow = 0  # rare opcodes
@@ -222,7 +220,7 @@ def _run(
     notes = Notes(limits)
     budget = notes.budget
     known = notes.known
-    called: dict[int, int] = {}  # by the identity of what is called: how many arguments it had last
+    called: dict[int, int] = {}  # by identity of the callee: its last number of arguments
     memo: dict[int, Any] = {}
     stack: list[Any] = []
     marks: list[list[Any]] = []
@@ -253,7 +251,7 @@ def _run(
                 stop = min(i + STRIDE, end if base + end == total else end - LONGEST)
             op = data[i]
             at = i
-            if op == 113:  # BINPUT: a quarter of all, and another opcode comes behind it
+            if op == 113:  # BINPUT: a quarter of all opcodes, and another opcode follows it
                 memo[data[i + 1]] = stack[-1]
                 i += 2
                 op = data[i]
@@ -273,7 +271,7 @@ def _run(
                         continue
                     try:
                         stack.append(data[i:j].decode())
-                    except UnicodeDecodeError:  # lone surrogates; asked for only now, since the plain way is much faster
+                    except UnicodeDecodeError:  # lone surrogates; allowed only now, since the plain way is much faster
                         stack.append(data[i:j].decode("utf-8", "surrogatepass"))
                     carried += n
                     if n > STRIDE:
@@ -711,7 +709,7 @@ def _memo(index: int, so_far: int) -> Unsafe:
 
 
 def _longer(view: bytes | memoryview, base: int, at: int, need: int, total: int) -> tuple[bytes, int, int, int, int]:
-    """The window again, from an opcode on that needs so much of it. Then the opcode runs once more."""
+    """Move the window to start at an opcode that needs this many bytes; the opcode then runs again."""
     base += at
     if need > total - base:
         raise _cut_off(f"declares a length of {need} bytes, but only {total - base} are left")

@@ -1,4 +1,4 @@
-"""The opcodes of pickles: their names, how long their arguments are, and which values those stand for.
+"""The opcodes of pickles: names, lengths of arguments, and the values that arguments encode.
 
 :mod:`torch_compat.pickles.machine` runs them. :func:`opcodes` lists those of a pickle that the machine has read.
 """
@@ -49,10 +49,10 @@ _STOP = 46
 
 
 def opcodes(data: bytes) -> Iterator[tuple[str, Any]]:
-    """The opcodes of a pickle up to its STOP, in order: names and arguments; None where an opcode has no argument.
+    """The opcodes of a pickle up to its STOP, in order: names and arguments; None if an opcode has no argument.
 
-    Arguments are those that ``pickletools.genops`` of the standard library gives: ``"torch FloatStorage"`` for GLOBAL. Texts of
-    Python 2 are text only where they are UTF-8, as in the machine.
+    Arguments are those that ``pickletools.genops`` of the standard library gives: ``"torch FloatStorage"`` for GLOBAL. Python 2 strings are
+    text only if they are UTF-8, as in the machine.
 
     Parameters:
         data: begins with a pickle that :func:`torch_compat.pickles.machine.unpickle` has read without an error.
@@ -112,7 +112,7 @@ def number(line: bytes) -> int:
 
 
 def value_of(op: int, raw: bytes) -> Any:
-    """The value of an opcode of :data:`COUNTED`, by the bytes that it carries.
+    """The value of an opcode of :data:`COUNTED`, decoded from its bytes.
 
     Raises:
         UnicodeDecodeError: a text of Python 3 is not UTF-8.
@@ -129,7 +129,7 @@ def value_of(op: int, raw: bytes) -> Any:
 
 
 def _python2_text(raw: bytes) -> str | bytes:
-    """A ``str`` of Python 2: text where it can be (as ``torch.load`` takes it), else bytes."""
+    """A ``str`` of Python 2: text if it is valid (as ``torch.load`` reads it), else bytes."""
     try:
         return raw.decode()
     except UnicodeDecodeError:
@@ -137,10 +137,10 @@ def _python2_text(raw: bytes) -> str | bytes:
 
 
 def read_line(op: int, line: bytes) -> Any:
-    """The value of FLOAT, INT, LONG, STRING or UNICODE, by its line without the newline.
+    """The value of FLOAT, INT, LONG, STRING or UNICODE, decoded from its line without the newline.
 
     Raises:
-        Corrupt: the line stands for no such value.
+        Corrupt: the line does not encode such a value.
     """
     try:
         if op == 86:  # UNICODE

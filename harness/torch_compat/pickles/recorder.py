@@ -1,6 +1,6 @@
-"""What the unpickling machine notes on its way: everything that is named, and what restricted unpicklers may refuse.
+"""Records what the unpickling machine meets: all names, and everything that restricted unpicklers may refuse.
 
-Globals, and the events of naming them, are kept from one pickle to the next: a handful of names stands in nearly every file.
+Globals, and the events of naming them, are cached across pickles: nearly every file uses the same few names.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ SHORT = 200  # characters long at most
 
 
 class PickleLimits(NamedTuple):
-    """What one pickle may cost.
+    """The limits for one pickle.
 
     Attributes:
-        operations: bytes of opcodes, without the texts and bytes that they carry: bounds the stack and plain values.
+        operations: bytes of opcodes, without their text and bytes arguments: bounds the stack and plain values.
         objects: containers, tensors and descriptions.
         memo: entries of the memo.
-        depth: how deep values are nested, as a reader meets them who enters each object once.
-        copied: elements that calls copy out of shared objects; 64 characters count as one.
+        depth: nesting depth of values for a reader that visits each object once.
+        copied: elements that calls copy from shared objects; 64 characters count as one.
         weak_keys: keys whose hash a pickle can choose: large integers, tuples of them.
         work: units of work (:mod:`torch_compat.allowance`): bytes of opcodes, and what rare opcodes, objects and names cost beyond that.
         memory: bytes of texts and byte strings, texts twice: in memory they can be four times as long.
@@ -64,7 +64,7 @@ def _global(module: str, name: str) -> Global:
 
 
 def _python3(module: str, name: str) -> tuple[str, str]:
-    """What Python 2 called ``__builtin__.xrange`` is ``builtins.range``."""
+    """``__builtin__.xrange`` of Python 2 becomes ``builtins.range``."""
     if (module, name) in NAME_MAPPING:
         return NAME_MAPPING[module, name]
     return IMPORT_MAPPING.get(module, module), name
@@ -80,7 +80,7 @@ _TENSOR = _global("torch", "Tensor")
 
 
 def _class_of(made: Any) -> Any:
-    """The class of what stands on the stack, a Global; a text for what is of no class that a pickle names."""
+    """The class of an object on the stack, as a Global; a text if a pickle cannot name its class."""
     kind = made.__class__
     if kind is Dict or kind is Deque:
         return made.type
@@ -96,7 +96,7 @@ STORAGE = 60  # and for a storage
 
 
 class Notes:
-    """What happened on the way, each thing once."""
+    """The recorded events, each once."""
 
     __slots__ = ("arities", "budget", "events", "globals", "keys", "known", "opcodes", "protocol", "seen", "sources", "storages")
 
@@ -114,7 +114,7 @@ class Notes:
         self.storages: list[Storage] = []
 
     def event(self, kind: str, subject: Any, key: Any) -> None:
-        """Note an event unless its like was noted; ``key`` says what is alike."""
+        """Record an event unless one with the same ``key`` was recorded."""
         if (kind, key) not in self.keys:
             self.keys.add((kind, key))
             self.events.append(UnpicklerEvent(kind, subject, self.protocol))
@@ -137,7 +137,7 @@ class Notes:
         return self._noted(*known)
 
     def _named(self, module: str, name: str) -> tuple[Global, UnpicklerEvent]:
-        """The global as Python 3 calls it; and that it was named, as it was spelled."""
+        """The global by its Python 3 name; records that it was named, as spelled."""
         spelled = _global(module, name)
         found = _global(*_python3(module, name)) if self.protocol < 3 else spelled
         return found, UnpicklerEvent("global", spelled, self.protocol)
@@ -154,7 +154,7 @@ class Notes:
         return self._noted(*self._named(module, name))
 
     def called(self, func: Any, args: tuple[Any, ...], called: dict[int, int]) -> None:
-        """Something is called for the first time, or with another number of arguments than the last time."""
+        """Record a call of something for the first time, or with a different number of arguments than the last time."""
         if id(func) not in called:
             self.events.append(UnpicklerEvent("reduce", func, self.protocol))  # which keeps it alive, and its identity its own
         called[id(func)] = len(args)
@@ -165,12 +165,12 @@ class Notes:
                 called[id(func)] = -1  # to look again the next time
 
     def target(self, kind: str, made: Any) -> None:
-        """Something is done to an object that was made: ``BUILD``, ``APPEND``, ``SETITEM``."""
+        """Record a change to an object: ``BUILD``, ``APPEND``, ``SETITEM``."""
         found = _class_of(made)
         self.event(kind, found, found)
 
     def persistent(self, pid: Any) -> None:
-        """A persistent id is met that names no storage."""
+        """Record a persistent id that names no storage."""
         kind = pid.__class__.__name__
         if pid.__class__ is tuple and pid:
             first = pid[0]

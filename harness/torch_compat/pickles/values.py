@@ -1,4 +1,4 @@
-"""What comes out of a pickle: plain values, and these. None of them does anything.
+"""The passive values that unpickling produces, besides plain values.
 
 ``None``, ``bool``, ``int``, ``float``, ``complex``, ``str``, ``bytes``, ``bytearray``, ``list``, ``tuple``, ``dict``, ``set``,
 ``frozenset``, ``range`` and ``slice`` are Python's own. Shared objects stay shared, and a container may contain itself.
@@ -36,12 +36,12 @@ __all__ = [
 
 
 class Global:
-    """A class or function (or a dtype, a layout, a constant) that was only named: ``torch.float32``, ``os.system``.
+    """A class or function (or a dtype, a layout, a constant) that is only named: ``torch.float32``, ``os.system``.
 
     Attributes:
-        module, name: as Python 3 calls them; what Python 2 called ``__builtin__.set`` is ``builtins.set``.
+        module, name: by their Python 3 names; ``__builtin__.set`` of Python 2 is ``builtins.set``.
         path: both, as ``torch._utils._rebuild_tensor_v2``.
-        rebuild: how the machine interprets a call of it; None where a call is only described.
+        rebuild: how the machine interprets a call of it; None if a call is only described.
         storage: of a storage class its path, the dtype and the bytes of an element; None for anything else.
     """
 
@@ -70,7 +70,7 @@ class Dict(dict[Any, Any]):
 
     Attributes:
         type: its class.
-        factory: what a ``defaultdict`` makes missing values with.
+        factory: the ``default_factory`` of a ``defaultdict``.
         state: attributes set on it, as ``_metadata`` of a state dict; None where there are none.
     """
 
@@ -103,10 +103,7 @@ LONGEST = 2000
 
 
 class _Parts:
-    """Shown by its parts, as far as a text of :data:`LONGEST` characters goes, and equal to itself alone.
-
-    What ``dataclass`` makes takes long to import.
-    """
+    """Base with a repr of its parts, up to :data:`LONGEST` characters, and equality by identity. Dataclasses would slow down the import."""
 
     __slots__: tuple[str, ...] = ()
 
@@ -137,14 +134,14 @@ class Device:
 
 
 class Storage(_Parts):
-    """A storage that a pickle names; its bytes lie elsewhere in the archive.
+    """A storage that a pickle names; its bytes are elsewhere in the archive.
 
     Attributes:
         type_name: its class, as ``torch.FloatStorage``.
-        dtype: of its elements, as ``float32``; ``uint8`` where the class says nothing.
+        dtype: of its elements, as ``float32``; ``uint8`` if the class does not state it.
         key: names the record (zip) or the place in the list of storages (stream).
         location: ``cpu``, ``cuda:0``.
-        numel, nbytes: how long it is; an untyped storage counts bytes.
+        numel, nbytes: its length; for an untyped storage, in bytes.
         root: the storage that this one is a part of (only in streams), ``offset`` elements from its start.
     """
 
@@ -169,15 +166,15 @@ class Tensor(_Parts):
 
     Attributes:
         storage: None for sparse, meta and nested tensors, and for those that wrap another (``parts``).
-        dtype: as ``float32``; "" where the pickle does not say it.
+        dtype: as ``float32``; "" if the pickle does not state it.
         shape, strides, offset: in elements; ``strides`` is None where there are none.
         layout: ``strided``, ``sparse_coo``, ``sparse_csr``, ...; ``nested``.
         device: as ``cpu``, ``cuda:0``, ``meta``.
         parameter: it is a ``torch.nn.Parameter``.
-        subclass: its class, where that is another.
-        conj, neg: its bits stand for the conjugate, for the negative.
+        subclass: its class, if it is a subclass.
+        conj, neg: its conjugate and negative bits.
         quantizer: ``(scheme, scale, zero point)``, or ``(scheme, scales, zero points, axis)``.
-        parts: tensors and values that it consists of: ``indices``, ``values``, ``data``, ...
+        parts: its component tensors and values: ``indices``, ``values``, ``data``, ...
         state: attributes set on it; None where there are none.
         rebuilt_by: the name of the function that rebuilds it, as ``_rebuild_tensor_v2``.
     """
@@ -220,7 +217,7 @@ class Tensor(_Parts):
 
     @property
     def span(self) -> tuple[int, int]:
-        """The first byte and the byte behind the last one that it needs of its storage."""
+        """The byte range of its storage that it needs: the first byte, and the byte after the last."""
         bits = PACKED.get(self.dtype) or 8 * ELEMENT_SIZES.get(self.dtype, 1)
         if not self.numel:
             start = self.offset * bits // 8
@@ -243,13 +240,13 @@ class Tensor(_Parts):
 
 
 class Described(_Parts):
-    """A call or an object that was not carried out.
+    """A call that was not executed, or an object that was not created.
 
     Attributes:
         kind: ``reduce`` (a call), ``newobj`` (``cls.__new__``) or ``instance`` (of protocol 0).
         target: the function or class, nearly always a :class:`Global`.
         args, kwargs: its arguments.
-        state: what would be set on it; None where nothing would.
+        state: the state that would be set on it; None if there is none.
         items: what would be appended to it.
         pairs: what would be set in it, as ``(key, value)``.
     """
@@ -270,7 +267,7 @@ class Described(_Parts):
 
 
 class PersistentId(_Parts):
-    """Something outside the pickle, named by the writer's own kind of id."""
+    """An object outside the pickle, named by a persistent id of the writer's own kind."""
 
     __slots__ = ("pid",)
 
@@ -279,7 +276,7 @@ class PersistentId(_Parts):
 
 
 class ModuleSource(_Parts):
-    """The class of a module, with the source text that streams keep beside it."""
+    """The class of a module, with its source text, which streams store."""
 
     __slots__ = ("file", "source", "type")
 
@@ -336,12 +333,12 @@ class NumpyScalar(_Parts):
 
 
 class UnpicklerEvent(NamedTuple):
-    """One thing that a restricted unpickler may refuse, in the order of the pickle, the first time each.
+    """Something that a restricted unpickler may refuse, in order of first occurrence in the pickle.
 
     Attributes:
         kind: ``opcode``, ``global``, ``reduce``, ``newobj``, ``build``, ``append``, ``setitem`` or ``persistent``.
         subject: the opcode's name; a :class:`Global` as the pickle spells it; the target of a call; the class of the object,
-            or a text for what is no object of a class; the kind of persistent id.
+            or a text if it is not an instance of a class; the kind of persistent id.
         protocol: as stated so far; decides whether names of Python 2 are translated.
     """
 
@@ -369,7 +366,7 @@ _LEAVES = frozenset({type(None), bool, int, float, complex, str, bytes, bytearra
 def children(value: Any) -> Iterator[tuple[Any, Any]]:
     """What a value directly consists of: ``(key, value)`` of a dictionary, index or name of a part, and the part itself.
 
-    Keys that are not plain (a tuple of tensors, say) come as parts, too, under the name ``"key"``.
+    Keys that are not plain (such as a tuple of tensors) are parts, too, under the name ``"key"``.
     """
     kind = value.__class__
     if kind is dict or kind is Dict:
@@ -389,12 +386,12 @@ def children(value: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def walk(value: Any, *, into: Callable[[Any], bool] = lambda _: True) -> Iterator[tuple[tuple[Any, ...], Any]]:
-    """Every object that a value consists of, each once, with the path to it; a parent before its parts, in order.
+    """Yield every object in a value once, with its path; a parent before its parts, in order.
 
-    It does not recurse, so nesting costs no stack, and what contains itself ends.
+    It does not recurse, so nesting uses no stack, and cycles end.
 
     Parameters:
-        value: anything that came out of a pickle.
+        value: any value from a pickle.
         into: whether the parts of this object are wanted, too.
     """
     for keys, part in _visited(value, into):
@@ -402,7 +399,7 @@ def walk(value: Any, *, into: Callable[[Any], bool] = lambda _: True) -> Iterato
 
 
 def parts(value: Any) -> Iterator[Any]:
-    """The same objects without their paths, which cost as much as they are long."""
+    """Yield the same objects without their paths, whose cost is proportional to their length."""
     for _, part in _visited(value, lambda _: True):
         yield part
 
@@ -436,7 +433,7 @@ def _visited(value: Any, into: Callable[[Any], bool]) -> Iterator[tuple[list[Any
 
 
 def depth(value: Any, limit: int) -> int:
-    """How deep a value is nested, as a reader meets it who enters each object once; stops at one above ``limit``."""
+    """The nesting depth of a value for a reader that visits each object once; stops at one above ``limit``."""
     if value.__class__ in _LEAVES:
         return 0
     seen = {id(value)}
@@ -459,7 +456,7 @@ def depth(value: Any, limit: int) -> int:
 
 
 def tensors(value: Any) -> Iterator[tuple[tuple[Any, ...], Tensor]]:
-    """Every tensor that a value holds, each once, with the path to it; not the parts of tensors."""
+    """Yield every tensor in a value once, with its path, without the parts of tensors."""
     for keys, found in _visited(value, lambda part: part.__class__ is not Tensor):
         if found.__class__ is Tensor:
             yield tuple(keys), found

@@ -1,16 +1,15 @@
-"""What ``torch.load(..., weights_only=True)`` of each release says to a pickle, from what the machine noted on the way.
+"""How ``torch.load(..., weights_only=True)`` of each release responds to a pickle, based on the recorded events.
 
-Every release has an unpickler of its own for this. It takes some opcodes, some globals, and does some things to some classes;
-which ones, release by release, is data (:class:`RestrictedUnpickler`) that was taken from the releases by running them. What is alike
-in all of them stands here:
+Every release has its own restricted unpickler, which accepts certain opcodes and globals, and certain operations on certain classes. The
+differences are data (:class:`RestrictedUnpickler`) obtained by running the releases. Common to all releases:
 
-* a global is asked for by ``module.name`` when ``GLOBAL`` is met, whether it is used or not
-* ``REDUCE`` calls what is on the list, ``NEWOBJ`` makes a Parameter, ``BUILD`` sets the state of a Tensor, a Parameter, an OrderedDict
+* a global is looked up by ``module.name`` at ``GLOBAL``, whether it is used or not
+* ``REDUCE`` calls globals on the list, ``NEWOBJ`` makes a Parameter, ``BUILD`` sets the state of a Tensor, a Parameter, an OrderedDict
 * ``APPEND`` and ``APPENDS`` go to lists
 * a persistent id is a tuple that begins with "storage"; ``torch.load`` gives anything else no meaning
 
-A refusal is what the first thing in the pickle that is not taken leads to. Whether the release then can do what it takes
-(a function that misses an argument) is another matter: it fails without ``weights_only`` just the same.
+A refusal describes the first item of the pickle that is not accepted. Accepted items can still fail (a call that lacks an argument); they
+also fail without ``weights_only``.
 
 Safe globals are what the user says is safe: ``add_safe_globals(["fractions.Fraction"])``, as in ``torch.serialization``.
 """
@@ -52,17 +51,17 @@ class RestrictedUnpickler(NamedTuple):
 
     Attributes:
         release: as ``2.6.0``.
-        globals: names that it takes, as ``torch._utils._rebuild_tensor_v2``.
-        opcodes: names of the opcodes that it takes.
-        blocked: modules that it takes nothing of, whatever the user adds.
-        renames: when names of Python 2 are translated first: ``never``, ``protocol-2`` (where the pickle states that) or ``always``.
-        objects: of which other classes ``NEWOBJ`` and ``BUILD`` are taken: ``none``, ``safe`` (those that the user added), ``allowed``
+        globals: names that it accepts, as ``torch._utils._rebuild_tensor_v2``.
+        opcodes: names of the opcodes that it accepts.
+        blocked: modules from which it accepts nothing, whatever the user adds.
+        renames: when names of Python 2 are translated first: ``never``, ``protocol-2`` (if the pickle states that) or ``always``.
+        objects: for which other classes ``NEWOBJ`` and ``BUILD`` are accepted: ``none``, ``safe`` (those that the user added), ``allowed``
             (all that are taken).
         adds: the user can add safe globals.
-        setitem: classes whose items may be set; ``*`` where nobody asks.
+        setitem: classes whose items may be set; ``*`` if the release does not check.
         appends_safe: list subclasses that the user added may be appended to.
-        tar: the tar of torch 0.1 is read like anything else; else it is refused as such.
-        torchscript: an archive of TorchScript is handed to ``torch.jit.load``; else it is refused as such.
+        tar: the tar of torch 0.1 is read like any other container; else it is refused as a tar.
+        torchscript: a TorchScript archive is passed to ``torch.jit.load``; else it is refused as TorchScript.
         nested: added classes are known by their qualified name, as ``module.Outer.Inner``; else as ``module.Inner``.
     """
 
@@ -81,13 +80,13 @@ class RestrictedUnpickler(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """Why a release does not take a pickle.
+    """Why a release refuses a pickle.
 
     Attributes:
         code: ``global``, ``blocked-module``, ``opcode``, ``call``, ``object``, ``state``, ``append``, ``setitem``, ``persistent-id``,
             ``torchscript`` or ``tar``.
-        subject: the global, opcode or class that is not taken.
-        detail: one clause for people.
+        subject: the refused global, opcode or class.
+        detail: one human-readable clause.
     """
 
     code: str
@@ -119,7 +118,7 @@ _safe: dict[str, tuple[str, Any]] = {}  # by qualified path: the path without ne
 
 
 def add_safe_globals(added: Iterable[Any]) -> None:
-    """Say that these are safe: classes, functions, names as ``"package.module.Name"``, or pairs of a class and such a name.
+    """Mark these as safe: classes, functions, names as ``"package.module.Name"``, or pairs of a class and such a name.
 
     Raises:
         UsageError: one is none of these.
@@ -129,19 +128,19 @@ def add_safe_globals(added: Iterable[Any]) -> None:
 
 
 def get_safe_globals() -> list[Any]:
-    """What was added, as it was given."""
+    """The added globals, as given."""
     return [given for _, given in _safe.values()]
 
 
 def clear_safe_globals() -> None:
-    """Take all of it back."""
+    """Remove all added globals."""
     _safe.clear()
     _forget()
 
 
 @contextmanager
 def safe_globals(added: Iterable[Any]) -> Iterator[None]:
-    """Safe within a ``with`` statement; what was safe before stays so afterwards."""
+    """Mark globals as safe within a ``with`` statement; earlier ones stay safe afterwards."""
     before = dict(_safe)
     add_safe_globals(added)
     try:
@@ -181,11 +180,11 @@ _MISSING = object()
 
 
 def harmless_subclass(module: str, name: str) -> bool:
-    """Whether this names a tensor subclass whose rebuilding runs nothing of its own.
+    """Whether this names a tensor subclass whose rebuilding runs no code of its own.
 
     Three conditions: it does not override what runs when a tensor is rebuilt (``__setstate__``, ``__getattr__``, ``__setattr__``,
-    ``__get__``, ``__set__``, ``__getattribute__``); it is allocated like any object; and its module was imported by the user. It is
-    looked up without running anything, and nothing is imported for it.
+    ``__get__``, ``__set__``, ``__getattribute__``); it is allocated like any object; and its module was imported by the user. The lookup
+    runs and imports nothing.
     """
     import inspect  # noqa: PLC0415 - nobody else needs it
 
@@ -205,7 +204,7 @@ def harmless_subclass(module: str, name: str) -> bool:
 
 
 def _own(kind: type, name: str) -> Any:
-    """What a class has under this name, found in the dictionaries of its bases: nothing of it runs."""
+    """The attribute of a class with this name, found in the dictionaries of its bases without running code."""
     for base in type.__dict__["__mro__"].__get__(kind):
         body = type.__dict__["__dict__"].__get__(base)
         if name in body:
@@ -239,7 +238,7 @@ def refusals(
     torchscript: bool = False,
     tensor_subclasses: bool = False,
 ) -> tuple[Refusal | None, ...]:
-    """What each release says, in the order of ``rules``. The same questions are answered once, if ``rules`` is the same tuple.
+    """The answer of each release, in the order of ``rules``; cached while ``rules`` is the same tuple.
 
     Parameters: as of :func:`refusal`.
     """
@@ -262,7 +261,7 @@ def refusals(
 
 @lru_cache(maxsize=8)
 def _alike(rules: tuple[RestrictedUnpickler, ...]) -> tuple[RestrictedUnpickler, ...]:
-    """The same without the names of the releases, which no refusal tells: most are as the one before."""
+    """The rules without release names, which no refusal contains: most equal the previous ones."""
     return tuple([one._replace(release="") for one in rules])
 
 
@@ -277,14 +276,14 @@ def refusal(
     torchscript: bool = False,
     tensor_subclasses: bool = False,
 ) -> Refusal | None:
-    """What one release refuses first; None where it takes all of it.
+    """What one release refuses first; None if it accepts the pickle.
 
     Parameters:
         unpickled: the pickle, or all of a stream's in order.
         rules: of the release.
-        container: ``zip``, ``stream`` or ``tar``; newer releases refuse a tar whatever it holds.
+        container: ``zip``, ``stream`` or ``tar``; newer releases refuse any tar.
         torchscript: it is an archive of TorchScript, which newer releases refuse and older ones load as such.
-        tensor_subclasses: take harmless subclasses of Tensor (see :func:`harmless_subclass`), which no release does.
+        tensor_subclasses: accept harmless subclasses of Tensor (see :func:`harmless_subclass`), which no release does.
     """
     return _refusal(_events(unpickled), rules, container, torchscript, tensor_subclasses)
 
@@ -292,12 +291,12 @@ def refusal(
 def allowing(
     unpickled: Unpickled | Sequence[Unpickled], rules: RestrictedUnpickler, *, container: str = "zip"
 ) -> tuple[Global, ...] | Refusal:
-    """What one release has to be told with ``add_safe_globals`` so that it takes a pickle: every name, in the order of the pickle.
+    """The names to pass to ``add_safe_globals`` so that one release accepts a pickle, in the order of the pickle.
 
     Parameters: as of :func:`refusal`.
 
     Returns:
-        The names as the release looks them up; none where it takes the pickle as it is. A refusal where no addition helps.
+        The names as the release looks them up; none if it accepts the pickle as it is. A refusal if no addition helps.
     """
     events = _events(unpickled)
     wanted: dict[str, Global] = {}
@@ -368,7 +367,7 @@ def _translated(module: str, name: str) -> tuple[str, str]:
 
 
 def _looked_up(named: Global, protocol: int, rules: RestrictedUnpickler) -> tuple[str, str]:
-    """The module and the name under which a release looks a global up."""
+    """The module and name by which a release looks up a global."""
     if rules.renames == "always" or (rules.renames == "protocol-2" and protocol == 2):
         return _translated(named.module, named.name)
     return named.module, named.name

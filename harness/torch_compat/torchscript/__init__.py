@@ -1,7 +1,7 @@
-"""TorchScript text, as archives hold it and upgraders are written: the two readers of it, and what a call is.
+"""The two readers of TorchScript source (of archives and upgraders), and the representation of calls.
 
-* :mod:`torch_compat.torchscript.parser`: the syntax tree of a file or of one expression, with positions; for everybody who compiles, checks or
+* :mod:`torch_compat.torchscript.parser`: the syntax tree of a file or of one expression, with positions; for code that compiles, checks or
   changes source
-* :mod:`torch_compat.torchscript.scanner`: what ``inspect`` asks of source, in one pass over its marks and without a tree
+* :mod:`torch_compat.torchscript.scanner`: the information that ``inspect`` needs, in one pass over the tokens and without a tree
 * :mod:`torch_compat.torchscript.calls`: a call of an operator
 """

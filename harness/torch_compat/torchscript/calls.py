@@ -1,4 +1,4 @@
-"""Calls of operators, as files state them."""
+"""Calls of operators as stored in files."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ class Call(NamedTuple):
 
     Attributes:
         name: qualified, without overload: ``aten::add``.
-        overload: ``Tensor``; empty for the overload without a name; None where the file does not store overloads, as in
-            TorchScript source.
-        positional: how many arguments are given by position; None where the file does not say (bytecode before 6).
-        keywords: names of the arguments that are given by name.
+        overload: ``Tensor``; empty for the overload without a name; None if the file does not store overloads, as in TorchScript source.
+        positional: number of positional arguments; None if the file does not state it (bytecode before 6).
+        keywords: names of the keyword arguments.
     """
 
     name: str
@@ -30,12 +29,12 @@ class Call(NamedTuple):
 
 
 class CallShape(NamedTuple):
-    """One shape in which TorchScript source calls an operator, with the kinds of arguments that show.
+    """One shape in which TorchScript source calls an operator, with the visible kinds of arguments.
 
     Attributes:
         name: ``aten::add``.
-        positional: the kinds of the arguments that are given by position, one letter each; ``x`` where the kind does not show.
-        keywords: name and kind of those that are given by name.
+        positional: the kinds of the positional arguments, one letter each; ``x`` if the kind is not visible.
+        keywords: name and kind of the keyword arguments.
     """
 
     name: str

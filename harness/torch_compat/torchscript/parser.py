@@ -1,7 +1,7 @@
-"""TorchScript text to a syntax tree with positions, within a bound of memory.
+"""Parses TorchScript source to a syntax tree with positions, within a memory bound.
 
-TorchScript keeps to Python's grammar, so the tree is that of :mod:`ast`, and whoever searches it or changes it uses the visitors of that
-module. Nothing is ever executed.
+TorchScript follows Python's grammar, so the tree is that of :mod:`ast`, to be searched and changed with the visitors of that module.
+Nothing is ever executed.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _PARAMETER = re.compile(r" {4,}[A-Za-z_]\w*: [^=]")
 EMPTY, SPELLED = "Tuple[]", "Tuple[()]"
 """The type of an empty tuple, as written by releases up to 1.8, and as written by Python and later releases."""
 _TEXT_OR_EMPTY = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\bTuple\[\]""")
-_SHORT = 10_000  # characters of an expression that stay far below the bound whatever they are
+_SHORT = 10_000  # characters of an expression; any text of this length stays far below the bound
 
 
 def memory_needed(source: bytes) -> int:
-    """About how many bytes of memory Python's parser needs at most for a source."""
+    """Estimate the maximum memory, in bytes, that Python's parser needs for a source."""
     statements = source.count(b"\n") + source.count(b";")
     marks = len(source.translate(None, _WORDS)) - statements
     gaps = source.count(b" ") - source.count(b"  ")  # of an indentation half
@@ -39,13 +39,13 @@ def memory_needed(source: bytes) -> int:
 
 
 def parse(text: str, name: str = FILE) -> ast.Module:
-    """The tree of a file of source. Whoever calls bounds its memory before, by :func:`memory_needed`.
+    """The tree of a source file. Callers bound its memory beforehand with :func:`memory_needed`.
 
     Raises:
         SyntaxError, ValueError, RecursionError, MemoryError: it is no source; together they are :data:`NO_SOURCE`.
     """
     with warnings.catch_warnings():
-        # Python warns of what it finds odd in the archive's source, with the line: nobody's business, and not fit for a terminal
+        # Python's warnings quote lines of the archive's source, which are irrelevant to users and unsafe for a terminal
         warnings.simplefilter("ignore")
         try:
             return ast.parse(text, name)
@@ -73,7 +73,7 @@ def parse_expression(text: str) -> ast.expr:
 
 
 def dotted(node: ast.AST) -> str:
-    """The name that a chain of attributes spells, ``torch.add``; "" where it is none."""
+    """The dotted name of a chain of attributes, ``torch.add``; "" if it is not one."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
@@ -85,12 +85,12 @@ def dotted(node: ast.AST) -> str:
 
 
 def _spelled(text: str) -> str:
-    """A source with the newer spelling of such types; its texts are as they were."""
+    """Replace the older spelling of such types in a source; string literals stay unchanged."""
     return _TEXT_OR_EMPTY.sub(lambda found: SPELLED if found[0] == EMPTY else found[0], text)
 
 
 def _with_default(line: str) -> str:
-    """A parameter on a line of its own gets a default where it has none; any other line is as it was."""
+    """Add a default to a parameter on its own line if it has none; other lines stay unchanged."""
     if not _PARAMETER.match(line):
         return line
     end = line.find(") ->") if line.endswith(":") else len(line) - 1 if line.endswith(",") else -1

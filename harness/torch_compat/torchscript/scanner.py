@@ -1,8 +1,8 @@
-"""What TorchScript source asks of whoever loads it, without parsing it: calls of operators, words of the language, classes.
+"""Scans TorchScript source for what a loader must support, without parsing: operator calls, language words, classes.
 
-This is the second reader of TorchScript text, beside :mod:`torch_compat.torchscript.parser`. ``inspect`` reads all source of every archive,
-also of hostile ones: a scanner of marks takes a small part of the parser's time and memory, has an answer for text of any size and depth,
-and for names that are none in Python. The source is what ``python_print.cpp`` writes, not what a person wrote, so this is enough.
+This is the second reader of TorchScript source, besides :mod:`torch_compat.torchscript.parser`. ``inspect`` reads all source of every
+archive, including hostile ones. A token scanner takes a small part of the parser's time and memory, and handles text of any size and depth
+and names that are invalid in Python. This is enough, since ``python_print.cpp`` writes the source, not a person.
 
 Calls
 -----
@@ -16,23 +16,21 @@ Calls
 * ``(self).pick(x, )``, ``__torch__.m.f(x, )``, ``_0(x, )``    methods, functions and classes of the program itself
 * ``annotate(T, x)``, ``unchecked_cast(T, x)``, ``uninitialized(T)``, ``range(n)`` of a loop, ``fork(f, x)``    syntax
 
-Which overload a call means is not written down. What tells overloads apart is the *shape* of the call: how many arguments, which
-keywords, and of what kind those arguments are that show it. A kind is one letter:
+The source does not state the overload of a call. Overloads are distinguished by the *shape* of the call: the number of arguments, the
+keywords, and the visible kinds of arguments. A kind is one letter:
 
     N  None           i  an int        f  a float      b  a bool      s  a text      c  a complex number
     l  a list                            x  anything else: the kind does not show
 
-An argument shows its kind if it is a constant, a list that is written out, or a parameter of the function that is declared with such a type.
+The kind of an argument is visible if it is a constant, a list literal, or a parameter of the function declared with such a type.
 
-Texts and comments are passed over. Results are kept by source text, unless that is long: many archives
-hold the same code.
+Strings and comments are skipped. Results are cached by source text, unless that is long: many archives contain the same code.
 
 Words and classes
 -----------------
 
-Names of variables, parameters, attributes and methods may be any word that the release which wrote the code does not reserve. So
-a word of the language is one by its place (:func:`uses`). Of a class, the head is read and what its body declares and sets
-(:func:`outline`).
+Names of variables, parameters, attributes and methods may be any word that the release which wrote the code does not reserve. So a word of
+the language is recognized by its place (:func:`uses`). Of a class, only the head, declarations and assignments are read (:func:`outline`).
 """
 
 from __future__ import annotations
@@ -64,11 +62,11 @@ __all__ = [
 
 
 class Called(NamedTuple):
-    """What one file of source calls.
+    """The calls in one source file.
 
     Attributes:
         shapes: the distinct shapes in which it calls operators by their names.
-        calls: the distinct calls of all operators, also of those that have a spelling of their own.
+        calls: the distinct calls of all operators, including those with a special spelling.
     """
 
     shapes: frozenset[CallShape]
@@ -76,14 +74,14 @@ class Called(NamedTuple):
 
 
 class Scanned(NamedTuple):
-    """What one file of source asks for.
+    """The requirements of one source file.
 
     Attributes:
         shapes: the distinct shapes in which operators are called.
         code: the text without the content of its string constants and comments, for :func:`uses` and :func:`bases`.
         none_listed: a list of tensors holds None without calling it optional.
         empty_tuple: a type is a tuple without elements.
-        ill_formed: a text has a backslash and a digit, but not the three octal digits that the language asks for there.
+        ill_formed: a string has a backslash and a digit, but not the three octal digits that the language requires.
         sorts_texts: a list that is declared as a list of texts is sorted.
     """
 
@@ -99,9 +97,9 @@ class Outline(NamedTuple):
     """A class without its methods.
 
     Attributes:
-        base: what it is derived from; "" where it is derived from nothing.
-        declared: the types that it declares attributes with, one after the other, each as the names that stand in it.
-        untyped: the names that it sets without a type.
+        base: its base class; "" if it has none.
+        declared: the declared types of its attributes in order, each as the names in it.
+        untyped: names that it sets without a type.
     """
 
     base: str
@@ -132,7 +130,7 @@ WORDS = {
 }
 CONSTANTS = {"None": "N", "True": "b", "False": "b"}
 DECLARED = {"List": "l", **{word: letter for word, letter in KINDS.items() if word not in {"None", "list"}}}
-DEEPEST = 10_000  # brackets within brackets; whoever parses such a text gives up long before
+DEEPEST = 10_000  # nesting of brackets; parsers fail long before this
 LONGEST_KEPT = 1 << 16  # so that a thousand of them are no burden
 DEFINES = frozenset({"class", "def"})
 SYNTAX = frozenset({"->", ":", "else", "if", "in", "return"})
@@ -148,7 +146,7 @@ USES = frozenset({TYPE, FUNCTION, CLASS_SETS, DECLARES, ATTRIBUTE, NAME})
 something, or any other name."""
 TYPED = frozenset({"annotate", "unchecked_cast", "uninitialized"})
 """The functions whose first argument is a type."""
-FARTHEST = 1000  # characters of a line that are looked at before a word
+FARTHEST = 1000  # characters of a line that are inspected before a word
 OCTAL = re.compile(r"""\A["'][^\\]*+(?:\\(?:[^0-7]|[0-7]{3})[^\\]*+)*+\\[0-7]""")
 LISTED = re.compile(r"\[([^\[\]]*+)\]")
 TEXTS = "List[str]"
@@ -168,13 +166,13 @@ def calls(source: str) -> frozenset[Call]:
 
 
 def called(source: str) -> Called:
-    """The same, and which kinds of arguments show."""
+    """The calls with the visible kinds of their arguments."""
     return _kept(source) if len(source) < LONGEST_KEPT else _kept_long(source)
 
 
 @lru_cache(maxsize=4)
 def _kept_long(source: str) -> Called:
-    """Asked for twice for each archive: for its calls, and for what it needs."""
+    """Used twice per archive: for its calls, and for its requirements."""
     return _scanned(source)
 
 
@@ -192,7 +190,7 @@ def _scanned(source: str) -> Called:
     keywords: list[tuple[str, str]] = []
     outer: list[tuple[str, str, list[tuple[str, str]], str, str]] = []
     declared: dict[str, str] = {}
-    ended = False  # whether the mark before this one is the end of a call of an operator
+    ended = False  # whether the previous mark is the end of an operator call
     for before, mark in map(re.Match.groups, MARK.finditer(source)):
         if not mark or len(outer) > DEEPEST:
             break
@@ -244,7 +242,7 @@ def _scanned(source: str) -> Called:
             else:
                 if word:
                     keywords.append((word, begun or _kind(before, declared)))
-                elif begun or before.strip():  # there is an argument behind the last comma
+                elif begun or before.strip():  # there is an argument after the last comma
                     kinds += begun or _kind(before, declared)
                 found.add((name, kinds, tuple(keywords)))
                 ended = True
@@ -284,7 +282,7 @@ def _scanned(source: str) -> Called:
 
 
 def _name(before: str) -> str:
-    """What is called behind this text: an operator by its name or by its word, "def" where a function begins, else ""."""
+    """The callee at the end of this text: an operator by its name or word, "def" if a function begins, else ""."""
     words = before.rsplit(None, 2)
     if not words:
         return ""
@@ -294,7 +292,7 @@ def _name(before: str) -> str:
     elif len(words) > 1 and words[-2] in DEFINES:
         return "def"
     if spelled.startswith("torch."):
-        return f"aten::{spelled[6:].removeprefix('autograd.')}"  # to the compiler torch.autograd is torch once more
+        return f"aten::{spelled[6:].removeprefix('autograd.')}"  # the compiler treats torch.autograd as torch
     if spelled.startswith("ops."):
         namespace, _, name = spelled[4:].rpartition(".")
         return f"{namespace}::{name}"
@@ -302,14 +300,14 @@ def _name(before: str) -> str:
 
 
 def _word(before: str) -> tuple[str, str]:
-    """The name by which an argument is given, and the text behind it; no name where this is another equals sign."""
+    """The keyword of an argument, and the text after it; no keyword if this is another equals sign."""
     word, _, value = before.partition("=")
     word = word.strip()
     return (word, value) if word.isidentifier() and "=" not in value else ("", before)
 
 
 def _is_indexed(before: str) -> bool:
-    """Whether a bracket behind this text takes an item."""
+    """Whether a bracket after this text indexes a value."""
     word = before.rsplit(maxsplit=1)[-1].rpartition("=")[2]
     return word != "" and word[0] != "." and word not in TYPES and word not in SYNTAX
 
@@ -426,14 +424,14 @@ def _use(code: str, at: int, end: int, before: str, behind: str) -> str:
 
 
 def _in_class(code: str, line: int) -> bool:
-    """Whether a line that is indented once belongs to a class, and not to a function."""
+    """Whether a line that is indented once belongs to a class rather than a function."""
     return code.rfind("\nclass ", 0, line) > code.rfind("\ndef ", 0, line) or (
         code.startswith("class ") and code.rfind("\ndef ", 0, line) < 0
     )
 
 
 def _bracketed(left: str) -> bool:
-    """Whether text ends inside brackets that hold types: ``Tuple[int, ``, ``annotate(``, ``isinstance(x, ``."""
+    """Whether text ends inside brackets that contain types: ``Tuple[int, ``, ``annotate(``, ``isinstance(x, ``."""
     depth = 0
     for place in range(len(left) - 1, -1, -1):
         mark = left[place]
@@ -451,19 +449,19 @@ def _bracketed(left: str) -> bool:
 
 
 def calls_below(source: str, prefix: str) -> bool:
-    """Whether source calls something, or makes an object of something, whose name begins so. A type that is only named is none."""
+    """Whether source calls or instantiates something whose name has this prefix. Types that are only named do not count."""
     if prefix not in source:
         return False
     return re.search(rf"(?<![\w.]){re.escape(prefix)}[\w.]+\(", TEXT.sub(_blank, source)) is not None
 
 
 def bases(code: str) -> Iterable[str]:
-    """What the classes that code defines are derived from: ``Module``, ``NamedTuple``, ``Enum``, ``Interface``."""
+    """The base classes of the classes that code defines: ``Module``, ``NamedTuple``, ``Enum``, ``Interface``."""
     return [base for _, base in CLASS.findall(code) if base] if "class " in code else ()
 
 
 def outline(source: str, name: str) -> Outline | None:
-    """The class of this name; None where source defines none."""
+    """The class of this name; None if source does not define it."""
     base: str | None = None
     declared: list[tuple[str, ...]] = []
     untyped: list[str] = []
@@ -475,7 +473,7 @@ def outline(source: str, name: str) -> Outline | None:
             if head is not None and head[1] == name:
                 base = head[2] or ""
         elif base is not None and line[:2] == "  " and line[2:3] != " ":
-            # patterns that inspect never needs: compiled at their first use
+            # patterns that inspect never needs, compiled on first use
             member = re.match(r"  (\w+) (?:: ([^=]+)\Z|= )", line)
             if member is not None and member[2] is not None:
                 declared.append(tuple(re.findall(r"[A-Za-z_][\w.]*", member[2])))

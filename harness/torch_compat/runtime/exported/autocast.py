@@ -94,7 +94,7 @@ PROMOTED = frozenset({"stack", "cat", "index_copy"})
 
 
 class Autocast:
-    """What autocast does to the arguments of an operator: float32 becomes the lower dtype, or the lower dtype float32.
+    """The conversion of an operator's arguments by autocast: float32 to the lower dtype, or the lower dtype to float32.
 
     Parameters:
         to: the operator ``aten::to`` of the release, which casts.
@@ -106,7 +106,7 @@ class Autocast:
         self.to = to
 
     def around(self, name: str, args: list[Any], words: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """The arguments that an operator gets in place of its own."""
+        """The converted arguments of an operator."""
         if name in LOWER:
             source, target = dtypes.FLOAT32, self.lower
         elif name in WIDER or (name in PROMOTED and _has_float32([*args, *words.values()])):

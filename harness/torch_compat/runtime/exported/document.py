@@ -1,4 +1,4 @@
-"""The JSON of an exported program as a graph that is checked: every name is defined before its use, every number is bounded.
+"""Reads the JSON of an exported program to a checked graph: every name is defined before its use, every number is bounded.
 
 The document (``torch/_export/serde/schema.py`` of each release), as far as execution needs it::
 
@@ -19,10 +19,10 @@ How releases differ:
   ``user_inputs``, ``user_outputs``, ``buffers_to_mutate``), ``call_spec`` holds the trees, whose root is the tuple of the arguments alone
   (all newer: a tuple of the arguments and the keyword arguments), a value of ``tensor_values`` stands under ``meta``, and constants
   stand in the graph, each an archive of torch.save in base64.
-* ``kind`` of an argument (1 by position, 2 by keyword) is there since schema 8.3 (2.7). Without it the first argument is given by
-  position and all others by name.
-* ``is_hop_single_tensor_return`` is there since 8.6; ``name`` of a node since 8.15; ``guards_code`` since 8.12; floats that JSON lacks
-  are the texts ``Infinity``, ``-Infinity`` and ``NaN`` since 2.3.
+* ``kind`` of an argument (1 by position, 2 by keyword) exists since schema 8.3 (2.7). Without it the first argument is given by position
+  and all others by name.
+* ``is_hop_single_tensor_return`` exists since 8.6; ``name`` of a node since 8.15; ``guards_code`` since 8.12; floats that JSON lacks are
+  the texts ``Infinity``, ``-Infinity`` and ``NaN`` since 2.3.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ __all__ = ["Document", "Graph", "Many", "Name", "Node", "SymInt", "names_of", "r
 
 MOST_NESTED = 64  # graphs inside of arguments
 POSITIONAL = 1  # ArgumentKind
-# ScalarType, MemoryFormat and Layout of the export schema, as the numbers of c10 by which operators know them
+# ScalarType, MemoryFormat and Layout of the export schema, as the c10 numbers that operators use
 SCALAR_TYPES = {row.export: name for name, row in DTYPES.items() if row.export is not None}
 MEMORY_FORMATS = {1: 0, 2: 2, 3: 3, 4: 1}
 STRIDED = 7
@@ -81,7 +81,7 @@ class Many(NamedTuple):
 
 
 class SymInt(NamedTuple):
-    """A size that a graph states of a tensor: a number, or an expression of symbols such as ``2*s0``."""
+    """A tensor size stated by a graph: a number, or an expression of symbols such as ``2*s0``."""
 
     number: int | None
     expression: str
@@ -94,7 +94,7 @@ class Node(NamedTuple):
         target: ``torch.ops.aten.add.Tensor``, ``_operator.mul``, ``torch.sym_max``.
         args, keywords: constants, :class:`Name`, :class:`Many` and :class:`Graph`.
         outputs: names of the results: a text for a tensor or number, a tuple for a list, None for nothing.
-        single: whether a higher-order operator gives its only result and no tuple of it.
+        single: whether a higher-order operator returns its only result without a tuple.
         where: for errors.
     """
 
@@ -114,8 +114,8 @@ class Graph:
         inputs: names, in order; None for a constant.
         nodes: in the order of execution.
         outputs: constants and names.
-        single: whether it gives its only output and no tuple of it.
-        sizes: of each tensor that the graph states sizes of.
+        single: whether it returns its only output without a tuple.
+        sizes: by tensor, if the graph states its sizes.
         numbers: of each symbolic integer.
     """
 
@@ -133,8 +133,8 @@ class Document:
 
     Attributes:
         inputs, outputs: parallel to those of the graph.
-        in_spec, out_spec: the trees of the arguments and results, as JSON in a text; None where the program states none.
-        words: names of the arguments of ``forward``; None where the program does not state them.
+        in_spec, out_spec: the trees of the arguments and results, as JSON strings; None if the program states none.
+        words: names of the arguments of ``forward``; None if the program does not state them.
         ranges: the least and the largest value of symbols and expressions; None for no bound.
         guards: conditions, as text.
         named_tuples: names of the fields of named tuples, by type.
@@ -168,15 +168,15 @@ def read_document(program: dict[str, Any], schema: tuple[int, int | None], allow
     """Read the JSON of a program.
 
     Parameters:
-        program: as :func:`torch_compat.formats._export.load_json` gives it.
+        program: as returned by :func:`torch_compat.formats._export.load_json`.
         schema: its version.
         where: the file and the record, for errors.
 
     Raises:
-        Corrupt: it is not as its schema says: a field is missing or has another type, a name is used before it is defined, a number
-            has more than 64 bits.
-        Unsupported: it is, and the reference reader lacks something.
-        Unsafe: it asks for more work than is allowed.
+        Corrupt: it violates its schema: a field is missing or has another type, a name is used before it is defined, a number has more than
+            64 bits.
+        Unsupported: it is valid, but the reference reader lacks something.
+        Unsafe: it needs more work than is allowed.
     """
     try:
         return _Reader(allowance, where).document(program, schema)
@@ -278,7 +278,7 @@ class _Reader:
         return Node(target, tuple(args), keywords, outputs, single, f"{self.where}, node {_named(outputs) or target!r}")
 
     def argument(self, kind: str, value: Any, known: set[str]) -> Any:
-        """A constant, or what stands for a value of the graph."""
+        """A constant, or the placeholder of a graph value."""
         plain = PLAIN.get(kind)
         if plain is not None:
             if plain is int and value.__class__ is bool:
@@ -425,7 +425,7 @@ def _text_or_none(value: Any) -> str | None:
 
 
 def _range(found: Any) -> tuple[int | None, int | None]:
-    """The least and the greatest value; None where there is none, for which up to 2.5 Python's infinity stands."""
+    """The least and the greatest value; None for no bound, which up to 2.5 is written as Python's infinity."""
     low, high = found.get("min_val"), found.get("max_val")
     return (
         None if low is None or low == -math.inf else integer(low),

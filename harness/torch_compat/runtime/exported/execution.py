@@ -1,4 +1,4 @@
-"""Running the graph of an exported program: node after node, with the operators of the release of the horizon.
+"""Runs the graph of an exported program node by node, with the operators of the horizon's release.
 
 Targets are texts: ``torch.ops.aten.add.Tensor`` is an operator with its overload, ``_operator.mul``, ``math.ceil`` and ``torch.sym_max`` are
 functions of symbolic numbers, ``torch.ops.higher_order.cond`` takes graphs. All are looked up in tables of this package; nothing is imported
@@ -63,20 +63,20 @@ NUMBERS: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 MISFIT = re.compile(
     r"\(\) (missing \d+ required|takes |got (an unexpected|multiple))"
-)  # what Python says of arguments that do not fit
+)  # Python's exceptions for arguments that do not fit
 PLAIN = frozenset({int, float, bool})
 
 
 class Execution:
-    """How a program runs.
+    """The execution of a program.
 
     Parameters:
         higher_order: the operators that take graphs, by name; each takes this object and the arguments of the node.
 
     Attributes:
-        missing: operators that it calls and the reference reader lacks.
+        missing: operators that it calls but the reference reader lacks.
         cast: autocast, while a graph runs under it.
-        constants: tensors that stand in the graph itself (schema 1), by name.
+        constants: tensors stored in the graph itself (schema 1), by name.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Execution:
         self._look_up(document.graph)
 
     def _look_up(self, graph: Graph) -> None:
-        """Find what every node calls. What is missing is raised by the call of it, as releases of TorchScript do it, and named at once."""
+        """Resolve the target of every node. A missing one raises when called, as in TorchScript releases, and is listed at once."""
         for node in graph.nodes:
             self.call_of(node.target)
             for value in (*node.args, *node.keywords.values()):
@@ -103,7 +103,7 @@ class Execution:
                     self._look_up(value)
 
     def call_of(self, target: str) -> Callable[..., Any]:
-        """What a target calls."""
+        """The function that a target names."""
         found = self._calls.get(target)
         if found is None:
             try:
@@ -145,11 +145,11 @@ class Execution:
         """Run the program.
 
         Parameters:
-            flat: what the user gives, in the order of the graph.
+            flat: the user's inputs, in the order of the graph.
             tensors: parameters, buffers and constants: the kind and the tensor, by name.
 
         Returns:
-            What the user gets, in the order of the graph. Buffers and inputs that the program changes are changed.
+            The user's outputs, in the order of the graph. Buffers and inputs that the program mutates are modified.
         """
         given = iter(flat)
         values: dict[str, Any] = dict(self.constants)
@@ -164,7 +164,7 @@ class Execution:
         return self._changed(results, values, tensors)
 
     def _changed(self, results: list[Any], values: dict[str, Any], tensors: dict[str, tuple[str, Any]]) -> list[Any]:
-        """Write what the program changes; a result that is written somewhere is what it was written into."""
+        """Write mutations to buffers and inputs; a result that is written to a tensor becomes that tensor."""
         copy = self.call_of("torch.ops.aten.copy_.default")
         written: dict[str, Any] = {}
         given: list[tuple[Any, Any]] = []

@@ -1,11 +1,11 @@
-"""What a release checks of the inputs of an exported program before it runs: sizes, ranges, constants and the program's own guards.
+"""The checks of a release on the inputs of an exported program: sizes, ranges, constants and the program's own guards.
 
-Two places, as the releases have them (``torch/export/_unlift.py``):
+Releases check in two places (``torch/export/_unlift.py``):
 
-* A hook of the module, which only calling the module itself runs, compares the inputs with the graph: dimensions that are fixed, ranges of
+* A hook of the module, which runs only when the module itself is called, compares the inputs with the graph: fixed dimensions, ranges of
   symbols, equal symbols, derived dimensions, constants. It raises RuntimeError.
-* Since 2.9 a function of the graph, which ``forward`` runs, too, where the archive has sample inputs. It checks the same, and ``guards_code``. It
-  raises AssertionError with the guard as text, and takes the place of the hook.
+* Since 2.9 a function of the graph, which ``forward`` runs, too, if the archive has sample inputs. It checks the same and ``guards_code``,
+  raises AssertionError with the guard as text, and replaces the hook.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Given(NamedTuple):
 
     Attributes:
         name: of the graph's input; None for a constant.
-        path: what leads to it, from the name of the argument: ``("x", "[0]['key']")``.
-        constant: its value where the graph has a constant in its place.
+        path: its path, from the name of the argument: ``("x", "[0]['key']")``.
+        constant: its value if the graph has a constant in its place.
         kind: ``user_input`` or ``constant_input``.
     """
 
@@ -49,7 +49,7 @@ class Given(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """As guards show it."""
+        """Its spelling in guards."""
         return "".join(self.path)
 
 
@@ -64,7 +64,7 @@ class Checks:
         self._guards: list[tuple[str, Expression]] | None = None
 
     def expression(self, text: str) -> Expression:
-        """An expression, read once."""
+        """The parsed expression, cached."""
         found = self._parsed.get(text)
         if found is None:
             found = self._parsed[text] = parse(text, self.where)
@@ -204,7 +204,7 @@ class Checks:
     def _of_derived(
         self, sources: dict[str, tuple[str, int]], derived: list[tuple[str, int, Expression]]
     ) -> Iterator[tuple[bool, str]]:
-        """Sizes that are expressions of a symbol which no input has by itself: the first gives the symbol, the others must fit."""
+        """Check sizes whose symbol is no input's size by itself: the first determines the symbol, the others must fit."""
         found: dict[str, Any] = {}
         for shown, actual, expression in derived:
             (symbol,) = expression.names
@@ -219,7 +219,7 @@ class Checks:
 
 
 def _put(arguments: dict[str, Any], path: tuple[str, str], value: Any) -> None:
-    """Put a leaf where a guard finds it: ``L['x'][0]['key']``."""
+    """Store a leaf where guards look it up: ``L['x'][0]['key']``."""
     name, rest = path
     keys = [name, *map(ast.literal_eval, filter(None, rest.replace("]", "").split("[")))]
     at: dict[Any, Any] = arguments
@@ -248,7 +248,7 @@ def _same(constant: Any, value: Any) -> bool:
 
 
 def _solve(expression: Expression, symbol: str, actual: int, *, whole: bool = True) -> Any:
-    """The value of the symbol at which the expression comes to a number; None where there is none.
+    """Solve for the symbol value at which the expression equals a number; None if there is none.
 
     Parameters:
         whole: whether it must be an integer.

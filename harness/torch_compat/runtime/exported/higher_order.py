@@ -1,7 +1,6 @@
 """Higher-order operators: those that take graphs.
 
-Each function takes the execution and the arguments of the node. What is not here is refused by name: custom kernels, flexible attention,
-effects.
+Each function takes the execution and the arguments of the node. Others are refused by name: custom kernels, flexible attention, effects.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["FUNCTIONS"]
 
 
-COPIES = Release("2.9.0")  # the first whose while_loop gives no argument itself
+COPIES = Release("2.9.0")  # the first whose while_loop returns no argument itself
 WITHOUT_DIRECTION = Release("2.7.0")  # the first whose scan takes no dimension and no direction
 TAKES_LISTS = Release("2.7.0")  # the first whose while_loop takes what its own loader gives it
 
@@ -61,7 +60,7 @@ def cond(run: Execution, pred: Any, true_fn: Any, false_fn: Any, operands: Any =
 
 
 def _mark(results: Any, given: list[Any]) -> None:
-    """Results of graphs that are differentiated as a whole require gradients where an operand does."""
+    """Results of graphs that are differentiated as a whole require gradients if an operand does."""
     if registry.grad.enabled and any(one.__class__ is Tensor and one.requires_grad for one in given):
         for one in _all(results):
             if one.__class__ is Tensor and one.dtype.category >= registry.FLOATING:
@@ -82,7 +81,7 @@ def while_loop(run: Execution, cond_fn: Any, body_fn: Any, carried: Any, additio
 
 
 def _copied(run: Execution, values: list[Any], given: list[Any]) -> list[Any]:
-    """Results of a loop without a round are the arguments, which releases since 2.9 copy."""
+    """A loop without iterations returns its arguments, which releases since 2.9 copy."""
     if run.horizon.release < COPIES:
         return values
     clone = run.call_of("torch.ops.aten.clone.default")

@@ -28,7 +28,7 @@ def only(value: Any, kind: type) -> Any:
     """A value of one class.
 
     Raises:
-        ValueError: it is of another.
+        ValueError: it has another class.
     """
     if value.__class__ is not kind:
         raise ValueError(f"expected a value of type {kind.__name__}, found {brief(value, 40)}")
@@ -36,7 +36,7 @@ def only(value: Any, kind: type) -> Any:
 
 
 def number(value: Any) -> float:
-    """A float: a number, or the text of one that JSON lacks.
+    """A float: a number, or the string for one that JSON lacks.
 
     Raises:
         ValueError: it is none.

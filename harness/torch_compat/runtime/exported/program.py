@@ -1,4 +1,4 @@
-"""An exported program that runs: its graph, its weights, and ``forward`` as people call it."""
+"""A runnable exported program: its graph, its weights, and the public ``forward``."""
 
 from __future__ import annotations
 
@@ -37,23 +37,24 @@ __all__ = ["ExportedModule", "ExportedProgram"]
 
 FORWARD = "forward"
 LIFTED = frozenset({"parameter", "buffer", "tensor_constant", "custom_obj"})
-# Up to 2.2 a module of a program has "conv_weight" for "conv.weight". 2.2 to 2.4 lose parameters and buffers that nothing uses. Up to 2.4 tensor
+# Up to 2.2 a module of a program has "conv_weight" for "conv.weight". 2.2 to 2.4 lose unused parameters and buffers. Up to 2.4 tensor
 # constants are among the buffers.
 DROPS, DOTS, KEEPS = Release("2.2.0"), Release("2.3.0"), Release("2.5.0")
 
 
 class ExportedProgram:
-    """A program: its graph, its weights and what is known of how it runs. It stands where a TorchScript program has a
-    :class:`torch_compat.runtime.program.Program`.
+    """A program: its graph, its weights and notes about its execution.
+
+    The counterpart of :class:`torch_compat.runtime.program.Program` for TorchScript.
 
     Attributes:
-        horizon: what the reader pretends to be.
-        limits: what a call may cost.
-        notes: what to know about how it is run.
-        applied: upgraders that stand in for calls: exported programs have none.
-        missing: operators that it calls and the reference reader lacks.
-        slips: what the release of the horizon does against its own rules; none is known of exported programs.
-        document: what the program says.
+        horizon: the release that the reader emulates.
+        limits: the limits of a call.
+        notes: notes about its execution.
+        applied: upgraders that replace calls: exported programs have none.
+        missing: operators that it calls but the reference reader lacks.
+        slips: deviations of the horizon's release from its own rules; none is known for exported programs.
+        document: the program as read from JSON.
         main: the module.
     """
 
@@ -106,7 +107,7 @@ class ExportedProgram:
         return tree
 
     def _lifted(self, state: dict[str, Any], constants: dict[str, Any]) -> dict[str, tuple[str, Any]]:
-        """What each input that the user does not give is: its kind and its tensor, by its own name."""
+        """The kind and tensor of each input that the user does not pass, by input name."""
         found: dict[str, tuple[str, Any]] = {}
         for one in self.document.inputs:
             if one.kind not in LIFTED:
@@ -138,7 +139,7 @@ class ExportedProgram:
         """The names of the arguments of ``forward``, in order."""
         if self.document.words:
             return self.document.words
-        if self.document.schema[0] == 1:  # as many as the tree has children, also where these are the arguments and the keywords
+        if self.document.schema[0] == 1:  # as many as the tree has children, even if these are the arguments and the keywords
             return tuple([f"arg_{place}" for place in range(len(self.in_tree.children))])
         positional, keywords = self.in_tree.children
         return (*[f"arg_{place}" for place in range(len(positional.children))], *map(str, keywords.keys))
@@ -150,7 +151,7 @@ class ExportedProgram:
         return len(children) == 2 and (children[0].kind, children[1].kind) == (SEQUENCE, DICTIONARY)
 
     def root(self, given: list[Any]) -> Any:
-        """The arguments as their tree has them."""
+        """The arguments in the form of their tree."""
         if not self.by_keyword:
             return given
         positional, keywords = self.in_tree.children
@@ -184,10 +185,10 @@ class ExportedProgram:
 
 
 class ExportedModule:
-    """The module of an exported program, as people use it; what :class:`torch_compat.runtime.module.Module` is to TorchScript.
+    """The public module of an exported program; the counterpart of :class:`torch_compat.runtime.module.Module` for TorchScript.
 
     Attributes:
-        program: what it is made of.
+        program: the underlying program.
     """
 
     def __init__(self, program: ExportedProgram) -> None:
@@ -203,7 +204,7 @@ class ExportedModule:
 
     @property
     def notes(self) -> list[str]:
-        """What to know about how it is run."""
+        """Notes about its execution."""
         return list(self.program.notes)
 
     def run(self, method: str, args: tuple[Any, ...] = (), keywords: dict[str, Any] | None = None, *, hooks: bool = False) -> Any:
@@ -226,7 +227,7 @@ class ExportedModule:
         meter.begin(program.limits)
         registry.grad.begin()
         try:
-            with np.errstate(all="ignore"):  # torch knows no warnings of arithmetic
+            with np.errstate(all="ignore"):  # torch has no arithmetic warnings
                 return release_value(self._forward(args, keywords or {}, hooks=hooks))
         except HarnessError:
             raise
@@ -252,7 +253,7 @@ class ExportedModule:
         return unflatten(program.out_tree, iter(results))
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
-        """Call the module as Python would, with arrays of numpy in and out (:mod:`torch_compat.runtime.exchange`).
+        """Call the module as Python would, with NumPy arrays in and out (:mod:`torch_compat.runtime.exchange`).
 
         Raises:
             Raised: the program raised, or the arguments do not fit.
@@ -261,7 +262,7 @@ class ExportedModule:
         return self._exchanged(CALLED, args, keywords)
 
     def forward(self, *args: Any, **keywords: Any) -> Any:
-        """The same without the checks that only calling the module runs."""
+        """Call ``forward`` without the checks that run only when the module is called."""
         return self._exchanged(FORWARD, args, keywords)
 
     def _exchanged(self, method: str, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
@@ -282,12 +283,12 @@ class ExportedModule:
                     yield name.replace(".", "_") if release < DOTS else name, kind, tensor
 
     def state(self) -> dict[str, Any]:
-        """Its parameters and buffers by name, as arrays of numpy over the memory that the program works on."""
+        """Its parameters and buffers by name, as NumPy arrays that share the program's memory."""
         return {name: Exchange().give(tensor) for name, _, tensor in self.named_tensors()}
 
 
 def _chosen(archive: ZipArchive) -> tuple[str, str | None]:
-    """The record of the program that torch.export.load would take, and its name.
+    """The record of the program that torch.export.load would read, and its name.
 
     Raises:
         Unsupported: there is none, or there are several.

@@ -1,4 +1,4 @@
-"""What the inputs and outputs of the outermost graph of an exported program are: the user's, or parameters, buffers and constants."""
+"""The roles of inputs and outputs of the outermost graph: the user's, or parameters, buffers and constants."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PLAIN = {"as_int": int, "as_bool": bool, "as_string": str}
 
 
 class Input(NamedTuple):
-    """What an input of the outermost graph is.
+    """The role of an input of the outermost graph.
 
     Attributes:
         kind: ``user_input``, ``constant_input``, ``parameter``, ``buffer``, ``tensor_constant``, ``custom_obj`` or ``token``.
@@ -31,14 +31,14 @@ class Input(NamedTuple):
 
 
 class Output(NamedTuple):
-    """What an output of the outermost graph is: ``user_output``, or what it changes (``buffer_mutation`` ...) and of which name."""
+    """The role of an output of the outermost graph: ``user_output``, or the kind of mutation (``buffer_mutation`` ...) and its target."""
 
     kind: str
     target: str | None = None
 
 
 def defined(kind: str, value: Any) -> str | None:
-    """The name that an argument defines where it stands among inputs or results; None where it defines none."""
+    """The name that an argument defines as an input or result; None if it defines none."""
     if kind in {"as_tensor", "as_custom_obj"}:
         found: str = only(value["name"], str)
         return found
@@ -56,11 +56,11 @@ def argument_name(spec: Any) -> str | None:
 
 
 def read_input(kind: str, value: Any) -> Input:
-    """What an input specification says.
+    """Read an input specification.
 
     Raises:
         ValueError, LookupError: it is none.
-        Unsupported: of a kind that is not known.
+        Unsupported: its kind is unknown.
     """
     if kind == "user_input":
         tag, _ = union(value["arg"])
@@ -89,7 +89,7 @@ def _constant(kind: str, value: Any) -> Any:
 
 
 def read_output(kind: str, value: Any) -> Output:
-    """What an output specification says; raises as :func:`read_input`."""
+    """Read an output specification; raises like :func:`read_input`."""
     if kind in {"user_output", "loss_output"}:
         return Output("user_output")
     field_ = {
@@ -119,7 +119,7 @@ def of_first_schema(
     for one in results:
         kind, value = union(one)
         name = defined(kind, value)
-        # a result that is also given to the user stands twice among the results: mutations come first
+        # a result that is also a user output appears twice among the results: mutations come first
         changes = mutated.get(name) if len(outputs) < len(mutated) else None
         outputs.append(Output("user_output") if changes is None else Output("buffer_mutation", only(changes, str)))
     return tuple(inputs), tuple(outputs)

@@ -1,9 +1,9 @@
-"""Symbolic sizes: expressions that an exported program states as text, computed with exact integers.
+"""Symbolic sizes: expressions stored as text in an exported program, evaluated with exact integers.
 
 An expression is what sympy prints (``2*s0 + 1``, ``(s0//2)``, ``Max(1, s0)``), since 2.7 as the calls that make it (``Symbol('s0', integer=True)``,
 ``Add(Mul(Integer(2), Symbol('s0')), Integer(1))``); a guard what PyTorch prints (``L['x'].size()[0] % 2 == 0``). Both are
-expressions of Python. Nothing of them is executed: they are parsed to a tree of which a few kinds of nodes are computed, numbers and
-texts are bounded before anything is computed with them, and whatever else stands there is a named refusal.
+expressions of Python. They are not executed: they are parsed to a tree, of which a few kinds of nodes are evaluated. Numbers and strings
+are bounded before evaluation, and any other node is refused by name.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["FUNCTIONS", "Expression", "parse"]
 LONGEST = 10_000  # characters
 MOST_NODES = 2_000
 DEEPEST = 100
-LARGEST = 1 << 4096  # of a number that comes out; exact arithmetic costs in proportion to its digits
+LARGEST = 1 << 4096  # of a result; exact arithmetic costs in proportion to its digits
 MOST_BITS = 4096
 
 
@@ -124,23 +124,23 @@ class Expression:
 
     @property
     def key(self) -> str:
-        """The text under which ranges of it are stated: without the calls that make symbols."""
+        """The text under which its ranges are stated: without the calls that make symbols."""
         return ast.unparse(self.tree)
 
     @property
     def symbol(self) -> str | None:
-        """Its name where it is one symbol and nothing else."""
+        """Its name if it is a single symbol."""
         return self.tree.id if isinstance(self.tree, ast.Name) and self.names else None
 
     def value(self, known: Mapping[str, Any]) -> Any:
-        """What it comes to.
+        """Evaluate the expression.
 
         Parameters:
-            known: values by name; a tensor or container stands for what a guard says of it.
+            known: values by name; a tensor or container is used for what guards read from it.
 
         Raises:
-            Raised: it divides by zero, or comes to a number that is too large.
-            Unsupported: the reference reader lacks something that it says.
+            Raised: it divides by zero, or its result is too large.
+            Unsupported: the reference reader lacks something that it uses.
         """
         try:
             return self._value(self.tree, known)
@@ -240,7 +240,7 @@ def parse(text: str, where: str) -> Expression:
     """Read an expression.
 
     Raises:
-        Corrupt: it is none, or too long.
+        Corrupt: it is not an expression, or too long.
     """
     if len(text) > LONGEST:
         raise Corrupt(

@@ -1,6 +1,6 @@
 """Trees of arguments and results (``torch.utils._pytree``): nested containers, as an exported program states them.
 
-A tree is JSON in a text: ``[1, {"type": "builtins.tuple", "context": "null", "children_spec": [{"type": null, ...}]}]``, where 1 is the
+A tree is a JSON string: ``[1, {"type": "builtins.tuple", "context": "null", "children_spec": [{"type": null, ...}]}]``, where 1 is the
 version of the protocol, and a type of null is a leaf. ``context`` is JSON again: the keys of a dictionary, the name of a named tuple.
 """
 
@@ -36,10 +36,10 @@ class Tree(NamedTuple):
 
     Attributes:
         kind: ``leaf``, ``sequence``, ``dictionary`` or ``named``.
-        type: as the program names it; empty for a leaf.
+        type: its name in the program; empty for a leaf.
         keys: of a dictionary; the name of a named tuple.
         children: in order.
-        module: of a named tuple, where its class comes from.
+        module: of a named tuple, the module of its class.
     """
 
     kind: str
@@ -112,7 +112,7 @@ def _read(found: dict[str, Any], where: str, named: Mapping[str, tuple[str, ...]
 
 
 def _context(stated: Any) -> Any:
-    """The context of a container. The name of a named tuple is no JSON before 2.9."""
+    """The context of a container. Before 2.9 the name of a named tuple is not JSON."""
     if not isinstance(stated, str):
         return stated
     try:
@@ -122,12 +122,12 @@ def _context(stated: Any) -> Any:
 
 
 def flatten(tree: Tree, value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """The leaves of a value by the tree of the program, with what leads to each: ``[0]['key']``.
+    """The leaves of a value according to the program's tree, with their paths: ``[0]['key']``.
 
-    A release walks the same way: items beyond those of the tree are not looked at.
+    As in the releases, items beyond those of the tree are ignored.
 
     Raises:
-        Raised: an item or key is missing, or a value that should be a container is none.
+        Raised: an item or key is missing, or a value that should be a container is not one.
     """
     if tree.kind == LEAF:
         yield path, value
@@ -149,7 +149,7 @@ def flatten(tree: Tree, value: Any, path: str = "") -> Iterator[tuple[str, Any]]
 
 
 def unflatten(tree: Tree, leaves: Iterator[Any]) -> Any:
-    """The value of a tree whose leaves these are.
+    """Build the value of a tree from its leaves.
 
     Raises:
         StopIteration: there are fewer.

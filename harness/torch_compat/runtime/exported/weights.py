@@ -4,8 +4,8 @@ Three layouts, by program name ``NAME`` (see :mod:`torch_compat.formats.export_p
 
 * 2.1 to 2.7: ``serialized_state_dict.pt`` and ``serialized_constants.pt`` (``.json`` in 2.1 and 2.2), archives of torch.save in the archive;
 * 2.8: ``data/weights/NAME.pt`` and ``data/constants/NAME.pt``, the same;
-* 2.9 and newer: ``data/weights/NAME_weights_config.json`` and ``data/constants/NAME_constants_config.json``, and a record of the bytes
-  of each storage. Tensors that share a storage share its record; a record of 0 bytes stands for zeros.
+* 2.9 and newer: ``data/weights/NAME_weights_config.json`` and ``data/constants/NAME_constants_config.json``, and a record of the bytes of
+  each storage. Tensors that share a storage share its record; a record of 0 bytes means zeros.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def read_weights(archive: ZipArchive, name: str | None) -> tuple[Values, Values]
     """The state dictionary and the constants of a program: tensors by name.
 
     Parameters:
-        name: of the program in a pt2 archive; None for the layout before.
+        name: of the program in a pt2 archive; None for the older layout.
 
     Raises:
         Corrupt: a record is missing, or a tensor leaves its storage.
@@ -57,7 +57,7 @@ def read_weights(archive: ZipArchive, name: str | None) -> tuple[Values, Values]
 
 
 def read_constants(stated: dict[str, str], archive: ZipArchive, where: str) -> Values:
-    """The constants that stand in a graph of schema 1, by name: archives of torch.save in base64.
+    """The constants stored in a graph of schema 1, by name: archives of torch.save in base64.
 
     Raises:
         Corrupt: one is none.
@@ -94,7 +94,7 @@ def _part(archive: ZipArchive, name: str, kind: str) -> Values:
 
 
 def _pickled(archive: ZipArchive, record: str | None) -> Values:
-    """The dictionary in an archive of torch.save. 2.1 has no constants, and an empty one is no archive."""
+    """The dictionary in an archive of torch.save. 2.1 has no constants; if empty, they are not an archive."""
     if record is None or not archive.member(record).size:
         return {}
     found = _unpickled(archive, record)

@@ -1,7 +1,7 @@
-"""The body of a function: statements of TorchScript, written anew as Python whose names are our own.
+"""Translates the statements of a TorchScript function to Python that uses only our own names.
 
-Expressions are in :mod:`torch_compat.runtime.language.expressions`. See :mod:`torch_compat.runtime.language.unit` for what the source looks
-like and how names are kept apart.
+Expressions are in :mod:`torch_compat.runtime.language.expressions`. See :mod:`torch_compat.runtime.language.unit` for the form of the
+source and the separation of names.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ if TYPE_CHECKING:
 
 __all__ = ["STATEMENTS", "BodyCompiler"]
 
-CALLS_PAID = 64  # calls that stand between two payments for them
+CALLS_PAID = 64  # calls between two payments of steps
 MOST_CALLS = 20_000  # in one statement
 
 
 class BodyCompiler(ExpressionCompiler):
-    """Writes the body of one function.
+    """Translates the body of one function.
 
     Attributes:
-        texts: which expressions are texts, where the compiler makes devices of them (up to 1.6).
-        folded: which are constant, where operators for indices do not take a list of them (1.8 to 1.11).
-        unused: statements that are compiled, since what is wrong with them is refused, but not run.
+        texts: which expressions are strings, if the compiler converts them to devices (up to 1.6).
+        folded: which expressions are constant, if indexing operators do not take a list of them (1.8 to 1.11).
+        unused: statements that are compiled, so that their errors are refused, but not run.
     """
 
     texts: TextExpressions | None = None
@@ -53,7 +53,7 @@ class BodyCompiler(ExpressionCompiler):
     unused: frozenset[int] = frozenset()
 
     def function(self, node: ast.FunctionDef, name: str) -> ast.FunctionDef:
-        """The function itself, with a step paid on entry and parameters checked where loops rely on their types."""
+        """The function itself; it pays a step on entry and checks the parameters on whose types loops rely."""
         args = node.args
         if self.outer is None:
             lines = self.unit.lines
@@ -88,7 +88,7 @@ class BodyCompiler(ExpressionCompiler):
         return node
 
     def _arguments(self, node: ast.Call, *, prefixed: bool = False) -> ast.Call:
-        """The arguments of a call; of the program's own functions up to 1.6 with devices in the places of texts."""
+        """The arguments of a call; for the program's own functions up to 1.6, with devices in place of strings."""
         places = self.texts.places(node.args) if prefixed and self.texts is not None else ()
         made = super()._arguments(node, prefixed=prefixed)
         if places:
@@ -99,7 +99,7 @@ class BodyCompiler(ExpressionCompiler):
         return made
 
     def _slip(self, node: ast.Call, name: str) -> ast.expr | None:
-        """Likewise; a list of constant tensors is marked, of which 1.8 to 1.11 make a list of another type than operators ask for."""
+        """The arguments of a call; marks a list of constant tensors, whose type in 1.8 to 1.11 differs from the one operators require."""
         listed = name in INDEXED and self.folded is not None and len(node.args) > 1 and self.folded.is_list(node.args[1])
         made = super()._slip(node, name)
         if not listed:
@@ -113,7 +113,7 @@ class BodyCompiler(ExpressionCompiler):
         return made
 
     def _check(self, name: str, type_: str, node: ast.AST) -> ast.stmt:
-        """A parameter is what it is declared to be from here on."""
+        """Check that a parameter has its declared type."""
         value = ast.Name("v" + name, ast.Load(), lineno=node.lineno, col_offset=0)  # type: ignore[attr-defined]
         return ast.Assign(
             [ast.Name("v" + name, ast.Store(), lineno=node.lineno, col_offset=0)],  # type: ignore[attr-defined]
@@ -149,7 +149,7 @@ class BodyCompiler(ExpressionCompiler):
         return made or [ast.Pass(lineno=body[0].lineno, col_offset=0)]
 
     def _pay(self, count: int, node: ast.AST) -> ast.stmt:
-        """Calls are paid for, too, in front of the statement that holds the last of them: a function may be nothing but a million calls."""
+        """Pay for calls in front of the statement that contains the last of them, since a function may consist of a million calls."""
         at = {"lineno": node.lineno, "col_offset": 0}  # type: ignore[attr-defined]
         pay = self._table_name("pay", self.unit.host.steps.pay, node)
         return ast.Expr(ast.Call(pay, [ast.Constant(count, **at)], [], **at), **at)
@@ -191,7 +191,7 @@ class BodyCompiler(ExpressionCompiler):
         return ast.Assign([self.target(node.target)], value, lineno=node.lineno, col_offset=node.col_offset)
 
     def target(self, node: ast.expr) -> ast.expr:
-        """What is assigned to, in the names of the new code."""
+        """The target of an assignment, in the names of the new code."""
         kind = node.__class__
         if kind is ast.Name:
             if node.id in self.forks:  # type: ignore[attr-defined]
@@ -237,7 +237,7 @@ class BodyCompiler(ExpressionCompiler):
         return node
 
     def for_(self, node: ast.For) -> ast.stmt:
-        """``for x in range(...)``, the only loop over something that there is; ``range`` pays the steps."""
+        """``for x in range(...)``, the only ``for`` loop of the language; ``range`` pays the steps."""
         if node.orelse:
             raise self.unit.fail(node, "has a loop with an else clause")
         loop = node.iter
@@ -261,7 +261,7 @@ class BodyCompiler(ExpressionCompiler):
         return node
 
     def _check_return(self, value: ast.expr) -> None:
-        """Refuse what is wrong on its face: a literal of another type than the function says it returns."""
+        """Refuse a literal whose type differs from the declared return type."""
         returns = self.info.returns if self.info is not None else None
         if returns is None:
             return
@@ -278,7 +278,7 @@ class BodyCompiler(ExpressionCompiler):
         return ast.If(test, [ast.Expr(call, lineno=node.lineno, col_offset=0)], [], lineno=node.lineno, col_offset=0)
 
     def raise_(self, node: ast.Raise) -> ast.stmt:
-        """``raise``; TorchScript keeps of the exception its message."""
+        """``raise``; TorchScript keeps only the message of the exception."""
         args: list[ast.expr] = []
         if isinstance(node.exc, ast.Call):
             args = [self.expr(arg) for arg in node.exc.args]
@@ -315,7 +315,7 @@ class BodyCompiler(ExpressionCompiler):
         return BodyCompiler(self.unit, self, None).function(node, "v" + node.name)
 
     def _set_in(self, body: list[ast.stmt]) -> set[str]:
-        """The variables that statements set; none where no variable is known to be a list that was written out."""
+        """The variables that statements set; empty if no variable is known to be a list literal."""
         names: set[str] = set()
         if self.unit.host.itself:
             variables_of(body, names, set())
@@ -331,4 +331,4 @@ STATEMENTS: dict[type, Callable[[BodyCompiler, Any], ast.stmt | None]] = {
     ast.For: BodyCompiler.for_, ast.Return: BodyCompiler.return_, ast.Assert: BodyCompiler.assert_, ast.Raise: BodyCompiler.raise_, ast.Pass: BodyCompiler.plain,
     ast.Break: BodyCompiler.plain, ast.Continue: BodyCompiler.plain, ast.With: BodyCompiler.with_, ast.FunctionDef: BodyCompiler.nested,
 }  # fmt: skip
-_BLOCKS = frozenset({ast.If, ast.While, ast.For, ast.With, ast.FunctionDef})  # statements that hold others
+_BLOCKS = frozenset({ast.If, ast.While, ast.For, ast.With, ast.FunctionDef})  # compound statements

@@ -1,4 +1,4 @@
-"""What compiled programs call beside operators: checks of borders, and statements that Python has no expression for."""
+"""Functions that compiled programs call besides operators: checks at borders, and statements that have no Python expression."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def missing(*_: Any) -> Any:
 
 
 def truth(value: Any) -> Any:
-    """What a branch looks at.
+    """The condition of a branch.
 
     Raises:
         Raised: it is an integer, as releases up to 2.6 get it from a test of a float.
@@ -51,7 +51,7 @@ def truth(value: Any) -> Any:
 
 
 def wrapped(value: int) -> int:
-    """An integer as 64 bits hold it."""
+    """An integer wrapped to 64 bits."""
     return ((value + INT64) & ((1 << 64) - 1)) - INT64
 
 
@@ -87,10 +87,10 @@ def is_itself(a: Any, b: Any) -> bool:
 
 
 def is_same(a: Any, b: Any) -> bool:
-    """``x is y``: numbers are compared, everything else is the same only where it is one object.
+    """``x is y``: numbers are compared by value, everything else by identity.
 
     Raises:
-        Unsupported: it rests on what Python or an executor makes of equal values.
+        Unsupported: the result depends on whether Python or an executor merges equal values.
     """
     if a.__class__ in NUMBERS and b.__class__ in NUMBERS:
         return a.__class__ is b.__class__ and bool(a == b)
@@ -106,7 +106,7 @@ def fork(call: Callable[..., Any], *args: Any) -> Future:
 
 
 def sliceable(value: Any) -> Any:
-    """The list, tuple or text of ``x[a:b]``, whose copy is paid for."""
+    """The list, tuple or string ``x[a:b]``; pays for the copy."""
     if value.__class__ in {list, str, tuple}:
         bounded(len(value))
     return value
@@ -118,7 +118,7 @@ def raised(message: Any = "", *_: Any) -> None:
 
 
 def to_list(value: Any, type_: Type) -> Any:
-    """``annotate(List[int], x.tolist())``: the annotation says which dimensions and type there must be."""
+    """``annotate(List[int], x.tolist())``: the annotation states the required dimensions and type."""
     if value.__class__ is not Tensor:
         raise Raised("tolist() requires a tensor", code="RuntimeError")
     dims, inner = 0, type_
@@ -139,7 +139,7 @@ ELEMENTS = {"int": 0, "bool": False, "float": 0.0}
 
 
 def of_elements(function: Callable[..., Any], kind: str) -> Callable[..., Any]:
-    """``torch.tensor`` of a list that is said to hold numbers of a kind: of the dtype of such numbers, also where it holds none."""
+    """``torch.tensor`` of a list of a declared number type: has the dtype of that type, even if the list is empty."""
 
     def made(data: Any, *, dtype: Any = None, **keywords: Any) -> Any:
         if dtype is None and data.__class__ is list and not _holds(data):
@@ -154,10 +154,10 @@ def _holds(data: list[Any]) -> bool:
 
 
 def of_any_number(function: Callable[..., Any]) -> Callable[..., Any]:
-    """An operator of numbers, one of which comes out of a tensor: of such a number it takes what is neither a float nor complex for an integer.
+    """An operator on numbers, one of which is read from a tensor: it treats that number as an integer unless it is a float or complex.
 
     Raises:
-        Raised: it is a bool. Up to 1.8 none comes out of a tensor.
+        Raised: it is a bool. Up to 1.8 no bool is read from a tensor.
     """
 
     def call(*args: Any, **keywords: Any) -> Any:
@@ -170,12 +170,12 @@ def of_any_number(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def of_itself(function: Callable[..., Any], kinds: frozenset[type], *, equal: bool) -> Callable[..., Any]:
-    """A comparison of a value with itself, which is answered without a look at it where it is a float, or a list of no tensors.
+    """A comparison of a value with itself, decided without inspecting it if it is a float or a list without tensors.
 
     Parameters:
         function: ``eq`` or ``ne``, for all other values.
-        kinds: of these two kinds of values, those for which this holds.
-        equal: which of the two.
+        kinds: those of these two kinds to which this applies.
+        equal: the result for them.
     """
 
     def compare(self: Any, other: Any) -> Any:

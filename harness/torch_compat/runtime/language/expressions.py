@@ -1,6 +1,6 @@
-"""Expressions of TorchScript, written anew as Python whose names are our own; :mod:`torch_compat.runtime.language.body` writes statements.
+"""Translates TorchScript expressions to Python that uses only our own names; :mod:`torch_compat.runtime.language.body` does statements.
 
-See :mod:`torch_compat.runtime.language.unit` for what the source looks like and how names are kept apart.
+See :mod:`torch_compat.runtime.language.unit` for the form of the source and the separation of names.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 __all__ = ["EXPRESSIONS", "SPECIAL", "ExpressionCompiler"]
 
-ITEMS = 16  # of a list that is written out, which count as a call
+ITEMS = 16  # of a list literal, which count as a call
 NATIVE = frozenset(ARITHMETIC) | frozenset(COMPARISONS) | {"torch.remainder", "torch.floordiv", "torch.len"}
 
 
 class ExpressionCompiler:
-    """Writes the expressions in one function."""
+    """Translates the expressions of one function."""
 
     def __init__(
         self, unit: Names, outer: ExpressionCompiler | None, info: FunctionInfo | None, cls: ClassInfo | None = None
@@ -45,14 +45,14 @@ class ExpressionCompiler:
         self.outer = outer
         self.info = info
         self.cls = cls
-        self.types: Inference | None = None  # only where there is a loop
+        self.types: Inference | None = None  # only if there is a loop
         self.temporaries = 0
         self.literals: dict[str, Type | None] = {}  # of variables that are set once
         self.listed: dict[str, bool] = {}  # whether a variable was last set to a list of tensors
-        self.displays: dict[str, ast.List] = {}  # variables that are a list as it was written out, which nothing has written into
-        self.lists: ListTypes | None = None  # only where tensors are made of lists
-        self.declared: dict[str, Type] = {}  # variables that were first set to a list of a type that is said
-        self.numbers: set[str] = set()  # variables that are set to a number that comes out of a tensor
+        self.displays: dict[str, ast.List] = {}  # variables that are an unmodified list literal
+        self.lists: ListTypes | None = None  # only if tensors are made from lists
+        self.declared: dict[str, Type] = {}  # variables that were first set to a list of a stated type
+        self.numbers: set[str] = set()  # variables that are set to a number read from a tensor
         self.aliases: dict[str, str] = {}  # variables that stand for a function of the program, and its qualified name
         self.locals: set[str] = set()
         self.forks: set[str] = set()  # functions in this one: bodies of forks
@@ -66,7 +66,7 @@ class ExpressionCompiler:
         return ast.Name(name, ast.Store(), **at), ast.Name(name, ast.Load(), **at)
 
     def _guarded(self, value: ast.expr, type_: str, node: ast.AST) -> ast.expr:
-        """``t if (t := value).__class__ is int else checked(t)``; the class is asked for by our own code, of any value."""
+        """``t if (t := value).__class__ is int else checked(t)``; our own code reads the class, which every value has."""
         at = {"lineno": node.lineno, "col_offset": 0}  # type: ignore[attr-defined]
         store, load = self._temporary(node)
         found = ast.Attribute(ast.NamedExpr(store, value, **at), "__class__", ast.Load(), **at)
@@ -75,7 +75,7 @@ class ExpressionCompiler:
         return ast.IfExp(ast.Compare(found, [ast.Is()], [kind], **at), load, checked, **at)
 
     def _native(self, node: ast.Call) -> ast.expr | None:
-        """Arithmetic and comparisons of what are certainly numbers, without operators; integers wrap at the end of the expression."""
+        """Arithmetic and comparisons of values known to be numbers, without operators; integers wrap at the end of the expression."""
         types = self.types
         name = dotted(node.func)
         if name == "torch.len":
@@ -107,7 +107,7 @@ class ExpressionCompiler:
         return None
 
     def _length(self, node: ast.Call) -> ast.expr:
-        """Of what is said to be a list; anything else in its place has a length that is an integer, or none."""
+        """The length of a declared list; any other value in its place has an integer length or no length."""
         node.func = self._table_name("len", len, node)
         return self._arguments(node)
 
@@ -118,14 +118,14 @@ class ExpressionCompiler:
                 integers = self.types.type_of(node) == "int"
                 parts = []
                 for arg in node.args:
-                    # what is an integer within floats wraps by itself
+                    # an integer part of a float expression wraps separately
                     native = integers or self.types.type_of(arg) == "float"
                     parts.append(self._arithmetic(arg, depth + 1) if native else self.expr(arg))
                 return ast.BinOp(parts[0], operation(), parts[1], lineno=node.lineno, col_offset=0)
         return self.expr(node)
 
     def _once(self, items: list[ast.expr]) -> list[ast.expr]:
-        """1.0 eliminates common subexpressions, also where that makes two results one tensor."""
+        """Eliminate common subexpressions as 1.0 does, even if two results become one tensor."""
         made: list[ast.expr] = []
         seen: dict[str, ast.Name] = {}
         for item in items:
@@ -142,17 +142,17 @@ class ExpressionCompiler:
         return made
 
     def is_fork(self, name: str) -> bool:
-        """Whether a name is that of a function inside of this one, or of the one around."""
+        """Whether a name is that of a function nested in this one or in the enclosing one."""
         return name in self.forks or (name not in self.locals and self.outer is not None and self.outer.is_fork(name))
 
     def alias(self, name: str) -> str:
-        """The qualified name of the function that a variable stands for; empty where it stands for none."""
+        """The qualified name of the function that a variable stands for; empty if there is none."""
         if name in self.locals:
             return self.aliases.get(name, "")
         return self.outer.alias(name) if self.outer is not None else ""
 
     def known(self, name: str) -> bool:
-        """Whether a name is a variable here or of the function around."""
+        """Whether a name is a variable of this function or the enclosing one."""
         return name in self.locals or (self.outer is not None and self.outer.known(name))
 
     def _name(self, name: str, node: ast.AST) -> ast.Name:
@@ -192,7 +192,7 @@ class ExpressionCompiler:
         if self.known(name):
             alias = self.alias(name)
             if alias:
-                self.unit.reference(alias, "value")  # a function is none: linking says so
+                self.unit.reference(alias, "value")  # a function is not a value: linking reports it
             node.id = "v" + name
             return node
         if name in NUMBERS:
@@ -236,7 +236,7 @@ class ExpressionCompiler:
             if (operator := CALLS.get(func.id)) is None:
                 raise self.unit.fail(node, f"calls {func.id}, which is not defined")
             if func.id == "float" and self.types is not None and self.types.type_of(node) == "float":
-                node.func = self._table_name("float", float, node)  # of what is certainly a number
+                node.func = self._table_name("float", float, node)  # of a value known to be a number
                 return self._arguments(node)
             node.func = self._operator(operator, node)
             return self._arguments(node)
@@ -251,7 +251,7 @@ class ExpressionCompiler:
         raise self.unit.fail(node, "calls something that is not a name")
 
     def _callee(self, func: ast.Name) -> ast.expr:
-        """A variable that is called. Only what is a function by the source itself can be: no value of a program is callable."""
+        """A call of a variable. The source itself must define it as a function: no value of a program is callable."""
         if self.is_fork(func.id):
             return self._name("v" + func.id, func)
         if not (name := self.alias(func.id)):
@@ -306,7 +306,7 @@ class ExpressionCompiler:
         return self._name(name, node)
 
     def any_number(self, node: ast.expr) -> bool:
-        """Whether an expression is a number of any kind: one that comes out of a tensor."""
+        """Whether an expression is a number read from a tensor, which can be of any kind."""
         return (
             node.id in self.numbers
             if isinstance(node, ast.Name)
@@ -314,7 +314,7 @@ class ExpressionCompiler:
         )
 
     def _slip(self, node: ast.Call, name: str) -> ast.expr | None:
-        """A call of which the release makes something else for what its arguments are in the source; None where it does not."""
+        """The replacement that a release makes for a call because of the form of its arguments in the source; None if there is none."""
         host, line = self.unit.host, node.lineno
         constant_number(node, name, host)
         if name in {"torch.eq", "torch.ne"} and host.itself and (self._of_itself(node) or self._one_list(node)):
@@ -331,7 +331,7 @@ class ExpressionCompiler:
         return None
 
     def _of_itself(self, node: ast.Call) -> bool:
-        """Whether both sides are one value: the same expression of variables, which nothing changes between the two."""
+        """Whether both sides are one value: the same expression of variables, with no change between the two."""
         if len(node.args) != 2 or node.keywords or ast.dump(node.args[0]) != ast.dump(node.args[1]):
             return False
         parts = list(ast.walk(node.args[0]))
@@ -345,7 +345,7 @@ class ExpressionCompiler:
         return bool(variables) and not attributes and pure and self.numbers.isdisjoint(one.id for one in variables)
 
     def _elements(self, node: ast.expr) -> str:
-        """The type of what a list is said to hold, or lists in it; empty where the source does not say it."""
+        """The declared element type of a list or of the lists in it; empty if the source does not state it."""
         type_ = annotated_type(node)
         if isinstance(node, ast.Name):
             type_ = self.declared.get(node.id) or (self.lists.of(node.id) if self.lists is not None else None)
@@ -364,14 +364,14 @@ class ExpressionCompiler:
         return str(type_)
 
     def _one_list(self, node: ast.Call) -> bool:
-        """Whether one side is a list that is written out, and the other a variable that is the same list, which nothing has written into."""
+        """Whether one side is a list literal and the other a variable that is the same list, unmodified."""
         if len(node.args) != 2 or node.keywords or not any(isinstance(one, ast.List) for one in node.args):
             return False
         both = [self.displays.get(one.id, one) if isinstance(one, ast.Name) else one for one in node.args]
         return self._of_itself(ast.Call(node.func, both, []))
 
     def _forget_names(self, names: Collection[str]) -> None:
-        """These variables are something else from here on, and so is what is written out with them."""
+        """Forget what was known of these variables, and of list literals that contain them."""
         if self.displays and names:
             self.displays = {
                 name: made
@@ -380,7 +380,7 @@ class ExpressionCompiler:
             }
 
     def _lists_tensors(self, node: ast.expr) -> bool:
-        """Whether an expression is a list of tensors, and not of optional ones."""
+        """Whether an expression is a list of tensors rather than of optional tensors."""
         if isinstance(node, ast.List):
             return not any(isinstance(one, ast.Constant) for one in node.elts)
         if isinstance(node, ast.Name) and node.id in self.listed:
@@ -409,7 +409,7 @@ class ExpressionCompiler:
             raise self.unit.fail(node, f"expected two arguments for {dotted(node.func)}")
 
     def annotate(self, node: ast.Call) -> ast.expr:
-        """``annotate(T, x)``: converts where a tensor stands for a number, and of ``tolist()``."""
+        """``annotate(T, x)``: converts a tensor that stands for a number, and the result of ``tolist()``."""
         self._two(node)
         value = node.args[1]
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "tolist":
@@ -421,7 +421,7 @@ class ExpressionCompiler:
         certain = literal_type(value) is not None or (self.types is not None and self.types.type_of(value) in {"int", "float"})
         if implicit is None or certain:
             return self.expr(value)
-        func = self._name(self.unit.operator(implicit, node), node)  # a tensor where a number is asked for
+        func = self._name(self.unit.operator(implicit, node), node)  # a tensor in place of a number
         return ast.Call(func, [self.expr(value)], [], lineno=node.lineno, col_offset=0)
 
     def unchecked(self, node: ast.Call) -> ast.expr:
@@ -430,7 +430,7 @@ class ExpressionCompiler:
         return self.expr(node.args[1])
 
     def uninitialized(self, node: ast.Call) -> ast.expr:
-        """``uninitialized(T)``: a value that nobody reads."""
+        """``uninitialized(T)``: a value that is never read."""
         return ast.Constant(None, lineno=node.lineno, col_offset=0)
 
     def isinstance_(self, node: ast.Call) -> ast.expr:
@@ -449,7 +449,7 @@ class ExpressionCompiler:
         return ast.Attribute(self.expr(node.args[0]), "a_" + name.value, ast.Load(), lineno=node.lineno, col_offset=0)
 
     def fork_(self, node: ast.Call) -> ast.expr:
-        """``fork(f, x)``: of a function inside of this one, or of one of the program."""
+        """``fork(f, x)``: ``f`` is nested in this function or is a function of the program."""
         if not node.args:
             raise self.unit.fail(node, "forks nothing")
         func, name = node.args[0], dotted(node.args[0])
@@ -498,7 +498,7 @@ class ExpressionCompiler:
         return node if type_ is None else self._guarded(node, type_, node)
 
     def _keyed(self, node: ast.expr) -> ast.expr:
-        """``t if (t := key).__class__ is int else checked_key(t)``, of what is not a constant, nor certainly a number."""
+        """``t if (t := key).__class__ is int else checked_key(t)``, unless the key is a constant or known to be a number."""
         if literal_type(node) is not None and not isinstance(node, ast.Tuple):
             return self.expr(node)
         certain = self.types is not None and self.types.type_of(node) in {"int", "float", "bool"}
@@ -546,7 +546,7 @@ class ExpressionCompiler:
         return ast.Call(func, [self.expr(node.operand)], [], lineno=node.lineno, col_offset=0)
 
     def binary(self, node: ast.BinOp) -> ast.expr:
-        """Arithmetic: the operator of the sign."""
+        """Arithmetic: the operator for the sign."""
         func = self._name(self.unit.operator(BINARY[node.op.__class__], node), node)
         return ast.Call(func, [self.expr(node.left), self.expr(node.right)], [], lineno=node.lineno, col_offset=0)
 
@@ -576,7 +576,7 @@ class ExpressionCompiler:
         return node
 
     def truth(self, node: ast.expr) -> ast.expr:
-        """What a branch looks at."""
+        """The condition of a branch."""
         check, found = self._table_name("truth", called.truth, node), self.expr(node)
         return ast.Call(check, [found], [], lineno=node.lineno, col_offset=0) if self.unit.tests_floats else found
 

@@ -1,7 +1,8 @@
-"""Lists of tensors that an optimizer computes before a method runs: those in which everything is constant.
+"""Lists of constant tensors, which an optimizer computes before a method runs.
 
-What such a list holds is written out, or made of that by operators, whatever these are but for those that draw random numbers or write into
-their arguments. What is stated of a list (``annotate(List[Optional[Tensor]], [i])``) is kept, and this is about lists without a statement.
+The elements of such a list are literals or computed from literals by operators, except operators that draw random numbers or mutate their
+arguments. An annotated list (``annotate(List[Optional[Tensor]], [i])``) keeps its stated type; this module is about lists without an
+annotation.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class Folded:
         }
 
     def is_list(self, node: ast.expr) -> bool:
-        """Whether an expression is such a list of tensors, without a statement of its type."""
+        """Whether an expression is such a list of tensors, without an annotation."""
         if isinstance(node, ast.Name):
             return self._lists.get(node.id, False)
         return isinstance(node, ast.List) and bool(node.elts) and self.holds(node)
@@ -93,7 +94,7 @@ class Folded:
 
 
 def _changed(call: ast.Call) -> list[str]:
-    """The variables into which a call may write."""
+    """The variables that a call may mutate."""
     name = dotted(call.func)
     if not (name in CHANGING or name.endswith("_")) or not call.args:
         return []

@@ -1,4 +1,4 @@
-"""The constructs of TorchScript's source text: those that the reference reader takes, and those that a text holds.
+"""The constructs of TorchScript source: those that the reference reader accepts, and those that a source text contains.
 
 Both have the same names, in the words of Python's syntax trees: ``statement While``, ``expression Subscript``, ``sign Add``,
 ``literal float``, ``call of isinstance``. Operators in their own spelling (``torch.add``, ``ops.prim.data``) are no constructs.
@@ -48,7 +48,7 @@ GRAMMAR: Final = frozenset({
 
 
 def constructs(tree: ast.AST) -> Iterator[str]:
-    """The constructs of :data:`GRAMMAR` that a source text holds, each as often as it stands there."""
+    """The constructs of :data:`GRAMMAR` in a source text, with their counts."""
     for node in ast.walk(tree):
         for name in _named(node):
             if name in GRAMMAR:

@@ -1,7 +1,7 @@
-"""Which variables and expressions of a function are certainly integers, floats or booleans, so that loops need no operators.
+"""Infers which variables and expressions of a function are certainly integers, floats or booleans, so that loops need no operators.
 
-Nothing here trusts the source. What it declares (a parameter, an attribute, the items of a list) is checked once, where the value
-comes in; what follows from that is certain. A variable has a type only if everything that is assigned to it has.
+Nothing here trusts the source. Its declarations (of a parameter, an attribute, the items of a list) are checked once, where the value
+enters; conclusions from them are certain. A variable has a type only if every value assigned to it has that type.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ COMPARISONS: dict[str, type[ast.cmpop]] = {
 INTEGER_RESULTS = frozenset({"torch.len", "torch.dim", "torch.numel", "int", "ord"})
 DIVISIONS = frozenset({"torch.floordiv", "torch.remainder"})
 NUMBERS = frozenset({"int", "float"})
-OPEN = "?"  # not known yet: whatever the rest says
+OPEN = "?"  # not known yet: compatible with any type
 CONSTANTS = {int: "int", float: "float", bool: "bool"}
 LITERALS = {int: "int", float: "float", bool: "bool", str: "str", complex: "complex", type(None): "None"}
 DECLARED = {"int": "int", "float": "float", "bool": "bool"}
 
 
 def has_loop(body: list[ast.stmt]) -> bool:
-    """Whether a function loops: others are not worth the look."""
+    """Whether a function has loops: others are not worth the analysis."""
     return any(
         isinstance(node, ast.While | ast.For) or (isinstance(node, ast.If) and (has_loop(node.body) or has_loop(node.orelse)))
         or (isinstance(node, ast.With) and has_loop(node.body))
@@ -64,8 +64,8 @@ class Inference:
     """The types of one function.
 
     Attributes:
-        variables: type by name; None where it is not certain.
-        checked: parameters that have to be checked when the function begins.
+        variables: type by name; None if it is not certain.
+        checked: parameters to check at the start of the function.
     """
 
     def __init__(self, node: ast.FunctionDef, attributes: Mapping[str, ast.expr]) -> None:
@@ -87,8 +87,10 @@ class Inference:
         self._settle()
 
     def _settle(self) -> None:
-        """Look at each assignment until nothing changes. Types only ever become less certain, so this ends; and an assignment is looked
-        at again only where a variable in it has changed, which each does twice at most.
+        """Visit the assignments until nothing changes.
+
+        Types only become less certain, so this ends. An assignment is visited again only if
+        a variable in it has changed, which happens at most twice per variable.
         """
         used_by: dict[str, list[int]] = {}
         for place, (_, value) in enumerate(self._assigned):
@@ -113,7 +115,7 @@ class Inference:
                 waiting.update(again)
 
     def type_of(self, node: ast.expr) -> str | None:
-        """The type of an expression as the source has it; None where it is not certain."""
+        """The type of an expression of the source; None if it is not certain."""
         found = self._type(node)
         return None if found == OPEN else found
 
@@ -188,7 +190,7 @@ class Inference:
 
     def _call(self, node: ast.Call) -> str | None:
         name = dotted(node.func)
-        if node.keywords or name.partition(".")[0] in self.variables:  # a variable of that name stands for something else
+        if node.keywords or name.partition(".")[0] in self.variables:  # a variable of that name shadows it
             return None
         if name in ARITHMETIC or name in DIVISIONS:
             if len(node.args) != 2:
@@ -253,7 +255,7 @@ def _set_by(node: ast.expr, names: set[str]) -> None:
 
 
 def literal_type(node: ast.expr) -> Type | None:
-    """The type that a literal shows on its face; None where it is no literal."""
+    """The type of a literal; None if the expression is not a literal."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return literal_type(node.operand)
     if isinstance(node, ast.Constant):
@@ -266,7 +268,7 @@ def literal_type(node: ast.expr) -> Type | None:
 
 
 def may_be(found: Type, declared: Type) -> bool:
-    """Whether a value of one type can be what is declared."""
+    """Whether a value of one type can have the declared type."""
     if found.kind == "Any" or declared.kind in {"Any", "class"}:
         return True
     if declared.kind == "Optional":
@@ -281,7 +283,7 @@ def may_be(found: Type, declared: Type) -> bool:
 
 
 def annotated_type(node: ast.expr) -> Type | None:
-    """The type of ``annotate(List[T], x)``; None of anything else."""
+    """The type of ``annotate(List[T], x)``; None for other expressions."""
     if not (isinstance(node, ast.Call) and dotted(node.func) == "annotate" and len(node.args) == 2):
         return None
     said = node.args[0]

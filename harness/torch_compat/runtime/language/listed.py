@@ -1,4 +1,4 @@
-"""The types of variables that hold lists, as far as the source of a function tells them: what an empty list was meant to hold."""
+"""The types of list variables, as far as the source of a function states them, which gives the element types of empty lists."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ListTypes"]
 
-ROUNDS = 4  # variables that are told by variables further down
+ROUNDS = 4  # variables whose type follows from later variables
 SAME = frozenset({"torch.slice", "torch.copy", "torch.list", "torch.add", "torch.mul"})
 """Operators on lists that give a list of the same type as the first."""
 SIMPLE = {
@@ -47,7 +47,7 @@ class ListTypes:
                     self._found[name] = type_
 
     def of(self, name: str) -> Type | None:
-        """The type of a variable; None where the source does not tell it."""
+        """The type of a variable; None if the source does not determine it."""
         return self._found.get(name)
 
     def _of(self, node: ast.expr) -> Type | None:

@@ -1,6 +1,6 @@
-"""The names of compiled source: what the code of one file of TorchScript refers to, and what is known of its functions and classes.
+"""The names of compiled source: the references of one TorchScript file, and the known facts about its functions and classes.
 
-Compiled code has no names but those of the table that is filled here; see :mod:`torch_compat.runtime.language.unit`.
+Compiled code uses only the names of the table that is filled here; see :mod:`torch_compat.runtime.language.unit`.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ NUMBERS: dict[str, Any] = {"inf": math.inf, "nan": math.nan, "infj": complex(0, 
 
 
 class SourceError(Refused):
-    """The source is not TorchScript, or not such as this reader understands."""
+    """The source is not TorchScript, or not TorchScript that this reader understands."""
 
     default_code = "source"
 
 
 class Pretended(Protocol):
-    """What a reader pretends to be, as far as the language asks: a release."""
+    """The release that a reader emulates, as far as the language needs it."""
 
     @property
     def release(self) -> Release:
@@ -45,15 +45,15 @@ class Pretended(Protocol):
 
 
 class Host(Protocol):
-    """What a unit needs of the program that it belongs to.
+    """What a unit needs from its program.
 
     Attributes:
         steps: what loops and calls pay with.
-        once: whether equal calls in a tuple are one, so that their results share memory (1.0).
-        neutral: whether arithmetic with an operand that changes nothing gives the tensor itself back (1.0 to 1.4).
-        listed: whether ``index_put`` writes into the tensor itself where its indices are a list of tensors (1.6 to 1.12).
+        once: whether equal calls in a tuple are merged, so that their results share memory (1.0).
+        neutral: whether arithmetic with a neutral operand returns the tensor itself (1.0 to 1.4).
+        listed: whether ``index_put`` writes in place if its indices are a list of tensors (1.6 to 1.12).
         callees: its functions, before they are compiled.
-        source: what parsing the source that was compiled so far took, as :func:`torch_compat.torchscript.parser.memory_needed` estimates it.
+        source: memory for parsing the source compiled so far, as :func:`torch_compat.torchscript.parser.memory_needed` estimates it.
     """
 
     steps: Steps
@@ -65,26 +65,26 @@ class Host(Protocol):
 
     @property
     def horizon(self) -> Pretended:
-        """What the reader pretends to be."""
+        """The release that the reader emulates."""
 
     @property
     def itself(self) -> frozenset[type]:
-        """The kinds of values that are equal to themselves, also with NaN: lists (1.6 and newer), floats (1.10 and newer)."""
+        """The kinds of values that equal themselves even if they contain NaN: lists (1.6 and newer), floats (1.10 and newer)."""
 
     def operator(self, name: str, unit: Names, line: int) -> Callable[..., Any]:
         """The operator of a qualified name."""
 
     def quick(self, name: str, arguments: int) -> Callable[..., Any] | None:
-        """What stands for an operator in a loop (:mod:`torch_compat.runtime.language.quick`); None where it cannot."""
+        """The replacement of an operator in a loop (:mod:`torch_compat.runtime.language.quick`); None if it has none."""
 
     def of_itself(self, name: str, unit: Names, line: int) -> Callable[..., Any]:
-        """``eq`` or ``ne`` of a value with itself, where ``itself``."""
+        """``eq`` or ``ne`` of a value with itself, if ``itself`` is set."""
 
     def unchanged(self, name: str, unit: Names, line: int) -> Callable[..., Any]:
-        """Arithmetic with an operand that changes nothing, where ``neutral``."""
+        """Arithmetic with a neutral operand, if ``neutral`` is set."""
 
     def written(self, unit: Names, line: int) -> Callable[..., Any]:
-        """``index_put`` of a list of tensors, where ``listed``."""
+        """``index_put`` with a list of tensors, if ``listed`` is set."""
 
     def reference(self, name: str) -> Any:
         """The class, function or enum member of a qualified name."""
@@ -93,10 +93,10 @@ class Host(Protocol):
         """A tensor of ``CONSTANTS``."""
 
     def number(self, index: int, operator: str) -> float | None:
-        """The number for which such a tensor is taken as the second operand of arithmetic; None where it stays a tensor."""
+        """The number that replaces such a tensor as the second operand of arithmetic; None if it stays a tensor."""
 
     def equal_calls(self) -> None:
-        """A tuple holds equal calls, of which ``once`` makes one."""
+        """A tuple contains equal calls, which ``once`` merges."""
 
 
 CANONICAL = frozenset({"torch.add", "torch.div", "torch.mul", "torch.sub"})
@@ -104,7 +104,7 @@ CANONICAL = frozenset({"torch.add", "torch.div", "torch.mul", "torch.sub"})
 
 
 def constant_number(node: ast.Call, name: str, host: Host) -> None:
-    """Put the number in the place of a constant tensor for which executors take a number."""
+    """Replace a constant tensor by the number that executors use for it."""
     if name not in CANONICAL or len(node.args) < 2:
         return
     head, _, index = dotted(node.args[1]).rpartition(".c")
@@ -115,7 +115,7 @@ def constant_number(node: ast.Call, name: str, host: Host) -> None:
 
 
 class FunctionInfo:
-    """A function or method: its code, and how its border converts.
+    """A function or method: its code, and the conversions at its border.
 
     Attributes:
         name: its name in the source.
@@ -123,7 +123,7 @@ class FunctionInfo:
         parameters: ``(name, annotation or None)``, ``self`` included.
         required: how many of them have no default.
         returns: annotation, or None.
-        read_as_any: positions of the parameters that are declared as ``Any`` and read; looked for up to 1.6.
+        read_as_any: positions of the parameters that are declared as ``Any`` and read; determined up to 1.6.
     """
 
     __slots__ = ("_types", "call", "name", "parameters", "read_as_any", "required", "returns")
@@ -138,7 +138,7 @@ class FunctionInfo:
         self._types: list[Type] | None = None
 
     def types(self) -> list[Type]:
-        """Types of the parameters; what has no annotation is a tensor, but for ``self``."""
+        """Types of the parameters; a parameter without annotation is a tensor, except ``self``."""
         if self._types is None:
             self._types = [
                 ANY if name == "self" and n == 0 else Type("Tensor") if node is None else read_type(node)
@@ -148,13 +148,13 @@ class FunctionInfo:
 
 
 class ClassInfo:
-    """What the source says of a class.
+    """The declaration of a class in the source.
 
     Attributes:
         qualified_name: as ``__torch__.submodules.Leaf``.
         kind: ``module``, ``class``, ``namedtuple``, ``enum`` or ``interface``.
         parameters: names of the attributes that are parameters.
-        buffers: those that are buffers, as far as the source says so.
+        buffers: those that are buffers, as far as the source states it.
         says_buffers: whether the source says which attributes are buffers, as 1.6 and newer write it.
         attributes: annotations by name, in order.
         constants: values of ``Final`` attributes and defaults.
@@ -188,14 +188,15 @@ class ClassInfo:
 
 
 class Names:
-    """The table of one file of source.
+    """The name table of one source file.
 
     Attributes:
         host: the program.
         name: the qualified name of what the file holds: ``__torch__.submodules``.
         where: archive and record, for messages.
         lines: of the source, while it is compiled.
-        tests_floats: whether it calls ``isnan`` or ``isinf`` of the math module, and these give integers (up to 2.6), which no branch takes.
+        tests_floats: whether it calls ``isnan`` or ``isinf`` of the math module, and these return integers (up to 2.6), which no branch
+            accepts.
     """
 
     def __init__(self, host: Host, name: str, where: str) -> None:
@@ -210,11 +211,11 @@ class Names:
 
     @property
     def file(self) -> str:
-        """What frames of the compiled source call their file."""
+        """The file name in frames of the compiled source."""
         return f"{FILE_PREFIX}{self.where}>"
 
     def fail(self, node: ast.AST, said: str, code: str = "source") -> SourceError:
-        """An error of this place."""
+        """An error at this place."""
         return SourceError(said, where=f"{self.where}, line {getattr(node, 'lineno', 0)}", code=code)
 
     def literal(self, node: ast.expr, depth: int = 0) -> Any:
@@ -256,7 +257,7 @@ class Names:
         raise self.fail(node, "is not a constant")
 
     def entry(self, key: tuple[str, Any], value: Any) -> str:
-        """The name in the table for something; the same for the same."""
+        """The name in the table for an entry; equal entries get the same name."""
         name = self._names.get(key)
         if name is None:
             name = self._names[key] = f"k{len(self._names)}"
@@ -284,7 +285,7 @@ class Names:
         if known is not None and use not in {
             "value",
             "alias",
-        }:  # each mention of a member of an enumeration is an object of its own
+        }:  # each mention of an enum member is a separate object
             return known
         found = self.entry((use, name) if known is None else (use, (name, self.fresh())), None)
         self._references.append((found, name, use))

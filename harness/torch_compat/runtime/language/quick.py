@@ -1,8 +1,8 @@
-"""Operators that loops call most, answered at once for the classes of arguments that they mostly have.
+"""Fast paths for the operators that loops call most, for the usual classes of arguments.
 
-An operator finds its version by the class of its first argument, and looks after arguments by name: of a list of numbers that costs
-several times what the operator does. Here the usual case is one comparison of classes away; in every other case, and in every error, the
-operator itself answers. All releases agree about the usual cases, so a horizon makes no difference to them.
+An operator selects its overload by the class of its first argument and matches arguments by name; for a list of numbers this costs several
+times as much as the operation. Here the usual case takes one comparison of classes; every other case, and every error, is left to the
+operator itself. All releases agree about the usual cases, so they do not depend on a horizon.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 __all__ = ["QUICK", "Quick"]
 
-SHORT: Final = 64  # characters of a text that is compared without being paid for
+SHORT: Final = 64  # length of a string that is compared without paying steps
 KEYS: Final = frozenset({int, str})
 NUMBERS: Final = frozenset({int, float})
 
 
 class Quick(NamedTuple):
-    """What stands for an operator in a loop.
+    """The replacement of an operator in a loop.
 
     Attributes:
-        arguments: how many there have to be, all of them without a name.
-        made: makes the function, of the operator that answers where it does not.
+        arguments: the required number of arguments, all positional.
+        made: makes the function from the operator, which is its fallback.
     """
 
     arguments: int

@@ -1,4 +1,4 @@
-"""Operators that source spells as builtins or as signs, by what it writes; and operators of which it matters where source has them."""
+"""Operators that source spells as builtins or signs, by their spelling; and operators whose place in the source matters."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ READING = frozenset({
 """Functions that take a list, and neither modify it nor pass it on."""
 OF_ELEMENTS = frozenset({"torch.tensor", "torch.as_tensor"})
 IN_OF_ELEMENTS = "tensor"
-"""A word in each of these names, with which source is searched before its tree is."""
+"""A word in each of these names; source is searched for it before its tree is."""
 """Functions that use the type of a list even if it is empty."""
 NO_VALUE = frozenset({"torch.item", "torch._local_scalar_dense"})
 """Functions that return a number whose type is not in the source."""

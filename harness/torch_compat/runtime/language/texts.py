@@ -1,12 +1,12 @@
-"""Texts that are passed as ``Any``: compilers up to 1.6 make devices of them.
+"""Strings passed as ``Any``, which compilers up to 1.6 convert to devices.
 
-Where an argument is declared as a device, the compiler of every release makes one of a text. Up to 1.6 it asks only whether a device
-could be passed there, which is so of ``Any``, too. It looks at the type of the expression: a value that is declared as ``Any`` stays what
-it is. Source of 1.6 and older says ``torch.device(s)`` itself; that of newer releases says ``s``, and 1.6 makes the device when it
-loads the program. An argument that the function does not read is dropped before it runs, also where it is no name of a device.
+If a parameter is declared as a device, the compiler of every release converts a string argument to a device. Up to 1.6 it checks only
+whether a device could be passed, which is also true of ``Any``. It uses the type of the expression: a value declared as ``Any`` stays
+unchanged. Source of 1.6 and older contains ``torch.device(s)``; source of newer releases contains ``s``, and 1.6 makes the device when it
+loads the program. An argument that the function does not read is dropped before it runs, even if it is not a device name.
 
-What an expression is follows from what the source states: texts written out, parameters, attributes and items of lists that are declared,
-results of operators that give texts. Of everything else nothing is known here, and it stays a text.
+The type of an expression follows from the source: string literals, declared parameters, attributes and list items, and results of operators
+that return strings. Anything else is unknown here, and a string in it stays a string.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ TEXT, TEXTS = "str", "List[str]"
 
 
 class TextExpressions:
-    """The expressions of one function that are certainly texts.
+    """The expressions of one function that are certainly strings.
 
     Parameters:
         node: the function, as it was parsed.
@@ -49,11 +49,11 @@ class TextExpressions:
             self._variables.setdefault(name, self._type(value))  # a variable keeps its type
 
     def places(self, args: list[ast.expr]) -> tuple[int, ...]:
-        """Which arguments of a call are texts, by position."""
+        """The positions of a call's arguments that are strings."""
         return tuple(place for place, arg in enumerate(args) if self._type(arg) == TEXT)
 
     def _type(self, node: ast.expr) -> str:
-        """The declared type of an expression, as far as texts and lists of them are concerned; "" of everything else."""
+        """The declared type of an expression if it is a string or a list of strings; "" otherwise."""
         if isinstance(node, ast.Constant):
             return TEXT if node.value.__class__ is str else ""
         if isinstance(node, ast.Name):
@@ -76,14 +76,14 @@ class TextExpressions:
 
 
 def _said(annotation: ast.expr) -> str:
-    """A type that is written down: of a text, or of a list of texts."""
+    """A type annotation of a string or of a list of strings."""
     if isinstance(annotation, ast.Subscript):
         return TEXTS if dotted(annotation.value) == "List" and dotted(annotation.slice) == TEXT else ""
     return TEXT if dotted(annotation) == TEXT else ""
 
 
 def assignments(body: list[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
-    """Names and what they are set to, in the order of the source."""
+    """Names and the values assigned to them, in source order."""
     for node in body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             yield node.targets[0].id, node.value
@@ -103,10 +103,10 @@ def read_as_any(node: ast.FunctionDef) -> frozenset[int]:
 
 
 def passing(device: Callable[..., Any]) -> Callable[..., Any]:
-    """A call with texts among its arguments.
+    """A call with strings among its arguments.
 
     Parameters:
-        device: the operator that makes a device of a text.
+        device: the operator that converts a string to a device.
     """
 
     def call(callee: Any, places: tuple[int, ...], *args: Any, **keywords: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Types as annotations write them, and the values that have them.
+"""Types as annotations spell them, and the values that have them.
 
 The same spelling serves source (``x: List[int]``), ``model.json`` and the tags of pickled containers
 (``Dict[str, __torch__.m.Point]``). Old releases spell some differently (``NoneType`` for ``None``, ``number`` for ``Scalar``).
@@ -59,13 +59,13 @@ _ARITY: dict[str, tuple[int, int | None]] = {
 _HEADS = {"List", "Dict", "Tuple", "Optional", "Union", "Future", "RRef", "Final", "Await", "Set", "InferredType"}
 
 
-DEEPEST = 100  # levels of containers in a value that a program gives
+DEEPEST = 100  # container nesting in a value that a program returns
 KEY_TYPES = {"str", "int", "float", "complex", "bool", "Tensor", "Device", "Any"}
 KEYS = frozenset({str, int, float, complex, bool, Tensor, Device})
 
 
 def checked_key(value: Any) -> Any:
-    """A key of a dictionary. A tuple is none: to hash one that holds the same tuples again and again takes forever.
+    """A key of a dictionary. Tuples are not allowed: hashing a tuple that repeats the same tuples can take forever.
 
     Raises:
         Raised: a value of this type is no key.
@@ -147,7 +147,7 @@ _PLAIN: dict[str, tuple[type, ...]] = {
 
 
 def instance_of(value: Any, type_: Type, budget: Budget | None = None) -> bool:
-    """Whether a value of a program has a type. What an empty container was declared to hold is not known: any type fits.
+    """Whether a value of a program has a type. The element type of an empty container is unknown: any type fits.
 
     Raises:
         Raised: it is too large.
@@ -182,7 +182,7 @@ def instance_of(value: Any, type_: Type, budget: Budget | None = None) -> bool:
 
 
 def convert(value: Any, type_: Type, classes: Callable[[str], Any]) -> Any:
-    """A value of Python as an argument of a declared type, as torch's own border takes it: numbers widen, containers are copied.
+    """A Python value as an argument of a declared type, as torch converts it: numbers widen, containers are copied.
 
     Parameters:
         classes: gives the class of a qualified name.
@@ -221,7 +221,7 @@ def convert(value: Any, type_: Type, classes: Callable[[str], Any]) -> Any:
         return None if value is None else convert(value, type_.args[0], classes)
     elif kind == "Union":
         made = _inferred(value)
-        if instance_of(made, type_):  # numbers do not widen to what they are already one of
+        if instance_of(made, type_):  # numbers do not widen to an alternative that they already match
             return made
         for arg in type_.args:
             try:
@@ -274,11 +274,11 @@ def _inferred(value: Any) -> Any:
 
 
 def release_value(value: Any, budget: Budget | None = None, depth: int = 0) -> Any:
-    """A value of a program as Python gets it: containers are copied, texts are texts again. Objects of the program stay.
+    """Convert a value of a program to Python: containers are copied, strings become ``str`` again, objects of the program stay.
 
     Raises:
-        Raised: it is too large or nested too deeply, or a text in it is no text.
-        Unsupported: its numbers are drawn at random.
+        Raised: it is too large or nested too deeply, or a string in it is not valid text.
+        Unsupported: it contains random numbers.
     """
     cls = value.__class__
     if cls is str:

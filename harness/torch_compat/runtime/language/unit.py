@@ -1,20 +1,20 @@
 """One file of TorchScript source to functions and classes.
 
-Python's parser is only a parser here. Every node that it gives is looked at; those that TorchScript does not have are refused;
-what is left is written anew into code whose only names are our own: ``v`` and the name for variables of the function, ``f3``,
-``k7`` for functions and constants of a table that this module fills. Attributes become ``a_`` or ``m_`` and the name. So no
-name of an archive is ever looked up in Python, and what is compiled can reach nothing but values of programs and operators.
+Python's parser is used only for parsing. Every node is inspected; nodes that TorchScript lacks are refused; the others are translated to
+code that uses only our own names: ``v`` and the name for variables of the function, ``f3``, ``k7`` for functions and constants of a table
+that this module fills. Attributes become ``a_`` or ``m_`` and the name. So no name of an archive is ever looked up in Python, and compiled
+code can reach only values of programs and operators.
 
-TorchScript's source differs from Python where it prints what Python lacks:
+TorchScript source has these forms for concepts that Python lacks:
 
 * ``torch.add(a, b)``                       the operator aten::add; ``ops.prim.dtype(x)`` that of another namespace
 * ``int(x)``, ``float(x)``, ``bool(x)``...  operators, too (aten::Int...)
-* ``annotate(T, x)``, ``unchecked_cast(T, x)``, ``uninitialized(T)``, ``isinstance(x, T)``      types stand where Python has values
+* ``annotate(T, x)``, ``unchecked_cast(T, x)``, ``uninitialized(T)``, ``isinstance(x, T)`` types in place of Python values
 * ``CONSTANTS.c0``                          a tensor of the archive
 * ``fork(f, x)``                            with ``def f():`` inside a function; it closes over variables
-* ``inf``, ``nan``, ``infj``, ``nanj``      numbers that have no literal
-* ``__torch__.m.C.__new__(__torch__.m.C)``  an object without values; ``__torch__.m.f(x)`` a function, a NamedTuple, or a class' method
-* ``getattr(x, "0")``, ``__annotations__["0"] = T``    attributes whose names are no identifiers
+* ``inf``, ``nan``, ``infj``, ``nanj``      numbers without a literal
+* ``__torch__.m.C.__new__(__torch__.m.C)`` an object without values; ``__torch__.m.f(x)`` is a function, a NamedTuple, or a class' method
+* ``getattr(x, "0")``, ``__annotations__["0"] = T``    attributes whose names are not identifiers
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ class Unit(Names):
     """A file of source, compiled.
 
     Attributes:
-        name: the qualified name of what it holds: ``__torch__.submodules``.
+        name: the qualified name of its contents: ``__torch__.submodules``.
         where: archive and record, for messages.
-        version: what ``op_version_set`` says (up to 1.4); None where it says nothing.
+        version: the ``op_version_set`` (up to 1.4); None if it is absent.
         functions: functions at the top, by name.
         classes: classes, by name.
     """
@@ -72,7 +72,7 @@ class Unit(Names):
             self.tests_floats = host.operator("aten::isnan", self, 0)(0.0).__class__ is int
         try:
             with warnings.catch_warnings():
-                # Python warns of what it finds odd in the archive's source, with the line: nobody's business, and not fit for a terminal
+                # Python's warnings quote lines of the archive's source, which are irrelevant to users and unsafe for a terminal
                 warnings.simplefilter("ignore")
                 self._compile(self._parse(source))
         except RecursionError as error:
@@ -123,16 +123,16 @@ class Unit(Names):
         self.lines = []
 
     def link(self) -> None:
-        """Look up what the file refers to, in other files, too. Apart from compiling, since files refer to each other."""
+        """Resolve the references of the file, also to other files. Separate from compilation, since files refer to each other."""
         for name, target, use in self._references:
             self._table[name] = self._linked(target, use)
         self._references = []
 
     def _linked(self, target: str, use: str) -> Any:
-        """What a qualified name refers to. Neither functions nor classes are values of a program; it can only call them.
+        """The target of a qualified name. Functions and classes are not values of a program; it can only call them.
 
         Raises:
-            Refused: it refers to nothing, or to something that cannot be used so.
+            Refused: it refers to nothing, or to something that cannot be used this way.
         """
         found = self.host.reference(target)
         a_class = isinstance(found, type)
@@ -160,7 +160,7 @@ class Unit(Names):
         if len(bases) > 1 or node.keywords or node.decorator_list or (bases and bases[0] not in _KINDS):
             raise self.fail(node, f"class {node.name} has base classes that TorchScript does not support")
         if node.name in self.classes:
-            return  # 1.2 writes a class once for each use of it
+            return  # 1.2 writes a class once per use
         info = ClassInfo(f"{self.name}.{node.name}", _KINDS[bases[0]] if bases else "class")
         self.classes[node.name] = info
         if info.kind == "interface":
@@ -214,7 +214,7 @@ class Unit(Names):
         raise self.fail(target, "has an assignment in a class body that TorchScript does not support")
 
     def _make(self, info: ClassInfo) -> None:
-        """The class of Python whose objects are those of the program's class."""
+        """The Python class that represents the program's class."""
         space: dict[str, Any] = {"qualified_name": info.qualified_name, "info": info, "__slots__": ()}
         if info.kind == "namedtuple":
             space["fields"] = tuple(info.attributes)

@@ -1,19 +1,19 @@
-"""Statements whose results nobody reads, and that do nothing else: executors remove them, so that what they would raise is never raised.
+"""Statements without effects whose results are unused; executors remove them, so the errors they would raise never occur.
 
-This is ``torch/csrc/jit/passes/dead_code_elimination.cpp`` for the source of one function. Writers leave out what is unused in a function, but for
-calls of other functions, into which executors look and writers do not. A statement stays if it has an effect of its own (a print, a raise, an
-attribute that is set, a call of a function that has such a statement), if it gives what a statement that stays reads, or if it writes in place
-into what such a statement reads. Of loops:
+This is ``torch/csrc/jit/passes/dead_code_elimination.cpp`` for the source of one function. Writers already omit unused statements, except
+calls to other functions, which only executors look into. A statement stays if it has an effect of its own (a print, a raise, an attribute
+that is set, a call of a function that has such a statement), if a statement that stays reads its result, or if it writes in place to a
+value that such a statement reads. Rules for loops:
 
 * a ``while`` stays, since its condition is computed in its body;
-* a ``for`` stays only for what is in its body, or for what is read after it;
-* a variable that the body reads before it sets it stays with the loop.
+* a ``for`` stays only if a statement in its body stays or a result of it is read afterwards;
+* a variable that the body reads before setting it stays with the loop.
 
-What it takes to find this out is proportional to the source: a function of which it would take more, and what is called more than ``DEEPEST``
-calls deep, are taken to be used as a whole.
+The cost of this analysis is proportional to the source: a function that would cost more, and functions called more than ``DEEPEST`` calls
+deep, count as used entirely.
 
-A call stays as a whole: where a function gives several values of which one is read, releases also leave out what gives the others, and where an
-object is made and not read, its attributes (1.11 and newer). Neither is modeled.
+A call stays as a whole. If only one of several returned values is read, releases also remove the computation of the others, and (1.11 and
+newer) the attributes of an object that is created but not read. Neither is modeled.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ CONTAINERS = frozenset({
     "append", "clear", "extend", "insert", "pop", "popitem", "remove", "reverse", "setdefault", "update", "_set_item", "__setitem__",
     "Delete", "__delitem__",
 })  # fmt: skip
-"""Operators that write into the container that they are given, and may store their other arguments in it."""
+"""Operators that mutate their container argument and may store their other arguments in it."""
 STAYING = frozenset({"print", "ops.prim.RaiseException", "ops.aten.warn", "torch.warn"})
-"""Calls that stay whatever they are given."""
+"""Calls that stay regardless of their arguments."""
 IN_PLACE = frozenset({"__iand__", "__ilshift__", "__ior__", "__irshift__", "__ixor__"})
 FRESH = frozenset({
     "add", "addbmm", "addcdiv", "addcmul", "addmm", "addmv", "all", "any", "arange", "argmax", "argmin", "baddbmm", "batch_norm", "bmm",
@@ -54,38 +54,38 @@ FRESH = frozenset({
     "mm", "mul", "ne", "neg", "ones", "ones_like", "pow", "prod", "rand", "randn", "relu", "rsub", "sigmoid", "sin", "softmax", "sqrt",
     "stack", "sub", "sum", "tanh", "tensor", "tril", "triu", "where", "zeros", "zeros_like",
 })  # fmt: skip
-"""Operators that give a new tensor in every release; the result of any other operator may share memory with its arguments."""
+"""Operators that return a new tensor in every release; the result of any other operator may alias its arguments."""
 CONSTANTS = "CONSTANTS"
 VISITS = 16
-"""How often a statement of a function is looked at, on average, before all of it is taken to be used: functions of the corpus need less than three."""
+"""Average number of visits per statement after which a whole function counts as used; functions of the corpus need fewer than three."""
 DEEPEST = 40
-"""How many calls deep it is looked for what a function does."""
+"""Call depth to which the effects of a function are analyzed."""
 NAMESPACES = frozenset({"aten", "prim", "quantized"})
 
 
 _WORD_OR_TEXT = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|(?<![\w.])([A-Za-z_]\w*+)(?!=[^=])""")
-"""A text, or a word that is no attribute and no keyword of a call."""
+"""A string literal, or a word that is neither an attribute nor a keyword of a call."""
 _UNCOUNTED = re.compile(r"\"\"\"|'''|#")
-"""Source in which words cannot be counted: texts over several lines, and comments."""
+"""Source in which words cannot be counted: multi-line strings and comments."""
 
 
 def unused(function: ast.FunctionDef, lines: list[str], callees: Callees, owner: str = "") -> frozenset[int]:
-    """The statements of a function that releases do not run, by :func:`id`; of a block that is not run, the block alone.
+    """The statements of a function that releases do not run, by :func:`id`; a block that does not run is listed without its statements.
 
     Parameters:
         lines: those of the file.
         owner: the qualified name of the class whose method it is.
     """
     if _all_read(function, lines):
-        return frozenset()  # so it is in most functions, for which the look at their statements costs as much as compiling them
+        return frozenset()  # true of most functions; analyzing their statements would cost as much as compiling them
     return _Function(function, callees, owner).found()
 
 
 def _all_read(function: ast.FunctionDef, lines: list[str]) -> bool:
-    """Whether every statement of a function stays, as far as counting the words of its source tells.
+    """Whether counting the words of its source shows that every statement of a function stays.
 
-    What is unused ends in a variable that nobody reads, in a variable that is set again, or in a statement that sets no variable. So all
-    is used if no parameter is set, each variable is set once on each path, and it occurs more often than it is set.
+    An unused result ends in a variable that is never read, in a variable that is set again, or in a statement that sets no variable. So
+    everything is used if no parameter is set, each variable is set once on each path, and each variable occurs more often than it is set.
     """
     stores: list[str] = []
     written = _set_once(function.body, stores)
@@ -100,7 +100,7 @@ def _all_read(function: ast.FunctionDef, lines: list[str]) -> bool:
 
 
 def nodes_of(root: ast.AST) -> list[ast.AST]:
-    """The nodes of a tree without contexts and keywords, in no order; in half the time of :func:`ast.walk`."""
+    """The nodes of a tree without contexts and keywords, unordered; twice as fast as :func:`ast.walk`."""
     found: list[ast.AST] = []
     waiting: list[Any] = [root]
     while waiting:
@@ -125,10 +125,10 @@ def nodes_of(root: ast.AST) -> list[ast.AST]:
 
 
 def _set_once(body: list[ast.stmt], stores: list[str]) -> set[str] | None:
-    """The variables that a block sets; None where a path sets a variable twice, or where a statement may do nothing and set none.
+    """The variables that a block sets; None if a path sets a variable twice, or if a statement may have no effect and sets no variable.
 
     Parameters:
-        stores: gets the name of each variable, as often as it is set.
+        stores: receives the name of each variable, once per assignment.
     """
     found: set[str] = set()
     for node in body:
@@ -164,10 +164,10 @@ def _stored(stores: list[str], *targets: ast.expr) -> set[str]:
 
 
 class Callees:
-    """The functions of a program, as their source has them before it is compiled: which of them do nothing but give a value.
+    """The functions of a program before compilation; tells which of them have no side effects.
 
     Parameters:
-        text: gives the source of a file by the qualified name of what it holds; None where there is no such file.
+        text: returns the source of a file by the qualified name of its contents; None if there is no such file.
     """
 
     def __init__(self, text: Callable[[str], bytes | None]) -> None:
@@ -177,13 +177,13 @@ class Callees:
         self._depth = 0
 
     def idle(self, name: str) -> bool:
-        """Whether a call of the function of a qualified name is nothing where its result is not read."""
+        """Whether a call to a function can be removed if its result is unused."""
         known = self._idle.get(name)
         if known is None:
             if self._depth == DEEPEST:
                 return False
             self._depth += 1
-            self._idle[name] = False  # while it is looked at: what calls itself may never end
+            self._idle[name] = False  # during the analysis: a recursive function may never end
             found = self._find(name)
             if isinstance(found, ast.ClassDef):
                 known = any(dotted(base) == "NamedTuple" for base in found.bases)
@@ -196,7 +196,7 @@ class Callees:
         return known
 
     def attribute(self, owner: str, name: str) -> str:
-        """The class of an attribute that is a module; empty where it is none."""
+        """The class of an attribute that is a module; empty if it is not a module."""
         found = self._find(owner)
         for one in found.body if isinstance(found, ast.ClassDef) else ():
             if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name) and one.target.id == name:
@@ -219,7 +219,7 @@ class Callees:
 
 
 def _named(text: bytes) -> dict[str, ast.stmt]:
-    """Functions, classes and methods of a file by name. A file that is no source has none: compiling it says what is wrong with it."""
+    """Functions, classes and methods of a file by name; empty for a file that does not parse, which compilation reports."""
     try:
         tree = parse(str(text, "latin-1"))
     except NO_SOURCE:
@@ -235,7 +235,7 @@ def _named(text: bytes) -> dict[str, ast.stmt]:
 
 
 def _operator(call: ast.Call) -> str | None:
-    """The operator that a call is of, without its namespace; None where it is something else."""
+    """The operator that a call invokes, without its namespace; None if it does not call an operator."""
     name = dotted(call.func)
     if name.startswith("torch."):
         return name.rpartition(".")[2]
@@ -248,7 +248,7 @@ def _in_place(operator: str) -> bool:
 
 
 def _written(operator: str | None) -> bool:
-    """Whether an operator writes into what it is given."""
+    """Whether an operator mutates its arguments."""
     return operator is not None and (operator == "sort" or operator in CONTAINERS or _in_place(operator))
 
 
@@ -257,14 +257,14 @@ def _targets(node: ast.Assign | ast.AnnAssign) -> list[ast.expr]:
 
 
 class _TooMuch(Exception):  # noqa: N818 - no error: the function is taken to be used as a whole
-    """A function would take more than is proportional to its source."""
+    """Analyzing a function would cost more than is proportional to its source."""
 
 
 class _Function:
     """
     Parameters:
         owner: the qualified name of the class whose method it is.
-        gives: whether what it returns is read.
+        gives: whether its return value is read.
     """
 
     def __init__(self, function: ast.FunctionDef, callees: Callees, owner: str, *, gives: bool = True) -> None:
@@ -273,9 +273,9 @@ class _Function:
         self._callees = callees
         self._owner = owner
         self._gives = gives
-        self._set: dict[str, ast.expr | None] = {}  # what is assigned to a name; None where several things are
-        self._groups: dict[str, str] = {}  # names that may share memory
-        self._shared: set[str] = set()  # what a statement that stays reads: what is written there is read, too
+        self._set: dict[str, ast.expr | None] = {}  # the value assigned to a name; None if there are several
+        self._groups: dict[str, str] = {}  # names that may alias
+        self._shared: set[str] = set()  # names read by statements that stay: writes to them are read, too
         self._stays: set[int] = set()
         self._seen: dict[int, tuple[frozenset[str], list[ast.Call]]] = {}
         self._variables = {arg.arg for arg in function.args.args} | {CONSTANTS}
@@ -300,7 +300,7 @@ class _Function:
             self._share(assignments, calls)
 
     def _within(self, node: ast.AST) -> tuple[frozenset[str], list[ast.Call]]:
-        """The names and the calls in a node, which is walked through once."""
+        """The names and calls in a node, collected in one walk."""
         found = self._seen.get(id(node))
         if found is None:
             names, calls = set(), []
@@ -324,7 +324,7 @@ class _Function:
         return name
 
     def _mentions(self, node: ast.AST) -> frozenset[str]:
-        """The variables in an expression: no modules, no types."""
+        """The variables in an expression, without modules and types."""
         return self._reads(node) & self._variables
 
     def _join(self, *names: str) -> None:
@@ -345,7 +345,7 @@ class _Function:
             self._keep(call)
 
     def _alias(self, node: ast.Assign | ast.AnnAssign) -> None:
-        """What is assigned may share memory with all that its value mentions, but for a new tensor."""
+        """Record that a variable may alias every variable in its value, unless the value is a new tensor."""
         names = [name for target in _targets(node) for name in self._reads(target)]
         value = node.value
         if value is None or not names:
@@ -358,7 +358,7 @@ class _Function:
         self._join(*names, *self._mentions(value))
 
     def _keep(self, node: ast.Call) -> None:
-        """What is put into a container may be reached by it."""
+        """Record that values stored in a container may be reached through it."""
         operator = _operator(node)
         if operator in CONTAINERS and node.args and (names := self._mentions(node)):
             self._join(*names)
@@ -372,14 +372,14 @@ class _Function:
         return frozenset(id(one) for one in self._outermost(self._function.body))
 
     def _look(self) -> bool:
-        """Find what stays; whether that took no more than it may."""
+        """Find the statements that stay; return whether this kept within the limit."""
         self._shared = {self._root("")}
         before = None
         try:
             while before != (before := (len(self._stays), len(self._shared))):
                 self._block(self._function.body, set())
                 if not self._writes:
-                    break  # nothing that stays shows that a write before it does
+                    break  # no statement that stays makes an earlier write stay
         except _TooMuch:
             return False
         return True
@@ -415,7 +415,7 @@ class _Function:
         return False
 
     def _callee(self, func: ast.expr) -> str:
-        """The qualified name of a function of the program that is called; empty where the source does not tell it."""
+        """The qualified name of the called function of the program; empty if the source does not determine it."""
         if isinstance(func, ast.Name):
             func = self._set.get(func.id) or func
         name = dotted(func)
@@ -426,10 +426,10 @@ class _Function:
         return ""
 
     def _class(self, node: ast.expr | None, names: int = 0) -> str:
-        """The class of a module that an expression gives: ``self``, an attribute of it, or a name for either.
+        """The class of the module that an expression evaluates to: ``self``, an attribute of it, or a name for either.
 
         Parameters:
-            names: that were followed; they may go round in a circle.
+            names: names already followed; they may form a cycle.
         """
         if isinstance(node, ast.Name):
             if node.id == "self":
@@ -441,7 +441,7 @@ class _Function:
         return ""
 
     def _stay(self, node: ast.stmt, *parts: ast.AST | None) -> set[str]:
-        """A statement stays; the names that it reads itself."""
+        """Mark a statement as staying; return the names that it reads itself."""
         self._stays.add(id(node))
         names = {name for part in parts if part is not None for name in self._reads(part)}
         if self._writes:
@@ -449,10 +449,10 @@ class _Function:
         return names
 
     def _block(self, body: list[ast.stmt], live: set[str]) -> set[str]:
-        """Go through a block from its end; the names that are read from its beginning on.
+        """Walk a block backwards; return the names that are live at its start.
 
         Parameters:
-            live: names that are read after it.
+            live: names that are live after it.
         """
         for node in reversed(body):
             live = self._statement(node, live)
@@ -508,7 +508,7 @@ class _Function:
         return live | inside | self._reads(node.iter)
 
     def _loop(self, node: ast.For | ast.While, live: set[str], after: set[str]) -> set[str]:
-        """The names that are read from the beginning of a loop on."""
+        """The names that are live at the start of a loop."""
         live = live | self._carried(node.body)
         while True:
             before = self._block(node.body, set(live))
