@@ -411,9 +411,7 @@ def _rebuild_from_type(target: Global, args: tuple[Any, ...], budget: Unpickling
     if len(args) != 4 or args[0].__class__ is not Global or args[2].__class__ is not tuple:
         return _described(target, args)
     function, kind, inner, state = args
-    if (
-        function.rebuild is None or function.rebuild is _rebuild_from_type
-    ):  # writers never nest it; a hostile pickle might, without end
+    if function.rebuild is None or function.rebuild is _rebuild_from_type:  # only hostile pickles nest it, without end
         return _described(target, args)
     made = function.rebuild(function, inner, budget)
     if made.__class__ is not Tensor:
