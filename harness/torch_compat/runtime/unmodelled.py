@@ -507,7 +507,7 @@ ENTRIES: Final = (
     entry("index", "1.13.0..<2.2.0", _out_of_another_type, "writes bytes of one dtype to out= of another dtype"),
     entry("addcdiv_?", "1.13.0..", _complex_by_zero, "divides complex numbers by zero: which parts are NaN depends on the release and the form of the call"),
     entry("(new_)?full|full_like|fill_?|masked_fill_?", "1.6.0..<2.4.0", _truth_filled_with_imaginary, "treats complex numbers with a real part of zero as false"),
-    entry("to|_to_copy|type_as|as_tensor|copy_|sum|prod", "1.6.0..<2.4.0", _truth_of_imaginary, "treats complex numbers with a real part of zero as false"),
+    entry("to|to_dense|_to_copy|type_as|as_tensor|copy_|sum|prod", "1.6.0..<2.4.0", _truth_of_imaginary, "treats complex numbers with a real part of zero as false"),
     entry("hardshrink", "..<2.0.0", _nan_in_vectors, "shrinks NaN: vectorized code returns zero, but scalar code does not"),
     entry("ne_|not_equal_", "1.6.0..<1.8.0", _nan_in_vectors, "compares NaN in place: vectorized code treats it as equal, but scalar code does not"),
     entry("sort|argsort|msort", "1.6.0..<1.7.0", lambda args, _: first(args) is not None and first(args).dtype == FLOAT16.array

@@ -430,3 +430,25 @@ def test_edges_that_are_not_sorted_are_searched_like_sorted_edges(edges: list[fl
     for release in ("1.10.2", "2.15.0"):
         found, _ = resolve("aten::histogram", Release(release))(x, Tensor(np.array(edges)))
         assert found.array.tolist() == expected
+
+
+@pytest.mark.parametrize("number", [1e30, -1e30, 3e7])
+def test_equal_ends_of_a_histogram_put_all_into_the_second_bin(number: float) -> None:
+    """As 1.12.1 and 2.15.0."""
+    x = Tensor(np.array([number, number], np.float32))
+    for bins, expected in ((1, [2]), (2, [0, 2]), (4, [0, 2, 0, 0])):
+        found, _ = resolve("aten::histogram", NEWEST)(x, bins)
+        assert found.array.tolist() == expected
+
+
+def test_casts_of_complex_numbers_up_to_1_5() -> None:
+    """As 1.5.1 and 1.6.0: numbers 2, 6, 9 and 11 are int16, float32, complex64 and bool."""
+    for release, expected in (("1.5.1", [True, True, True, False]), ("1.6.0", [False, False, True, False])):
+        assert [resolve("aten::can_cast", Release(release))(9, to) for to in (2, 6, 9, 11)] == expected
+
+
+def test_a_dense_copy_of_imaginary_numbers_as_bool_is_not_modelled_up_to_2_3() -> None:
+    x = Tensor(np.array([1.5, -3.75j]))
+    with pytest.raises(Unsupported):
+        resolve("aten::to_dense", Release("1.12.1"))(x, 11)
+    assert resolve("aten::to_dense", Release("2.4.1"))(x, 11).array.tolist() == [True, True]

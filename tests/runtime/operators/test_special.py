@@ -163,3 +163,20 @@ def test_inverse_circular_functions_of_complex_numbers(
         assert called(name, np.array([number], kind), at=release).array.tolist() == [pytest.approx(value, rel=3e-7, abs=1e-12)]
     with pytest.raises(Unsupported):
         called(name, np.array([number], kind), at="1.6.0")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("chebyshev_polynomial_t", [-6.900735526843082e20, 0.5661773681640625, 1137799.5]),
+        ("chebyshev_polynomial_w", [-1.1231953545288997e21, 0.3533474802970886, 6351853.0]),
+        ("hermite_polynomial_h", [3.9279502435759396e23, -1.1356574958672775e23, 8.072479854240022e22]),
+        ("hermite_polynomial_he", [-2.5378855924069827e18, 1.2474444576624476e18, 1.101344462119895e17]),
+        ("laguerre_polynomial_l", [1339039.375, 4036.56201171875, 0.1300203800201416]),
+        ("legendre_polynomial_p", [-1.3877329439518989e20, 0.18008895218372345, 291919.28125]),
+    ],
+)
+def test_polynomials_of_degree_33_are_equal_to_the_last_bit(name: str, expected: list[float]) -> None:
+    """As 1.13.1 to 2.15.0, whose kernels fuse products with sums."""
+    found = called(f"special_{name}", single(-2.3, -0.875, 1.1), 33).array
+    assert found.tolist() == [float(np.float32(one)) for one in expected]

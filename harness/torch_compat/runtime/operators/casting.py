@@ -258,6 +258,13 @@ def promote_types(type1: Any, type2: Any) -> int:
 
 
 @operator("aten::can_cast", gradient=False)
+def can_cast_1_0(from_: Any, to: Any) -> bool:
+    """Up to 1.5, complex numbers can be cast to every dtype but bool."""
+    a, b = dtypes.as_dtype(from_), dtypes.as_dtype(to)
+    return can_cast(from_, to) or (a.category == dtypes.COMPLEX64.category and b.category > 0)  # type: ignore[union-attr]
+
+
+@operator("aten::can_cast", since="1.6.0", gradient=False)
 def can_cast(from_: Any, to: Any) -> bool:
     """Whether a result of one dtype can be cast to another."""
     a, b = dtypes.as_dtype(from_), dtypes.as_dtype(to)

@@ -97,7 +97,11 @@ def _histogram(
     for at, one in enumerate(edges):
         x = points[:, at]
         inside &= (x >= one[0]) & (x <= one[-1])
-        bin_ = np.minimum(_upper_bounds(one, x) - 1, len(one) - 2)
+        last = len(one) - 2
+        if bins[at].__class__ is int and one[0] == one[-1]:
+            bin_ = np.full(x.shape, min(1, last))  # the place between equal ends is NaN
+        else:
+            bin_ = np.minimum(_upper_bounds(one, x) - 1, last)
         places = places * max(shape[at], 1) + bin_
     value: Array = np.zeros(math.prod(shape), array.dtype)
     if value.size:
