@@ -65,7 +65,7 @@ UNCALLED: dict[str, str] = {
     r"aten::(special_|_)?(log_)?softmax tensor .*|aten::(elu|selu|gelu)_? tensor .*": "told apart by last bits; tests/runtime/operators/test_exponentials.py has their versions",
     r"aten::(glu|multilabel_margin_loss(_forward)?|hstack) tensor .*|aten::hash any .*": "told apart by out= and by a shape; tests/runtime/operators/test_asked.py has its versions",
     r"aten::f(max|min) tensor .*": "told apart by signs of zeros; tests/runtime/operators/test_signs_of_zeros.py has both sides",
-    r"aten::(cholesky|inner) tensor .*": "told apart by the shape of out=; tests/runtime/operators/test_algebra.py has both sides",
+    r"aten::(cholesky|inner|inverse) tensor .*": "told apart by the shape of out=; tests/runtime/operators/test_algebra.py has both sides",
     r"aten::abs(olute)?_ tensor .*": "told apart by complex numbers in place; tests/runtime/operators/test_out_of_range.py has both sides",
     r"aten::einsum tensor .*": "a list of tensors beside an equation, of which no call is recorded; tests/runtime/operators/test_einsum.py has its versions",
     r"aten::(rot90|qr|linalg_qr) tensor .*": "its versions differ in the strides of the result, which recorded calls do not state",

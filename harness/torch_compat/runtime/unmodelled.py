@@ -60,11 +60,6 @@ def _is_vector_of_complex(args: Calls, keywords: dict[str, Any]) -> bool:
     return _is_complex(args, keywords) and first(args).nbytes >= 64
 
 
-def _into_other_shape(args: Calls, keywords: dict[str, Any]) -> bool:
-    array, out = first(args), keywords.get("out")
-    return array is not None and out.__class__ is Tensor and out.array.shape != array.shape
-
-
 def _not_a_key(args: Calls, _keywords: dict[str, Any]) -> bool:
     return bool(args) and args[0].__class__ is dict and any(one.__class__ is float and math.isnan(one) for one in args[0])
 
@@ -554,9 +549,7 @@ ENTRIES: Final = (
     entry("all|any", "1.8.0..<2.4.0", _imaginary, "treats complex numbers with a real part of zero as zero"),
     entry("put|resize|resize_as|embedding_renorm", "..<1.13.0", _into_out, "copies into out=, which 1.12 refuses"),
     entry("matrix_exp", "1.7.0..<1.8.0", _is_complex, "computes the exponential of a complex matrix: 1.7 gets it wrong unless the matrix is small"),
-    entry("cholesky", "1.5.0..<1.9.0", lambda args, keywords: _into_other_shape(args, keywords) and not keywords["out"].array.size and keywords["out"].array.ndim > 1, "copies an empty result into out=, which is not resized up to 1.8"),
     entry("orgqr", "1.8.0..<1.9.0", _is_complex, "computes complex factors, which 1.8 reads in a different order"),
-    entry("inverse", "..<1.9.0", _into_other_shape, "copies into out=, which is not resized up to 1.8"),
     entry("pow", "..<1.6.0", _into_other_dtype, "up to 1.5, computes in the dtype of out="),
     entry("histogram|histogramdd", "..<2.0.0", _nan, "counts NaN elements, which land in an arbitrary bin up to 1.13"),
     entry("as_strided_scatter", "..<2.0.0", _apart_in_memory, "up to 1.13, writes into a copy of the tensor instead of its whole storage"),

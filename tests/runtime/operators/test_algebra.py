@@ -275,6 +275,9 @@ def test_a_lower_triangle_is_solved_from_its_first_row(transpose: bool) -> None:
         ("inner", (np.ones((1, 1)), np.array([1.5])), (0,), []),
         ("inner", (np.ones((3, 1)), np.array([1.5])), (2, 3), [[1.5, 1.5, 1.5], [1.5, 1.5, 1.5]]),
         ("cholesky", (np.array([[4.0]]),), (2, 1, 1), [[[2.0]], [[2.0]]]),
+        ("inverse", (np.array([[4.0]]),), (2, 1, 1), [[[0.25]], [[0.25]]]),
+        ("inverse", (np.array([[4.0]]),), (1, 0), [[]]),
+        ("cholesky", (np.array([[4.0]]),), (1, 0), [[]]),
     ],
 )
 def test_results_are_copied_into_out_up_to_1_8_and_resize_it_since(
@@ -286,9 +289,17 @@ def test_results_are_copied_into_out_up_to_1_8_and_resize_it_since(
     assert called(name, *given, at="1.9.1", out=np.zeros(shape)).shape == called(name, *given).shape
 
 
-@pytest.mark.parametrize("name", ["inner", "cholesky"])
+@pytest.mark.parametrize("name", ["cholesky", "inverse"])
+@pytest.mark.parametrize("shape", [(0,), (2, 2), (0, 0), (3, 0, 0)])
+def test_empty_results_resize_out_in_every_release(name: str, shape: tuple[int, ...]) -> None:
+    """As 1.2.0, 1.6.0, 1.8.1 and 1.9.1."""
+    for release in ("1.2.0", "1.9.1"):
+        assert called(name, np.zeros((0, 0)), at=release, out=np.zeros(shape)).shape == (0, 0)
+
+
+@pytest.mark.parametrize("name", ["inner", "cholesky", "inverse"])
 def test_results_that_do_not_broadcast_are_not_copied_into_out(name: str) -> None:
-    given = (np.eye(2),) if name == "cholesky" else (np.eye(2), np.eye(2))
+    given = (np.eye(2),) if name != "inner" else (np.eye(2), np.eye(2))
     with pytest.raises(Raised):
         called(name, *given, at="1.8.1", out=np.zeros((2, 1)))
 

@@ -446,12 +446,14 @@ def into(out: Tensor, value: Array, *, exact: bool = False) -> Tensor:
 
 
 def copied_into(out: Tensor | None, result: Tensor) -> Tensor:
-    """Copy a result into ``out``, which keeps its shape and dtype; the result itself without ``out``.
+    """Copy a result into ``out``, which keeps its shape and dtype unless the result is empty; return the result without ``out``.
 
     Raises:
         Raised: the result does not broadcast to the shape of ``out``.
     """
-    return result if out is None else write(out, result.array, check=False)
+    if out is None:
+        return result
+    return write(out, result.array, check=False) if result.array.size else into(out, result.array)
 
 
 def contiguous(array: Array) -> Array:

@@ -164,7 +164,14 @@ def linalg_eigvalsh(self: Tensor, UPLO: str = "L") -> Tensor:  # noqa: N803
     return linalg_eigh(self, UPLO)[0]
 
 
-@functional("inverse", "linalg_inv")
+@operator("aten::inverse")
+def inverse_1_0(self: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Copies the result into ``out``, which keeps its shape and dtype."""
+    return copied_into(out, inverse(self))
+
+
+@functional("inverse", since="1.9.0")
+@functional("linalg_inv")
 def inverse(self: Tensor) -> Tensor:
     """Of square matrices."""
     square("linalg.inv", self.array)
