@@ -38,7 +38,7 @@ def single(x: Array, other: Operand) -> Array | None:
 
 
 def with_out(self: Operand, other: Operand, out: Tensor | None) -> tuple[Array, Array]:
-    """Cast operands to the dtype of ``out`` before a division, as releases before 1.5 do."""
+    """Cast operands to the dtype of ``out`` before the computation, as releases up to 1.5 do."""
     x, y = common(self, other)
     if out is not None and out.array.dtype != x.dtype:
         if dtypes.of_numpy(x.dtype).category > out.dtype.category:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def _weights(scores: Array, era: int, *, flash: bool = False) -> Array:
-    """Softmax over the last dimension."""
+    """The attention weights: softmax over the last dimension."""
     most = scores.max(axis=-1, keepdims=True) if scores.shape[-1] else np.zeros((*scores.shape[:-1], 1))
     powers = np.exp(scores - most)
     found = powers / powers.sum(axis=-1, keepdims=True)
@@ -39,7 +39,7 @@ def _weights(scores: Array, era: int, *, flash: bool = False) -> Array:
 def attend(
     query: Array, key: Array, value: Array, mask: Array | None, *, is_causal: bool, scale: float | None, era: int
 ) -> tuple[Array, Array]:
-    """Outputs and weights, in the dtypes of the arrays."""
+    """The outputs and weights, in the dtypes of the arrays."""
     q, k, v = exact(query), exact(key), exact(value)
     factor = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
     scores = multiplied(q, np.swapaxes(k, -1, -2)) * factor
@@ -47,7 +47,7 @@ def attend(
         seen = np.tril(np.ones(scores.shape[-2:], BOOL))
         scores = np.where(seen, scores, -np.inf)
     if mask is not None:
-        # a bool mask is added as a mask of numbers: a NaN score stays NaN where it is masked
+        # a bool mask is added as a mask of numbers, so a masked NaN score stays NaN
         scores = scores + (np.where(mask, 0.0, -np.inf) if mask.dtype == BOOL else exact(mask))
     flash = era >= 1 and mask is None and (query.ndim == 4 or (era >= 2 and query.ndim == 3))
     weights = _weights(scores, era, flash=flash)
@@ -77,7 +77,7 @@ def _versions() -> None:
         ) -> tuple[Tensor, Tensor]:  # fmt: skip
             del dropout_mask
             if kind and attn_mask is not None and attn_mask.array.dtype == BOOL:
-                # since 2.1 it is added as it is: the caller has made a mask of numbers of it before
+                # as of 2.1 it is added unchanged: the caller has already converted it to a mask of numbers
                 attn_mask = Tensor(attn_mask.array.astype(query.array.dtype))
             found = _checked(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa, era)
             return Tensor(found[0]), Tensor(found[1])
@@ -86,7 +86,7 @@ def _versions() -> None:
             query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0,
             need_attn_weights: bool = False, is_causal: bool = False, *, both: Callable[..., tuple[Tensor, Tensor]] = both,
         ) -> tuple[Tensor, Tensor]:  # fmt: skip
-            """In 1.13 whether weights are wanted stands before whether rows see what comes after them; they are given anyway."""
+            """In 1.13 the flag for returning weights comes before ``is_causal``; weights are always returned."""
             del need_attn_weights
             found: tuple[Tensor, Tensor] = both(query, key, value, attn_mask, dropout_p, is_causal)
             return found
@@ -98,10 +98,10 @@ def _versions() -> None:
 
 
 def laid_out(found: Array, query: Array, era: int) -> Array:
-    """The result in the order of memory in which the kernel for batches of heads writes it: four dimensions, equal widths.
+    """Lay out the result like the flash attention kernel, for four dimensions and equal widths.
 
-    Up to 2.4 (era 0) heads, dimension 1, follow the rows; since 2.5 the order is that of the query. Without that kernel the result is
-    contiguous: up to 2.0, with a mask up to 2.2, and with a mask that requires gradients.
+    Up to 2.4 (era 0) heads (dimension 1) come after the rows in memory; as of 2.5 the order is that of the query. Without this kernel the
+    result is contiguous: up to 2.0, with a mask up to 2.2, and with a mask that requires gradients.
     """
     if query.ndim != 4 or found.shape != query.shape:
         return found
@@ -182,7 +182,7 @@ def _multi_head(
 
 
 def _fast_mask(mask: Tensor | None, mask_type: int | None, length: int) -> Array | None:
-    """0: of pairs of places; 1: of places to be left out, for each sample."""
+    """Convert a mask: type 0 is for pairs of positions, type 1 for positions to ignore in each sample."""
     if mask is None:
         return None
     array = mask.array != 0

@@ -1,6 +1,6 @@
 """Quotients and remainders.
 
-``div`` of integers truncated until 1.5, raised in 1.6 and divides truly since 1.7. Each has its version here.
+``div`` of integers truncates up to 1.5, raises in 1.6, and is a true division as of 1.7. Each behavior is a version here.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _true_quotient_1_6(x: Array, y: Array) -> Array:
 
 
 def _overflows(x: Array, y: Array) -> None:
-    """The lowest integer by -1: a processor raises SIGFPE for 32 and 64 bits, and every release dies of it where no vector computes it."""
+    """Refuse the minimum integer divided by -1: the processor raises SIGFPE for 32 and 64 bits, so every release crashes outside of vectors."""
     if x.dtype.kind == "i" and x.dtype.itemsize >= 4 and ((x == np.iinfo(x.dtype).min) & (y == -1)).any():
         raise Unsupported(f"the program divides the lowest {x.dtype} by -1, which can crash a release (SIGFPE)", code="overflow")
 
@@ -96,13 +96,13 @@ def trunc_quotient(x: Array, y: Array) -> Array:
         _no_zero(y)
         _overflows(x, y)
         quotient = np.floor_divide(x, y)
-        # One more where the division rounded down below zero.
+        # Add one if the division rounded down below zero.
         return quotient + ((np.remainder(x, y) != 0) & ((x < 0) != (y < 0))).astype(x.dtype)
     return np.trunc(_true_quotient(x, y))
 
 
 def _floor_quotient(x: Array, y: Array, *, zero: bool = True) -> Array:
-    """As Python's ``//``; ``zero`` says whether division of a float by zero gives an infinity (since 1.9) or NaN."""
+    """Same as Python's ``//``; ``zero`` tells whether dividing a float by zero gives infinity (as of 1.9) or NaN."""
     if x.dtype == BOOL:
         raise not_implemented("div_floor_cpu", x.dtype)
     if x.dtype.kind in "iu":
@@ -138,17 +138,17 @@ def _divided(x: Array, y: Array, rounding_mode: str | None, *, zero: bool = True
 
 
 def _quotient(self: Operand, other: Operand, rounding_mode: str | None) -> Array:
-    """Since 2.1 a number is not rounded to 16 bits before it divides, except if the quotient is rounded down."""
+    """As of 2.1 a number is not rounded to 16 bits before the division, unless the quotient is rounded down."""
     x, y = common_floats(self, other) if rounding_mode is None else common(self, other)
     number = single(x, other) if rounding_mode in {None, "trunc"} else None
     return _divided(x, y, rounding_mode) if number is None else _divided(wide(x), number, rounding_mode).astype(x.dtype)
 
 
 def _by_zero_2_0(self: Operand, other: Operand) -> None:
-    """From 2.0 to 2.6, what complex numbers divided by zero or by infinity give depends on whether a vector computes it.
+    """Refuse to divide complex numbers by zero or infinity in 2.0 to 2.6, where vectorized and scalar code differ.
 
     Raises:
-        Unsupported: such a call.
+        Unsupported: the call is such a division.
     """
     x, y = (one.array.dtype.kind if one.__class__ is Tensor else "c" if one.__class__ is complex else "" for one in (self, other))
     if "c" not in {x, y}:
@@ -172,7 +172,7 @@ def _old_quotient(x: Array, y: Array) -> Array:
 
 
 def _promoted_1_6(self: Operand, other: Operand, out: Tensor | None = None) -> None:
-    """Up to 1.6, bfloat16 has no type in common with any other one: where two types take part alike, an assertion fails."""
+    """Up to 1.6, bfloat16 has no common dtype with any other dtype: an assertion fails if both have the same priority."""
     tensors = [one.array for one in (self, other, out) if one.__class__ is Tensor]
     if all(one.dtype != BFLOAT16 for one in tensors):
         return
@@ -186,10 +186,10 @@ def _promoted_1_6(self: Operand, other: Operand, out: Tensor | None = None) -> N
 
 
 def _refused_1_5(self: Operand, other: Operand, out: Tensor | None = None) -> None:
-    """What 1.4 and 1.5 refuse by type; ``out`` takes part in promotion.
+    """Refuse the dtypes that 1.4 and 1.5 refuse; ``out`` takes part in type promotion.
 
     Raises:
-        Unsupported: a float of 16 bits and another type meet where ``out`` is given: releases compute in one of the types, or assert.
+        Unsupported: a 16-bit float is combined with another dtype and ``out``: releases compute in one of the dtypes, or assert.
     """
     kinds = {one.array.dtype for one in (self, other, out) if one.__class__ is Tensor}
     if out is not None and len(kinds) > 1 and kinds & {BFLOAT16, FLOAT16}:
@@ -331,20 +331,20 @@ def true_divide_1_5(self: Operand, other: Operand) -> Tensor:
 
 @functional("true_divide", inplace=True, since="1.6.0")
 def true_divide_1_6(self: Operand, other: Operand) -> Tensor:
-    """bfloat16 meets no other type yet."""
+    """In 1.6, bfloat16 cannot be combined with other dtypes."""
     _promoted_1_6(self, other)
     return true_divide_1_7(self, other)
 
 
 @functional("true_divide", inplace=True, since="1.7.0")
 def true_divide_1_7(self: Operand, other: Operand) -> Tensor:
-    """Any two types."""
+    """As of 1.7, any two dtypes can be combined."""
     return Tensor(_true_quotient_1_6(*common_floats(self, other)))
 
 
 @functional("true_divide", inplace=True, since="2.0.0")
 def true_divide_2_0(self: Operand, other: Operand) -> Tensor:
-    """By zero, vectors and single numbers differ."""
+    """From 2.0 on, vectorized and scalar divisions of complex numbers by zero differ."""
     _by_zero_2_0(self, other)
     return Tensor(_true_quotient(*common_floats(self, other)))
 
@@ -408,7 +408,7 @@ def _floor_divide_1_6(self: Operand, other: Operand) -> Tensor:
 def _floor_divide_1_7(self: Operand, other: Operand) -> Tensor:
     x, y = common(self, other)
     if x.dtype.kind == "c":
-        return Tensor(_true_quotient_1_6(x, y))  # which nothing rounds
+        return Tensor(_true_quotient_1_6(x, y))  # not rounded
     if x.dtype == FLOAT16:
         raise fail("trunc_vml_cpu not implemented for 'Half'")
     return Tensor(trunc_quotient(x, y))
@@ -424,7 +424,7 @@ def _floor_divide_new(self: Operand, other: Operand) -> Tensor:
     return Tensor(_floor_quotient(x, y))
 
 
-# Up to 1.12 floor_divide cut towards zero, whatever its name says.
+# Up to 1.12 floor_divide truncated toward zero, despite its name.
 functional("floor_divide", inplace=True)(_floor_divide_1_5)
 functional("floor_divide", inplace=True, since="1.6.0")(_floor_divide_1_6)
 functional("floor_divide", inplace=True, since="1.7.0")(_floor_divide_1_7)
@@ -438,7 +438,7 @@ operator("aten::__ifloordiv__", since="1.13.0")(lambda self, other: write(self, 
 
 
 def _remainder(x: Array, y: Array) -> Array:
-    """The remainder with the divisor's sign; a zero keeps the dividend's."""
+    """The remainder with the sign of the divisor; a zero has the sign of the dividend."""
     shape = broadcast(x, y)
     if x.dtype == BOOL or x.dtype.kind == "c":
         raise not_implemented("remainder_cpu", x.dtype)
@@ -453,12 +453,12 @@ def _remainder(x: Array, y: Array) -> Array:
 
 
 def _remainder_1_0(x: Array, y: Array) -> Array:
-    """Up to 1.1 the product of doubles is rounded before the difference, and that of float32 is not."""
+    """Up to 1.1 the product is rounded before the subtraction for float64, but not for float32."""
     return _remainder_1_2(x, y) if x.dtype == FLOAT64 else _remainder_1_5(x, y)
 
 
 def _remainder_1_5(x: Array, y: Array) -> Array:
-    """Up to 1.5 computed from the quotient: an infinite divisor gives NaN, a zero becomes positive."""
+    """Up to 1.5 the remainder is computed from the quotient: an infinite divisor gives NaN, and a zero is positive."""
     if x.dtype.kind != "f":
         return _remainder(x, y)
     broadcast(x, y)
@@ -476,7 +476,7 @@ SPLIT = 2.0**27 + 1
 
 
 def _product(a: Array, b: Array) -> tuple[Array, Array]:
-    """The product of doubles and what it lacks of the exact one, as one instruction that also subtracts keeps it; 0 where it overflows."""
+    """The product of float64 numbers and its rounding error, as used by fused multiply-add; the error is 0 on overflow."""
     product = a * b
     high, other = SPLIT * a - (SPLIT * a - a), SPLIT * b - (SPLIT * b - b)
     low, rest = a - high, b - other
@@ -485,7 +485,7 @@ def _product(a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def _remainder_1_2(x: Array, y: Array) -> Array:
-    """1.2 to 1.4 round the product before the difference."""
+    """From 1.2 to 1.4 the product is rounded before the subtraction."""
     if x.dtype.kind != "f":
         return _remainder(x, y)
     broadcast(x, y)
@@ -493,7 +493,7 @@ def _remainder_1_2(x: Array, y: Array) -> Array:
 
 
 def _fmod(x: Array, y: Array) -> Array:
-    """The remainder with the dividend's sign."""
+    """The remainder with the sign of the dividend."""
     shape = broadcast(x, y)
     if x.dtype == BOOL or x.dtype.kind == "c":
         raise not_implemented("fmod_cpu", x.dtype)
@@ -505,7 +505,7 @@ def _fmod(x: Array, y: Array) -> Array:
 
 
 def _fmod_1_5(self: Tensor, other: Operand, *, out: Tensor | None = None) -> Tensor:
-    """1.5 to 1.7: without ``out`` the result is of the left one's type, which has to hold what is computed, and a number."""
+    """From 1.5 to 1.7, without ``out`` the result has the dtype of the left operand, to which the computed dtype and a number must be castable."""
     if other.__class__ is not Tensor:
         checked_scalar(other, self.array.dtype)
     value = _fmod(*_old_operands(self, other))
@@ -517,7 +517,7 @@ def _fmod_1_5(self: Tensor, other: Operand, *, out: Tensor | None = None) -> Ten
 
 
 def _old_operands(self: Operand, other: Operand) -> tuple[Array, Array]:
-    """1.5 to 1.7: tensors are promoted; a number is cut to the tensor's type."""
+    """From 1.5 to 1.7 tensors are promoted, and a number is cast to the dtype of the tensor."""
     if other.__class__ is not Tensor and self.__class__ is Tensor:
         return self.array, scalar_as(other, self.array.dtype)
     return common(self, other)

@@ -1,6 +1,6 @@
-"""Operators that draw random numbers, as far as nothing is left to chance: probabilities of 0 and 1, one value to choose from, no elements.
+"""Operators that draw random numbers, for cases with a certain result: probabilities of 0 and 1, a single possible value, no elements.
 
-No two implementations draw the same numbers. What is drawn anew has a shape and a dtype, and no numbers; whoever looks at them is told so.
+No two implementations draw the same numbers. Other results have a shape and a dtype but no values; reading their values raises an error.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def _anew(name: str, shape: tuple[int, ...], kind: np.dtype[Any], out: Tensor | None = None) -> Tensor | OpaqueTensor:
-    """A tensor of numbers that nobody knows: only where it has none, it is one."""
+    """A tensor with unknown values; a normal tensor if it is empty."""
     if 0 in shape:
         return to_out(np.empty(shape, kind), out)
     if out is not None:
@@ -64,10 +64,10 @@ _drawn("randn")
 
 
 def _chosen(name: str, shape: tuple[int, ...], low: int, high: int, kind: np.dtype[Any], out: Tensor | None) -> Any:
-    """Integers from ``low`` to below ``high``.
+    """Integers from ``low`` to ``high`` (exclusive).
 
     Raises:
-        Raised: there are none.
+        Raised: the range is empty.
     """
     if low >= high:
         raise fail(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
@@ -77,7 +77,7 @@ def _chosen(name: str, shape: tuple[int, ...], low: int, high: int, kind: np.dty
 
 
 def _integers(since: str, kind: int | None) -> None:
-    """Of the dtype that the schema has as its default: none up to 1.12, which is that of floats, integers since; None is none in all."""
+    """Register ``randint``; the default dtype of the schema is None up to 1.12, which means float, and int64 since."""
 
     def call(
         low: int,
@@ -104,7 +104,7 @@ _integers("1.13.0", LONG)
 
 @operator("aten::randint_like", gradient=False)
 def randint_like(self: Tensor, low: int, high: int | None = None, *, dtype: Any = None, **options: Any) -> Any:
-    """Integers in the shape of a tensor; of one number, up to it."""
+    """Random integers in the shape of a tensor; a single bound is the upper bound."""
     options.pop("generator", None)
     check_options(options)
     first, last = (0, low) if high is None else (low, high)
@@ -135,11 +135,11 @@ _order("1.9.0", lambda: INT64)
 
 
 def _certain(chances: Array, name: str) -> Array:
-    """Where it is certain.
+    """The certain results.
 
     Raises:
-        Raised: one is no probability.
-        Unsupported: one is left to chance.
+        Raised: a value is not a probability.
+        Unsupported: a probability is neither 0 nor 1.
     """
     if not ((chances >= 0) & (chances <= 1)).all():
         raise fail("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
@@ -150,7 +150,7 @@ def _certain(chances: Array, name: str) -> Array:
 
 @operator("aten::bernoulli", gradient=False)
 def bernoulli(self: Tensor, p: Any = None, *, generator: Any = None, out: Tensor | None = None) -> Tensor:
-    """One with a probability; known where that is 0 or 1."""
+    """One with a given probability; known if the probability is 0 or 1."""
     del generator
     if p is None and self.array.dtype.kind in "iub":
         raise not_implemented("bernoulli_tensor_cpu_p_", self.array.dtype)
@@ -160,7 +160,7 @@ def bernoulli(self: Tensor, p: Any = None, *, generator: Any = None, out: Tensor
 
 @operator("aten::bernoulli_", gradient=False)
 def bernoulli_in_place(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
-    """The same, written into the tensor, by one probability or by one for each element."""
+    """Fill the tensor in place, with a single probability or one per element."""
     del generator
     chances = np.broadcast_to(p.array if p.__class__ is Tensor else np.asarray(p), self.array.shape)
     return write(self, _certain(chances, "bernoulli_").astype(self.array.dtype))
@@ -178,9 +178,9 @@ def _multinomials() -> None:
             out: Tensor | None = None,
             era: bool = zeros,
         ) -> Tensor:
-            """Places by their weights; known where each row has one weight above zero, or one place.
+            """Draw indices by weight; known if each row has a single weight above zero, or a single element.
 
-            Up to 1.5 weights of zero cannot be drawn without replacement; since 1.6 they come last, in no order.
+            Up to 1.5 indices with zero weight cannot be drawn without replacement; as of 1.6 they come last, in any order.
             """
             del generator
             weights = self.array
@@ -201,7 +201,7 @@ def _multinomials() -> None:
                 raise fail(
                     "invalid multinomial distribution (with replacement=False, not enough non-negative category to sample)"
                 )
-            pair = not replacement and num_samples == weights.shape[-1] == 2  # the other place is all that is left
+            pair = not replacement and num_samples == weights.shape[-1] == 2  # only the other index is left
             if (above != 1).any() or not (replacement or num_samples == 1 or pair):
                 raise random("aten::multinomial")
             meter.array(num_samples * (weights.shape[0] if weights.ndim > 1 else 1))
@@ -219,7 +219,7 @@ _multinomials()
 
 @operator("aten::poisson", gradient=False)
 def poisson(self: Tensor, generator: Any = None) -> Tensor:
-    """Counts by their rates; known where these are zero."""
+    """Draw from Poisson distributions; known where the rate is zero."""
     del generator
     if self.array.dtype.kind in "iub":
         raise not_implemented("poisson_cpu", self.array.dtype)
@@ -234,7 +234,7 @@ def poisson(self: Tensor, generator: Any = None) -> Tensor:
 
 
 def _written(name: str, kernel: str | None, check: Callable[..., Any], *eras: tuple[str, bool]) -> None:
-    """An operator in place: what ``check`` gives is the only value that can be drawn, None that there are more."""
+    """Register an in-place operator; ``check`` returns the only value that can be drawn, or None if there are several."""
     for since, era in eras or (("1.0.0", True),):
 
         def call(self: Tensor, *args: Any, generator: Any = None, era: bool = era, **keywords: Any) -> Tensor:
@@ -259,10 +259,10 @@ def _uniform(era: bool, low: float = 0, high: float = 1) -> float | None:
 
 
 def _spread(zero: bool, std: float) -> None:
-    """Standard deviations of zero are taken since 1.9.
+    """Check a standard deviation; zero is accepted as of 1.9.
 
     Raises:
-        Raised: this is none.
+        Raised: the standard deviation is invalid.
     """
     if not (std >= 0 if zero else std > 0):
         raise fail(f"normal expects std >= 0.0, but found std {std}")
@@ -319,7 +319,7 @@ def _normals(since: str, *, zero: bool) -> None:
     def normal(
         mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Tensor | None = None, **options: Any,
     ) -> Any:  # fmt: skip
-        """Means where no deviation is; one of two numbers is broadcast."""
+        """Draw from normal distributions; the result is the mean where the deviation is zero. Means and deviations are broadcast."""
         del generator
         check_options({name: value for name, value in options.items() if name != "dtype"})
         if mean.__class__ is not Tensor and std.__class__ is not Tensor:

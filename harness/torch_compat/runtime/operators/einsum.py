@@ -1,9 +1,9 @@
-"""Sums of products by an equation, taken apart into the operators that releases compute them with.
+"""Sums of products given by an equation, decomposed into operators as in the releases.
 
-Operands are brought into one order of dimensions, those of the result first, and are contracted from left to right. Of each pair, what
-only one of them has is summed, and the rest is one product of batches of matrices: dimensions of both, of the left, of the right. This
-decides how the result lies in memory, in which order its products are added, and that nothing but a view is left of one operand of which
-nothing is summed.
+All operands are permuted to a common order of dimensions, with those of the result first, and contracted from left to right. For each pair,
+dimensions that only one operand has are summed first; the rest is a batched matrix product with the common dimensions, those of the left
+and those of the right operand. This determines the memory layout of the result, the summation order, and that a single operand without
+summation gives a view.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ Names = list[str]
 
 
 class Era(NamedTuple):
-    """What differs between releases.
+    """The differences between releases.
 
     Attributes:
-        since: the first of them.
-        letters: what may name a dimension.
-        alike: a dimension has one size in all operands, and dots stand for as many dimensions in each.
-        drops: a sum over a dimension of one element leaves it out, which is a view.
-        at_once: dimensions of one operand alone are summed at once, and not one after the other.
-        swaps: the right operand of a product comes first if its dimensions do in the result.
+        since: the first release of the era.
+        letters: the labels allowed for dimensions.
+        alike: whether a dimension must have the same size in all operands, and the ellipsis the same number of dimensions in each.
+        drops: whether a sum over a dimension of size one drops the dimension, which gives a view.
+        at_once: whether the dimensions of only one operand are summed at once instead of one after the other.
+        swaps: whether the right operand of a product comes first if its dimensions do in the result.
     """
 
     since: str
@@ -50,7 +50,7 @@ class Era(NamedTuple):
     swaps: bool
 
     def call(self, name: str) -> Callable[..., Any]:
-        """An operator as these releases have it."""
+        """An operator of these releases."""
         return _operator(name, LAID_OUT if self.since == FIRST else self.since)
 
 
@@ -70,10 +70,10 @@ ERAS = (
 
 
 def _names(term: str, letters: re.Pattern[str], inner: int | None = None) -> Names:
-    """The dimensions of a term, of which the dots stand for so many.
+    """The dimensions of a term, in which the ellipsis stands for ``inner`` dimensions.
 
     Raises:
-        Raised: it is no term.
+        Raised: the term is invalid.
     """
     before, dots, after = term.partition(DOTS)
     if not letters.match(before + after) or (inner is None and dots):
@@ -82,10 +82,10 @@ def _names(term: str, letters: re.Pattern[str], inner: int | None = None) -> Nam
 
 
 def _parsed(equation: str, tensors: list[Tensor], era: Era) -> tuple[list[Names], Names, Names]:
-    """The dimensions of the operands, of the result, and those that are summed.
+    """The dimensions of the operands, those of the result, and those that are summed.
 
     Raises:
-        Raised: the equation is none, or does not fit the operands.
+        Raised: the equation is invalid or does not match the operands.
     """
     left, arrow, result = equation.replace(" ", "").partition("->")
     terms = left.split(",")
@@ -119,10 +119,10 @@ def _parsed(equation: str, tensors: list[Tensor], era: Era) -> tuple[list[Names]
 
 
 def _aligned(tensor: Tensor, names: Names, order: Names) -> Tensor:
-    """A view with a dimension for each name; of a name that stands twice it is the diagonal.
+    """A view with one dimension per name; a name that occurs twice gives the diagonal.
 
     Raises:
-        Raised: a diagonal of dimensions of unlike sizes.
+        Raised: the dimensions of a diagonal have different sizes.
     """
     sizes: dict[str, int] = {}
     strides: dict[str, int] = {}
@@ -146,7 +146,7 @@ def _broadcast(*sizes: int) -> int:
 
 
 def _summed(tensor: Tensor, dims: list[int], era: Era) -> Tensor:
-    """Summed over some dimensions, which stay with one element."""
+    """Sum over dimensions, keeping them with size one."""
     if not dims:
         return tensor
     for one in [dims] if era.at_once else [[at] for at in dims]:
@@ -155,7 +155,7 @@ def _summed(tensor: Tensor, dims: list[int], era: Era) -> Tensor:
 
 
 def _pair(left: Tensor, right: Tensor, sums: list[int], era: Era) -> Tensor:
-    """The product of two aligned operands, summed over dimensions that both have; they stay with one element."""
+    """The product of two aligned operands, summed over common dimensions, which are kept with size one."""
     shape = [_broadcast(a, b) for a, b in zip(left.shape, right.shape, strict=True)]
     sized(*(size for at, size in enumerate(shape) if at not in sums))
     if not sums:
@@ -178,7 +178,7 @@ def _pair(left: Tensor, right: Tensor, sums: list[int], era: Era) -> Tensor:
 
 
 def _contracted(operands: list[Tensor], kept: int, era: Era) -> Tensor:
-    """All aligned operands multiplied, and summed over every dimension behind the first ones."""
+    """Multiply all aligned operands, and sum over all dimensions after the first ``kept``."""
     total = operands[0]
     dims = range(kept, total.ndim)
     last = {at: max((place for place, one in enumerate(operands) if one.shape[at] != 1), default=-1) for at in dims}
@@ -192,7 +192,7 @@ def _contracted(operands: list[Tensor], kept: int, era: Era) -> Tensor:
 
 def _define(era: Era) -> None:
     def einsum(equation: str, tensors: list[Tensor], *, path: list[int] | None = None) -> Tensor:
-        """Sums of products by an equation."""
+        """Sums of products given by an equation."""
         del path
         if not tensors:
             raise fail("einsum(): must provide at least one operand")

@@ -33,11 +33,11 @@ LAST_OF_ONE = "1.10.0"
 
 
 class Factors(list[Any]):
-    """Scales that decide the size of the output, instead of scales beside one."""
+    """Scale factors that determine the output size, in contrast to scales given in addition to a size."""
 
 
 def _unit(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """In which scales and places are computed."""
+    """The dtype in which scales and positions are computed."""
     return FLOAT64 if dtype == FLOAT64 else FLOAT32
 
 
@@ -77,7 +77,7 @@ def _scale(
 
 
 def _arguments(n: int, rest: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-    """Scales stand as a list (the overload ``vec``) or one by one."""
+    """Collect the scales, which are passed as a list (the overload ``vec``) or one by one."""
     factors = (
         keywords["scale_factors"] if "scale_factors" in keywords else rest[0] if rest and rest[0].__class__ is list else None
     )
@@ -89,7 +89,7 @@ def _arguments(n: int, rest: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
 
 
 def _into_out(call: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """The same with ``out``, which is no scale."""
+    """Wrap an operator to handle ``out``, which is not a scale."""
 
     def with_out(self: Tensor, output_size: Any, *rest: Any, out: Tensor | None = None, **keywords: Any) -> Tensor:
         found = call(self, output_size, *rest, **keywords)
@@ -112,10 +112,10 @@ def _never(array: Array, sizes: list[int]) -> bool:
 
 
 def _nearest(n: int, since: str, *, exact: bool, copies: Callable[[Array, list[int]], bool]) -> None:
-    """From a release on.
+    """Register nearest-neighbor upsampling as of a release.
 
     Parameters:
-        copies: whether elements are copied, or doubled, without regard to a scale that is given, where the sizes are equal, or twice as large.
+        copies: whether elements are copied (equal sizes) or doubled (twice the size) regardless of a given scale.
     """
 
     def call(self: Tensor, output_size: Any = None, *rest: Any, **keywords: Any) -> Tensor:
@@ -182,7 +182,7 @@ for _n, _name in ((1, "upsample_linear1d"), (2, "upsample_bilinear2d"), (3, "ups
 
 def _bicubic(since: str) -> None:
     def call(self: Tensor, output_size: Any, align_corners: bool, *rest: Any, **keywords: Any) -> Tensor:
-        """By cubic polynomials through four points in each direction."""
+        """Bicubic upsampling."""
         array = self.array
         if array.dtype.kind in "ib":
             raise not_implemented("compute_indices_weights_cubic", array.dtype)
@@ -199,10 +199,10 @@ for _since in sorted({*CUBIC, LAST_OF_ONE}, key=Release):
 
 
 def _filtered(name: str, since: str, support: float, weigh: Any, *, copies: bool) -> None:
-    """With a filter as wide as the scale, so that nothing is skipped (antialias).
+    """Register antialiased resampling, with a filter as wide as the scale.
 
     Parameters:
-        copies: whether a direction whose size stays is copied, without regard to a scale that is given.
+        copies: whether a dimension whose size does not change is copied regardless of a given scale.
     """
 
     def call(self: Tensor, output_size: Any, align_corners: bool, *rest: Any, **keywords: Any) -> Tensor:
@@ -263,7 +263,7 @@ def _by_mode(
     since: str,
     by_factor: bool = False,
 ) -> Tensor:
-    """Sizes decide, not factors, unless told so: the output is as large as the factor says, rounded down."""
+    """Sizes determine the scales unless factors are to be used; a factor gives the output size, rounded down."""
     n = input.array.ndim - 2
     if size is None and scale_factor is None:
         raise fail("either size or scale_factor should be defined")
@@ -309,7 +309,7 @@ def _interpolate(since: str) -> None:
         input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,  # noqa: A002
         recompute_scale_factor: bool | None = None, antialias: bool = False,
     ) -> Tensor:  # fmt: skip
-        """``F.interpolate`` as one operator, by those of the same release."""
+        """``F.interpolate`` as an operator, using the upsampling operators of the same release."""
         if antialias:
             raise Unsupported("the reference reader does not support aten::__interpolate with antialias", code="operator")
         by_factor = recompute_scale_factor is False and scale_factor is not None
@@ -330,7 +330,7 @@ def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) 
 
 @operator("aten::__upsample_bilinear")
 def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:  # noqa: A002
-    """``F.upsample_bilinear``, with corners aligned."""
+    """``F.upsample_bilinear`` with aligned corners."""
     return _by_mode(input, size, scale_factor, "bilinear", True, since=LAST_OF_ONE)
 
 
@@ -342,7 +342,7 @@ def _unnormalised(x: Array, size: int, align_corners: bool) -> Array:
 
 
 def _reflected_in_picture(x: Array, size: int, align_corners: bool) -> Array:
-    """As the vectors of the kernel of pictures: by twice the span, whose multiples are subtracted without rounding them. What is not finite becomes NaN."""
+    """Reflect like the vectorized kernel for images: subtract multiples of twice the span without rounding. Nonfinite values become NaN."""
     low, twice = (0.0, 2 * (size - 1)) if align_corners else (-0.5, 2 * size)
     if not twice:
         return np.zeros_like(x)
@@ -354,7 +354,7 @@ def _reflected_in_picture(x: Array, size: int, align_corners: bool) -> Array:
 
 
 def _reflected_in_volume(x: Array, size: int, align_corners: bool) -> Array:
-    """One number at a time: how often it is reflected is counted in 32 bits, of which too large a number is the least."""
+    """Reflect one number at a time; the number of reflections is a 32-bit integer, the minimum on overflow."""
     low, span = (0.0, size - 1) if align_corners else (-0.5, size)
     if not span:
         return np.zeros_like(x)
@@ -366,7 +366,7 @@ def _reflected_in_volume(x: Array, size: int, align_corners: bool) -> Array:
 
 
 def _bounded(x: Array, size: int, padding_mode: int, align_corners: bool, *, volume: bool = False, clipped: bool = True) -> Array:
-    """Coordinates within the picture, or the volume. NaN becomes the first place of a picture, and the last one of a volume."""
+    """Limit coordinates to the image or volume. NaN becomes the first position of an image, or the last position of a volume."""
     if padding_mode == 0:
         return x
     if padding_mode == 2:
@@ -384,7 +384,7 @@ def _inside(coordinates: list[Array], sizes: tuple[int, ...]) -> Array:
 
 
 def _pick(image: Array, coordinates: list[Array]) -> Array:
-    """Elements of [batch, channels, *spatial] at whole places [batch, ...]; zero outside."""
+    """The elements of [batch, channels, *spatial] at integer positions [batch, ...]; zero outside."""
     spatial = image.shape[2:]
     inside = _inside(coordinates, spatial)
     whole = [
@@ -396,7 +396,7 @@ def _pick(image: Array, coordinates: list[Array]) -> Array:
 
 
 INT32_RANGE = 2.0**31
-VOLUME = 5  # dimensions of a batch of volumes
+VOLUME = 5  # number of dimensions of a batch of volumes
 
 
 def _half_away(x: Array) -> Array:
@@ -405,7 +405,7 @@ def _half_away(x: Array) -> Array:
 
 
 def _unnormalised_at_once(x: Array, size: int) -> Array:
-    """Without aligned corners, as the kernel of pictures: the product is not rounded before the half is subtracted."""
+    """Unnormalize without aligned corners like the kernel for images: the product is not rounded before 0.5 is subtracted."""
     return np.asarray(((x + 1).astype(np.longdouble) * (size / 2) - 0.5).astype(x.dtype))
 
 
@@ -419,11 +419,11 @@ def _grid_sample(
     *,
     clipped: bool = True,
 ) -> Tensor:
-    """Points between those of a picture or a volume.
+    """Sample an image or volume at a grid of points.
 
     Parameters:
-        nearest: rounds places.
-        clipped: whether reflected places are made to lie inside.
+        nearest: the rounding function for nearest-neighbor mode.
+        clipped: whether reflected positions are clipped.
     """
     image, points = input.array, grid.array
     n = image.ndim - 2
@@ -435,7 +435,7 @@ def _grid_sample(
         )
     wide = image.astype(FLOAT64)
     sizes = image.shape[2:]
-    unit = FLOAT64 if image.dtype == FLOAT64 else FLOAT32  # of a last bit it can depend which pixel is the nearest
+    unit = FLOAT64 if image.dtype == FLOAT64 else FLOAT32  # the last bit can determine the nearest pixel
     at_once = interpolation_mode != 2 and n == 2 and not align_corners
     raw = [
         _unnormalised_at_once(one, size) if at_once else _unnormalised(one, size, align_corners)
@@ -460,7 +460,7 @@ def _grid_sample(
         part = _pick(wide, places) * weight[:, None]
         value = value + (
             np.where(_inside(places, sizes)[:, None], part, 0.0) if volume else part
-        )  # a volume skips what is outside
+        )  # positions outside of a volume are skipped
     return Tensor(value.astype(image.dtype))
 
 
@@ -495,7 +495,7 @@ def grid_sampler_1_0(
 
 @operator("aten::grid_sampler", "aten::grid_sampler_3d", since="1.5.0")
 def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool = True) -> Tensor:  # noqa: A002
-    """Reflected places of a volume are clipped, too."""
+    """Reflected positions of a volume are clipped as well."""
     nearest = _half_away if input.array.ndim == VOLUME else np.rint
     return _grid_sample(input, grid, interpolation_mode, padding_mode, align_corners, nearest)
 
@@ -508,13 +508,13 @@ def grid_sampler_2_1(
     padding_mode: int,
     align_corners: bool = True,
 ) -> Tensor:
-    """The nearest point rounds halves to even ones."""
+    """Same as :func:`grid_sampler`; nearest-neighbor mode rounds halves to even."""
     return _grid_sample(input, grid, interpolation_mode, padding_mode, align_corners)
 
 
 @operator("aten::affine_grid_generator")
 def affine_grid_generator_1_0(theta: Tensor, size: list[int]) -> Tensor:
-    """Up to 1.2 a direction with one point has it at the end, not in the middle."""
+    """Up to 1.2 the single point of a dimension of size one is at the end, not in the middle."""
     return _affine_grid(theta, size, align_corners=True, single=-1.0)
 
 

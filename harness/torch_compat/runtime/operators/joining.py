@@ -30,7 +30,7 @@ from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
 from torch_compat.runtime.values import raised
 
-MOST_DIMENSIONS = 32  # of an array of any numpy
+MOST_DIMENSIONS = 32  # maximum number of dimensions of an array in every NumPy
 
 
 ROW_MAJOR, AS_FIRST, AS_ALL = range(3)
@@ -54,9 +54,9 @@ def _joined(tensors: Any, dim: int, *, promote: bool, layout: int = ROW_MAJOR) -
                     f"Expected object of scalar type {words(kind)} but got scalar type {words(one.dtype)} for sequence element {place} in sequence "
                     "argument at position #1 'tensors'"
                 )
-    # Empty vectors may stand anywhere, whatever the others look like.
+    # Empty 1-dim tensors are allowed anywhere, regardless of the shapes of the others.
     kept = [one for one in arrays if one.shape != (0,)]
-    if not kept:  # along any dimension
+    if not kept:  # for any dimension
         return np.empty(0, kind)
     at = axis(dim, kept[0].ndim)
     for place, one in enumerate(kept):
@@ -77,7 +77,7 @@ def _joined(tensors: Any, dim: int, *, promote: bool, layout: int = ROW_MAJOR) -
 
 
 def _nothing(tensors: list[Tensor]) -> bool:
-    """Tensors that are all skipped: up to 1.11 `out` stays as it is then, of whatever shape."""
+    """Whether all tensors are skipped; up to 1.11 `out` is then unchanged, whatever its shape."""
     return all(one.array.shape == (0,) for one in tensors)
 
 
@@ -114,10 +114,10 @@ _cats()
 
 
 def _stacks(name: str, shape_up: Any, dim_of: Any, since: str = "1.0.0", *, keeps: bool = False) -> None:
-    """From a release on.
+    """Register a stacking operator as of a release.
 
     Parameters:
-        keeps: whether `out` stays as it is where all tensors are skipped.
+        keeps: whether `out` is unchanged if all tensors are skipped.
     """
 
     def call(tensors: list[Tensor], *, out: Tensor | None = None) -> Tensor:
@@ -214,7 +214,9 @@ def combinations(self: Tensor, r: int = 2, with_replacement: bool = False) -> Te
         raise fail(f"Expect a 1D vector, but got shape {list(self.array.shape)}")
     if r < 0:
         raise fail(f"Expect a non-negative number, but got {r}")
-    if self.array.size > 1 and (r >= 63 or self.array.size**r >= 1 << 63):  # it makes them all, repeated ones too, and takes some
+    if self.array.size > 1 and (
+        r >= 63 or self.array.size**r >= 1 << 63
+    ):  # the release creates all combinations, including repetitions, and selects some
         raise fail("numel: integer multiplication overflow")
     if r == 0:
         return Tensor(np.empty(0, self.array.dtype))
@@ -245,7 +247,7 @@ def _tiled(array: Array, repeats: list[int]) -> Array:
 
 @operator("aten::repeat")
 def repeat(self: Tensor, repeats: list[int]) -> Tensor:
-    """The whole, several times along each dimension."""
+    """Repeat the tensor along each dimension."""
     array = self.array
     if len(repeats) < array.ndim:
         raise fail("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
@@ -261,7 +263,7 @@ def tile(self: Tensor, dims: list[int]) -> Tensor:
 
 
 def _not_negative(array: Array, repeats: list[int]) -> None:
-    """Refuse a size that is negative: a dimension without elements has none, however often it is repeated.
+    """Refuse a negative size; an empty dimension stays empty for any number of repetitions.
 
     Raises:
         Raised: the size is negative.
@@ -275,15 +277,17 @@ def _not_negative(array: Array, repeats: list[int]) -> None:
 def _repeated(array: Array, counts: Any, at: int | None = None) -> Array:
     places = array.size if at is None else array.shape[at]
     numbers = np.asarray(counts)
-    total = int(numbers.sum(dtype=np.float64)) if numbers.size > 1 else places * int(numbers.sum())  # near enough for memory
+    total = (
+        int(numbers.sum(dtype=np.float64)) if numbers.size > 1 else places * int(numbers.sum())
+    )  # accurate enough for the memory check
     sized(total, array.size // max(1, places))
     return repeated(array, counts, axis=at)
 
 
 @operator("aten::repeat_interleave")
 def repeat_interleave(self: Any, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None) -> Tensor:
-    """Each element several times; the size of the result may be said before, and has to be that then."""
-    if repeats is None:  # repeat_interleave.Tensor(Tensor repeats): places
+    """Repeat each element; a given output size must match."""
+    if repeats is None:  # repeat_interleave.Tensor(Tensor repeats): returns indices
         if self.array.ndim != 1:
             raise fail("repeat_interleave only accept 1D vector as repeat")
         return _as_large(_repeated(np.arange(self.array.size, dtype=self.array.dtype), self.array), self.array, 0, output_size)
@@ -298,10 +302,10 @@ def repeat_interleave(self: Any, repeats: Any = None, dim: int | None = None, *,
 
 
 def _as_large(array: Array, counts: Any, at: int, output_size: int | None) -> Tensor:
-    """The result of repeating, whose size along a dimension was said before; not looked at where nothing is repeated.
+    """Check the given output size of a repetition; it is ignored if nothing is repeated.
 
     Raises:
-        Raised: it has another size.
+        Raised: the size does not match.
     """
     if output_size is not None and output_size != array.shape[at] and np.size(counts):
         raise fail(f"allocated size does not match required size: {output_size}, {array.shape[at]}")
@@ -345,7 +349,7 @@ def roll(self: Tensor, shifts: Any, dims: Any = ()) -> Tensor:
         return Tensor(np.roll(array, by[0]))
     if len(at) != len(by):
         raise fail(f"shifts and dimensions must align. shifts: {len(by)}, dims:{len(at)}")
-    if not array.size:  # of which torch does not look at the dimensions
+    if not array.size:  # torch does not check the dimensions then
         return Tensor(array.copy())
     if not array.ndim:
         raise raised("IndexError", "Dimension specified as 0 but tensor has no dimensions")
@@ -354,7 +358,7 @@ def roll(self: Tensor, shifts: Any, dims: Any = ()) -> Tensor:
     for shift, one in zip(by, at, strict=True):
         place = axis(one, array.ndim)
         pushed[place] = pushed.get(place, 0) + shift
-    for place, shift in pushed.items():  # numpy's own way with several takes two to the power of their number
+    for place, shift in pushed.items():  # NumPy's roll over several dimensions takes exponential time
         array = np.roll(array, shift % array.shape[place], place)
     return Tensor(array)
 
@@ -380,14 +384,14 @@ def _turned(self: Tensor, k: int, dims: Any, order: Literal["C", "K"]) -> Tensor
     if dims[0] == dims[1] or abs(dims[0] - dims[1]) == ndim:
         raise fail(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
     one, other = axis(dims[0], ndim), axis(dims[1], ndim)
-    if k % 2:  # what is turned over, seen from the side
+    if k % 2:  # odd quarter turns swap the dimensions
         return Tensor(np.flip(self.array, other if k % 4 == 1 else one).copy(order=order).swapaxes(one, other))
     return Tensor(np.rot90(self.array, k, (one, other)).copy(order=order))
 
 
 @functional("diag")
 def diag_1_0(self: Tensor, diagonal: int = 0) -> Tensor:
-    """Up to 1.13 a diagonal outside of the matrix has a negative size."""
+    """Up to 1.13 a diagonal outside the matrix has a negative size."""
     if self.array.ndim == 2:
         rows, columns = self.array.shape
         if min(rows + min(diagonal, 0), columns - max(diagonal, 0)) < 0:
@@ -407,7 +411,7 @@ def diag(self: Tensor, diagonal: int = 0) -> Tensor:
 
 @functional("diag_embed")
 def diag_embed(self: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """Vectors as diagonals of matrices."""
+    """Create matrices with the given diagonals."""
     array = self.array
     size = array.shape[-1] + abs(offset)
     sized(*array.shape[:-1], size, size)
@@ -435,14 +439,14 @@ def diagflat(self: Tensor, offset: int = 0) -> Tensor:
 
 @operator("aten::pixel_shuffle")
 def pixel_shuffle_1_0(self: Tensor, upscale_factor: int) -> Tensor:
-    """Up to 1.11 the result is a view where its elements lie as those of the input."""
+    """Up to 1.11 the result is a view if its elements are in the same order in memory as the input."""
     found = _shuffled(self.array, upscale_factor)
     return Tensor(found if np.may_share_memory(found, self.array) else found.copy())
 
 
 @operator("aten::pixel_shuffle", since="1.12.0")
 def pixel_shuffle(self: Tensor, upscale_factor: int) -> Tensor:
-    """Channels as finer pixels."""
+    """Rearrange channels to a higher resolution."""
     return Tensor(_shuffled(self.array, upscale_factor).copy())
 
 
@@ -477,7 +481,7 @@ def pad_sequence(
     out = np.full((len(parts), longest, *trailing), checked_scalar(padding_value, parts[0].dtype), parts[0].dtype)
     for row, one in zip(out, parts, strict=True):
         place = row[longest - len(one) if padding_side == "left" else 0 :][: len(one)]
-        wanted = place.shape[max(0, place.ndim - one.ndim) :]  # a sequence is expanded as copy_ does
+        wanted = place.shape[max(0, place.ndim - one.ndim) :]  # a sequence is broadcast like in copy_
         if one.ndim > place.ndim or any(have not in {1, want} for have, want in zip(one.shape, wanted, strict=True)):
             raise fail(f"The expanded size of the tensor {list(place.shape)} must match the existing size {list(one.shape)}")
         place[...] = cast(one, out.dtype)
@@ -486,7 +490,7 @@ def pad_sequence(
 
 @operator("aten::pixel_unshuffle")
 def pixel_unshuffle(self: Tensor, downscale_factor: int) -> Tensor:
-    """Finer pixels as channels."""
+    """Rearrange a higher resolution to channels."""
     array, r = self.array, downscale_factor
     *lead, c, h, w = array.shape
     if h % r or w % r:
@@ -498,7 +502,7 @@ def pixel_unshuffle(self: Tensor, downscale_factor: int) -> Tensor:
 
 @operator("aten::channel_shuffle", "aten::native_channel_shuffle")
 def channel_shuffle(self: Tensor, groups: int) -> Tensor:
-    """Channels of groups in turn."""
+    """Interleave the channels of groups."""
     array = self.array
     if array.ndim < 3:
         raise fail(f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(array.shape)}")
