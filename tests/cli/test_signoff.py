@@ -239,7 +239,7 @@ def test_a_detached_signature_is_verified(run: Run, root: Path, tmp_path_factory
     (("2.13.0", "--by", "x", "--accept", "y", "--because", "z"), "y cannot be accepted"),
     (("2.13.0", "--verify", "--withdraw"), "cannot be combined"),
     (("2.13.0", "--by", "x", "--signers", "s"), "--signers requires --verify"),
-    (("2.13.0", "--by", "x", "--withdraw"), "expected one, with the reason"),
+    (("2.13.0", "--by", "x", "--withdraw"), "pass exactly one, with the reason"),
     (("2.99", "--by", "x"), "the release calendar has no torch release"),
 ])  # fmt: skip
 def test_wrong_arguments(run: Run, root: Path, arguments: tuple[str, ...], said: str) -> None:

@@ -48,7 +48,7 @@ def test_what_is_older_than_some_days_goes(tmp_path: Path) -> None:
 )
 def test_a_tree_that_does_not_say_what_it_is_is_an_error(tmp_path: Path, text: str) -> None:
     (open_tree(tmp_path, build(), TODAY).path / STATE).write_text(text, encoding="utf-8")
-    with pytest.raises(CorpusError, match="does not say which build this is"):
+    with pytest.raises(CorpusError, match="does not record which build this is"):
         trees_in(tmp_path)
 
 

@@ -58,7 +58,7 @@ def test_the_kind_of_the_first_argument_chooses() -> None:
 @pytest.mark.usefixtures("table")
 def test_a_kind_that_nobody_wrote_is_unsupported_and_named() -> None:
     operator("x::f", of="list")(lambda _: 1)
-    with pytest.raises(Unsupported, match="x::f for a str"):
+    with pytest.raises(Unsupported, match="x::f for a value of type str"):
         resolve("x::f")("text")
 
 

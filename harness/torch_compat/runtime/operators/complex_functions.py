@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from torch_compat.errors import Unsupported
-from torch_compat.runtime.operators._common import FLOAT64, Array, floating, functional
-from torch_compat.runtime.operators.pointwise import single, through_double
+from torch_compat.releases.release import Release
+from torch_compat.runtime.operators._common import FLOAT64, Array, floating, functional, not_implemented
+from torch_compat.runtime.operators.pointwise import through_double
 from torch_compat.runtime.tensor import Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+TAKES_INTEGERS = Release("1.8.0")
+"""As of this release, integers are converted to the default dtype."""
 
 
 def _made(dtype: np.dtype[Any], real: Array, imag: Array) -> Array:
@@ -48,29 +56,10 @@ def _acos_1_9(array: Array) -> Array:
 
 
 _asin, _acos = through_double(np.arcsin), through_double(np.arccos)
-single(("asin", "arcsin"), _asin_1_0)
-single(("acos", "arccos"), _acos_1_0)
-
-
-@functional("acos", "arccos", inplace=True, since="1.9.0")
-def acos_1_9(self: Tensor) -> Tensor:
-    """As of 1.9, complex64 is computed accurately; complex128 as before."""
-    return Tensor(np.asarray(_acos_1_9(floating(self.array))))
-
-
-@functional("asin", "arcsin", inplace=True, since="2.7.0")
-def asin(self: Tensor) -> Tensor:
-    """The inverse sine; complex numbers are computed accurately."""
-    return Tensor(np.asarray(_asin(floating(self.array))))
-
-
-@functional("acos", "arccos", inplace=True, since="2.7.0")
-def acos(self: Tensor) -> Tensor:
-    """The inverse cosine; complex numbers are computed accurately."""
-    return Tensor(np.asarray(_acos(floating(self.array))))
 
 
 def _rsqrt(array: Array) -> Array:
+    """The reciprocal of the square root."""
     return (1 / np.sqrt(array.astype(FLOAT64) if array.dtype.kind != "c" else array)).astype(array.dtype)
 
 
@@ -89,24 +78,35 @@ def _rsqrt_1_0(array: Array) -> Array:
     return np.where(array == 0, array.dtype.type(complex(np.nan, np.nan)), _rsqrt(array))
 
 
-single(("rsqrt",), _rsqrt_1_0)
-
-
-@functional("rsqrt", inplace=True, since="2.0.0")
-def rsqrt_2_0(self: Tensor) -> Tensor:
+def _rsqrt_2_0(array: Array) -> Array:
     """Up to 2.6, complex numbers that are zero or infinite are not modeled.
 
     Raises:
         Unsupported: a complex number is zero or infinite; vectors and single elements differ.
     """
-    if self.array.dtype.kind == "c" and (np.isinf(self.array) | (self.array == 0)).any():
+    if array.dtype.kind == "c" and (np.isinf(array) | (array == 0)).any():
         raise Unsupported(
             "the reference reader does not support aten::rsqrt of zero or infinite complex numbers up to 2.6", code="operator"
         )
-    return rsqrt(self)
+    return _rsqrt(array)
 
 
-@functional("rsqrt", inplace=True, since="2.7.0")
-def rsqrt(self: Tensor) -> Tensor:
-    """The reciprocal of the square root."""
-    return Tensor(np.asarray(_rsqrt(floating(self.array))))
+def _register(names: tuple[str, ...], eras: dict[str, Callable[[Array], Array]]) -> None:
+    """Register the versions of a function by their first release; up to 1.7 integers are refused."""
+
+    def version(function: Callable[[Array], Array], *, integers: bool) -> Callable[[Tensor], Tensor]:
+        def call(self: Tensor) -> Tensor:
+            if not integers and self.array.dtype.kind in "iub":
+                raise not_implemented(f"{names[0]}_vml_cpu", self.array.dtype)
+            return Tensor(np.asarray(function(floating(self.array))))
+
+        call.__doc__ = function.__doc__
+        return call
+
+    for since, function in eras.items():
+        functional(*names, inplace=True, since=since)(version(function, integers=Release(since) >= TAKES_INTEGERS))
+
+
+_register(("asin", "arcsin"), {"1.0.0": _asin_1_0, "1.8.0": _asin_1_0, "2.7.0": _asin})
+_register(("acos", "arccos"), {"1.0.0": _acos_1_0, "1.8.0": _acos_1_0, "1.9.0": _acos_1_9, "2.7.0": _acos})
+_register(("rsqrt",), {"1.0.0": _rsqrt_1_0, "1.8.0": _rsqrt_1_0, "2.0.0": _rsqrt_2_0, "2.7.0": _rsqrt})

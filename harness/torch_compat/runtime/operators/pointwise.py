@@ -228,15 +228,12 @@ for _names, _function in {
     single(_names, _function)
 
 
-single(("erfinv", "special_erfinv"), elementwise(_erfinv))
+def _erfinv_1_0(array: Array) -> Array:
+    """Up to 1.6, the result for bfloat16 is zero."""
+    return np.zeros_like(array) if array.dtype == BFLOAT16 else np.asarray(elementwise(_erfinv)(array))
 
 
-@functional("erfinv", "special_erfinv", inplace=True, since="1.6.0")
-def _erfinv_1_6(self: Tensor) -> Tensor:
-    """In 1.6, the result for bfloat16 is zero."""
-    if self.array.dtype.kind in "iub":
-        raise not_implemented("erfinv_vml_cpu", self.array.dtype)
-    return Tensor(np.zeros_like(self.array)) if self.array.dtype == BFLOAT16 else _erfinv_1_7(self)
+single(("erfinv", "special_erfinv"), elementwise(_erfinv), _erfinv_1_0)
 
 
 @functional("erfinv", "special_erfinv", inplace=True, since="1.7.0")
