@@ -116,7 +116,7 @@ def test_the_own_result_is_the_golden_with_the_departures() -> None:
         ("unstable", {"both": []}, "is 'unstable', but has no 'both'"),
         ("same", {"said": [["x", []]]}, "does not record whether they were compared"),
         ("same", {"heard": 1}, "heard is 1, expected true or false"),
-        ("same", {"heard": True, "said": [["x", [["a", 1]]]]}, "said contains values that are not strings"),
+        ("same", {"heard": True, "said": [["x", [["a", 1]]]]}, "'said' contains values that are not strings"),
         (
             "differs",
             {"extent": [{**extent("error"), "errors": [["a", "b", "a", "c"]]}]},

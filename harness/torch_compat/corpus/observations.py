@@ -489,7 +489,9 @@ def _check_types(body: dict[str, Any]) -> None:
         raise ValueError(f"heard is {body['heard']!r:.60}, expected true or false")
     for where, warnings in body.get("said", ()):
         if not all(part.__class__ is str for part in (where, *(part for pair in warnings for part in pair))):
-            raise ValueError("said contains values that are not strings, expected places and pairs of strings")
+            raise ValueError(
+                "'said' contains values that are not strings; expected a string for each place, with pairs of strings"
+            )
     for difference in body.get("differences", ()):
         if not all(difference[name].__class__ is str for name in ("kind", "where")):
             raise ValueError("'kind' and 'where' of a difference must be strings")

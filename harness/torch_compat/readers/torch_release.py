@@ -245,7 +245,7 @@ class TorchRelease:
             raise self._died() from error
         reply = self._reply(seconds)
         if reply.pop("id", None) != self._sent:
-            raise ReaderError(f"the worker of {self.environment.version} answered a different request", code="protocol")
+            raise ReaderError(f"the worker for torch {self.environment.version} answered a different request", code="protocol")
         self._refuse_fault(do, reply)
         return reply
 
@@ -263,7 +263,7 @@ class TorchRelease:
             reply = json.loads(line)
         except ValueError as error:
             raise ReaderError(
-                f"the worker of torch {self.environment.version} sent a reply that is not JSON: {line[:80]!r}", code="protocol"
+                f"the worker for torch {self.environment.version} sent a reply that is not JSON: {line[:80]!r}", code="protocol"
             ) from error
         if isinstance(reply, dict) and isinstance(reply.get("launch"), str):  # from the launcher: the worker did not start
             raise ReaderError(f"{self.environment.python} failed to start: {reply['launch']}", code="does-not-start")

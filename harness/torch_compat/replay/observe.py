@@ -113,7 +113,7 @@ def observe(
         first, second = pool.map(stack.enter_context, pair)
         identity, name = first.identity, first.name
         if second.identity != identity:
-            raise ReaderError(f"two workers of {name} report different identities", code="unstable-identity")
+            raise ReaderError(f"two workers for {name} reported different identities", code="unstable-identity")
         seal = digest(identity)[:16]
         earlier = known if known is not None and known.identity == identity and known.protocol == PROTOCOL else None
         missing = [task for task in tasks if not _is_known(earlier, task)]

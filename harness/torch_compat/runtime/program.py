@@ -151,7 +151,7 @@ class Program:
     @property
     def _open(self) -> ZipArchive | Flatbuffer:
         if self._archive is None:
-            raise HarnessError("the archive is closed; it is read in full when it is loaded", code="closed")
+            raise HarnessError("the archive is already closed: it was read in full when it was loaded", code="closed")
         return self._archive
 
     # ------------------------------------------------------------------------------------------------ what units ask for

@@ -173,7 +173,9 @@ def _earliest(policy: Policy, family: Family) -> CalendarRelease:
     for release in policy.calendar:
         if release.parsed >= first:
             return release
-    raise UsageError(f"no release in the calendar writes the family {family}, which starts with torch {first}", code="no-writer")
+    raise UsageError(
+        f"no release in the calendar can write the family {family}, which was introduced in torch {first}", code="no-writer"
+    )
 
 
 def _text(family: Family, since: CalendarRelease) -> str:
