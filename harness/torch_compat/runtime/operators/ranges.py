@@ -28,6 +28,7 @@ from torch_compat.runtime.operators._common import (
     not_implemented,
     wrapped_int,
 )
+from torch_compat.runtime.operators._sums import VECTOR
 from torch_compat.runtime.operators.factories import check_options, default_type, to_out
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
@@ -145,8 +146,6 @@ def range_(
 
 CHUNKED = 2
 """The era of linspace in which vectors are computed from their first elements."""
-VECTOR = 32
-"""Bytes per vector."""
 
 
 def _exact(kind: np.dtype[Any]) -> Any:
