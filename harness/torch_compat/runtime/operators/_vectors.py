@@ -15,6 +15,7 @@ from torch_compat.runtime.operators._common import FLOAT32, FLOAT64, Array
 from torch_compat.runtime.operators._moments import fused
 
 __all__ = [
+    "BYTES_TAKEN",
     "error_function",
     "exponential",
     "exponentials",

@@ -35,6 +35,7 @@ from torch_compat.runtime.operators._common import (
     write,
 )
 from torch_compat.runtime.operators._operands import Operand, single, with_out
+from torch_compat.runtime.operators._vectors import BYTES_TAKEN
 from torch_compat.runtime.operators.division import trunc_quotient
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
@@ -368,10 +369,6 @@ def _addcdiv(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 
     return Tensor((wide(x) + wide(checked_scalar(value, dtype)) * wide(a) / wide(b)).astype(dtype))
 
 
-VECTORS = 64
-"""The minimum size in bytes of a tensor for which a loop uses vectors."""
-
-
 def _addcdiv_1_0(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 1) -> Tensor:
     """Up to 1.5 integers are divided by integers; products of narrow ones are cut to their type by vectors alone."""
     _one_type(self, tensor1, tensor2)
@@ -380,7 +377,7 @@ def _addcdiv_1_0(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scala
     if x.dtype.kind in "iu":
         factor = checked_scalar(value, x.dtype)
         found = (x + trunc_quotient(factor.astype(INT64) * a.astype(INT64), b.astype(INT64))).astype(x.dtype)
-        if x.nbytes >= VECTORS and (found != x + trunc_quotient(factor * a, b)).any():
+        if x.nbytes >= BYTES_TAKEN and (found != x + trunc_quotient(factor * a, b)).any():
             raise Unsupported("aten::addcdiv truncates products to the dtype of its tensors in vectorized code", code="value")
         return Tensor(found)
     return Tensor(x + checked_scalar(value, x.dtype) * a / b)

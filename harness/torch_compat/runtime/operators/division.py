@@ -36,6 +36,7 @@ from torch_compat.runtime.operators._common import (
     write,
 )
 from torch_compat.runtime.operators._operands import Operand, single, with_out
+from torch_compat.runtime.operators._vectors import BYTES_TAKEN
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
 
@@ -154,7 +155,7 @@ def _by_zero_2_0(self: Operand, other: Operand) -> None:
     if "c" not in {x, y}:
         return
     dividend, divisor = as_array(self), as_array(other)
-    if np.isinf(divisor).any() and max(dividend.size, divisor.size) * max(dividend.itemsize, divisor.itemsize) >= VECTORS:
+    if np.isinf(divisor).any() and max(dividend.size, divisor.size) * max(dividend.itemsize, divisor.itemsize) >= BYTES_TAKEN:
         raise Unsupported(
             "division of complex numbers by infinity is not supported: from 2.0 to 2.6, vectorized and scalar code give different results",
             code="complex",
@@ -202,10 +203,6 @@ def _refused_1_5(self: Operand, other: Operand, out: Tensor | None = None) -> No
         together = dtypes.result_type((self, other)).array
         if together in {FLOAT16, BOOL}:
             raise not_implemented("div_cpu", together)
-
-
-VECTORS = 64
-"""The minimum size in bytes of a tensor for which a loop in ATen uses vectors: two 256-bit vectors."""
 
 
 def _divisions(names: tuple[str, ...]) -> None:
