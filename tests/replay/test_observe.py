@@ -306,7 +306,7 @@ def test_nothing_that_a_liar_says_is_returned(tree: Tree) -> None:
 
 def test_two_workers_have_to_introduce_themselves_alike(tree: Tree) -> None:
     environment = miniature(tree.cache, "1.6.0", at_import="version.git_version = os.environ['PYTHONHASHSEED']")
-    with pytest.raises(ReaderError, match="report different identities"):
+    with pytest.raises(ReaderError, match="reported different identities"):
         observed(tree, environment)
 
 
