@@ -473,6 +473,47 @@ def test_integers_that_are_no_tensors_are_divided_by_the_processor(
         module.run("forward", (a, b))
 
 
+@pytest.mark.parametrize(
+    ("call", "crashes"),
+    [
+        ("torch.div(x, y)", ["1.5.1"]),  # 1.6 refuses integers, and 1.7 computes in floating point
+        ('torch.div(x, y, rounding_mode="trunc")', ["1.8.1", "2.9.1", "2.10.0", "2.15.0"]),
+        ('torch.div(x, y, rounding_mode="floor")', ["1.8.1", "2.9.1"]),
+        ("torch.remainder(x, y)", ["1.5.1", "1.6.0", "1.8.1", "2.9.1"]),
+        ("torch.fmod(x, y)", ["1.5.1", "1.6.0", "1.8.1", "2.9.1"]),
+        ("torch.floor_divide(x, y)", ["1.5.1", "1.6.0", "1.8.1", "2.9.1"]),
+    ],
+)
+@pytest.mark.parametrize("kind", [np.int32, np.int64, np.int16])
+def test_the_lowest_integer_of_a_tensor_divided_by_minus_one(call: str, crashes: list[str], kind: type[np.signedinteger]) -> None:
+    """As 1.5.1, 1.6.0, 1.8.1, 2.9.1, 2.10.0 and 2.15.0 did it, each call in its own process."""
+    lowest = np.array([3, np.iinfo(kind).min], kind)
+    for horizon in ("1.5.1", "1.6.0", "1.8.1", "2.9.1", "2.10.0", "2.15.0"):
+        if "rounding_mode" in call and horizon < "1.8.0":
+            continue
+        source = f"def forward(self, x: Tensor, y: Tensor) -> Tensor:\n  return {call}"
+        module = program(source, f"reference@{horizon}", version=3 if horizon < "1.6.0" else 4)
+        for divisors in ([-1, 2], [2, -1]):
+            given = (Tensor(lowest), Tensor(np.array(divisors, kind)))
+            try:
+                with np.errstate(all="ignore"):
+                    module.run("forward", given)
+                crashed = False
+            except DiesCalled:
+                crashed = True
+            except Raised:
+                crashed = False
+                assert horizon == "1.6.0"
+            assert crashed == (horizon in crashes and kind is not np.int16 and divisors[1] == -1)
+
+
+@pytest.mark.parametrize("horizon", ["1.5.1", "1.6.0", "1.8.1", "2.10.0", "2.15.0"])
+def test_the_upgrader_of_a_division_crashes_as_the_division_did(horizon: str) -> None:
+    module = program("def forward(self, x: Tensor) -> Tensor:\n  return torch.div(x, -1)", f"reference@{horizon}")
+    with pytest.raises(DiesCalled, match="SIGFPE"):
+        module.run("forward", (Tensor(np.array([LEAST])),))
+
+
 def test_a_division_of_integers_by_zero_raises() -> None:
     module = program("def forward(self, a: int, b: int) -> int:\n  return torch.floordiv(a, b)", "reference@2.15.0")
     with pytest.raises(Raised, match="division by 0") as caught:

@@ -22,6 +22,8 @@ ONE_BY_ONE, TOGETHER = Release("1.6.0"), Release("1.8.0")
 """Between these releases, programs cannot call operators that write into several tensors."""
 NUMBERS = frozenset({bool, int, float, complex})
 FLOATING, STEPS = 2, 2
+PROMOTED = frozenset({"add", "sub", "mul", "div"})
+"""Operators in whose type promotion ``out`` takes part up to 1.5: the record of unpromoted calls says nothing about them."""
 
 
 def refuse_outs(name: str, horizon: Release, call: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
@@ -62,6 +64,8 @@ def refuse_outs(name: str, horizon: Release, call: Callable[..., Any], args: tup
             raise _unexpected("int32", targets["out"])
     elif is_generated(f"aten::{name}", horizon) and any(_tensors(args)):
         _refuse_another(targets, call(*args, **plain))
+    elif name in PROMOTED and horizon < ONE_BY_ONE:
+        return
     elif (known := written(f"aten::{name}", horizon)) is not None and not _is_alone(name, args):
         if _has_one_element(name, args):  # every floating-point and complex dtype is accepted
             targets = {word: one for word, one in targets.items() if one.dtype.category < FLOATING}

@@ -162,7 +162,7 @@ class Program:
         if upgrader is not None and not (self.mobile and self.horizon.release < MOBILE_UPGRADERS):
             self.applied.append((unit.name, line, name, upgrader.name))
             short = self.slips.short_of_arguments if self.bytecode >= OMITS else None
-            return upgrader.call(self.horizon.release, short=short)
+            return self.slips.around_division(name, upgrader.call(self.horizon.release, short=short))
         try:
             return self.slips.around(name, registry.resolve(name, self.horizon.release))
         except Unsupported as error:

@@ -1,7 +1,7 @@
 """Slips at run time. ``policies/torch/behaviors.toml`` says which releases have them, and why.
 
     integer-division-by-zero    an integer tensor is divided by zero, also for a remainder
-    scalar-division-trap        the remainder of an integer scalar by zero, or of the minimum integer by -1
+    division-trap               the remainder of an integer scalar by zero, or a division of the lowest integer by -1
     attribute-store             a call of a method of ``model.json`` that sets an attribute, or of a method that calls it
     list-slice-without-bound    a list is sliced with None as a bound
     failed-product              a matrix product raises in a later run of a method, and its result is used again
@@ -28,9 +28,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torch_compat.errors import Raised
+from torch_compat.errors import Raised, Unsupported
 from torch_compat.releases.release import Release
-from torch_compat.runtime.dtypes import BFLOAT16
+from torch_compat.runtime.dtypes import BFLOAT16, result_type
 from torch_compat.runtime.failed_products import (
     PRODUCT,
     FailedProduct,
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 __all__ = ["DICTIONARY", "EQUAL_CALLS", "NEUTRAL", "SIGNS", "Slipping", "storing_methods"]
 
 DIVISION = "integer-division-by-zero"
-TRAP = "scalar-division-trap"
+TRAP = "division-trap"
 STORE = "attribute-store"
 SLICE = "list-slice-without-bound"
 JOINED = "joined-product"
@@ -86,6 +86,7 @@ INDEXED = frozenset(f"aten::{name[6:]}" for name in INDEXED_BY)
 DIVISIONS = frozenset({
     "aten::div", "aten::div_", "aten::remainder", "aten::remainder_", "aten::fmod", "aten::fmod_", "aten::floor_divide",
 })  # fmt: skip
+LOWEST_DIVIDED = DIVISIONS | {"aten::divide", "aten::divide_", "aten::floor_divide_"}
 SCALAR_DIVISIONS = frozenset({"aten::remainder", "aten::floordiv"})
 LEAST = -(1 << 63)
 CONVOLUTIONS = frozenset({
@@ -120,6 +121,7 @@ FUSED = ARITHMETIC | {
 """Operators that 1.0 fuses with arithmetic on their results, as far as tested; not mm, matmul, views, reductions, softmax, sqrt or pow.
 For addmm it fuses the addition."""
 PROMOTES = Release("1.3.0")  # as of this release, dividing integers by a float gives floats
+FLOORS = Release("2.10.0")  # as of this release, floors and remainders by -1 are not computed by dividing
 TRAPS = (np.int32, np.int64)  # smaller integers are widened before the division, so the minimum by -1 does not trap
 
 
@@ -279,8 +281,7 @@ class Slipping:
                 return self._keeping(function)
             if name == "prim::Print":
                 return self._prints(function)
-        if DIVISION in slips and name in DIVISIONS:
-            function = self._division(function)
+        function = self._division(function) if DIVISION in slips and name in DIVISIONS else self.around_division(name, function)
         if TRAP in slips and name in SCALAR_DIVISIONS:
             return self._trap(function, by_zero=name == "aten::remainder")
         if BOOLS in slips and name == "aten::tensor":
@@ -317,6 +318,30 @@ class Slipping:
                 if divisor is not None and _traps(self_.array, divisor):
                     raise DiesCalled(self.meet(DIVISION), self._horizon.name)
             return function(self_, other, *args, **keywords)
+
+        return divide
+
+    def around_division(self, name: str, function: Function) -> Function:
+        """A division of tensors, or its upgrader: the processor traps if the lowest integer is divided by -1 as an integer.
+
+        As of 2.10 only quotients that are truncated are computed so.
+        """
+        if TRAP not in self._slips or name not in LOWEST_DIVIDED:
+            return function
+        floors = self._horizon.release < FLOORS
+
+        def divide(self_: Any, other: Any, *args: Any, **keywords: Any) -> Any:
+            if self_.__class__ is not Tensor or self_.array.dtype.kind != "i" or not _overflows(self_, other):
+                return function(self_, other, *args, **keywords)
+            try:
+                result = function(self_, other, *args, **keywords)
+            except Unsupported as error:
+                if error.code != "overflow":
+                    raise
+                raise DiesCalled(self.meet(TRAP), self._horizon.name) from error
+            if floors and result.array.dtype.kind == "i":
+                raise DiesCalled(self.meet(TRAP), self._horizon.name)
+            return result
 
         return divide
 
@@ -488,17 +513,29 @@ def _whole(array: Any, other: Any, promotes: bool) -> Any:
     return None
 
 
-def _traps(array: Any, divisor: Any) -> bool:
-    """Whether the processor traps on an element."""
+def _traps(array: Any, divisor: Any, *, zeros: bool = True) -> bool:
+    """Whether the processor traps on an element; ``zeros`` tells whether the release divides by zero instead of refusing."""
     try:
         array, divisor = np.broadcast_arrays(array, divisor)
     except ValueError:
         return False  # the operator raises
     if np.any(divisor == 0):
-        return True
+        return zeros
     if array.dtype.type not in TRAPS or divisor.dtype.kind != "i":
         return False
     return bool(np.any((array == np.iinfo(array.dtype).min) & (divisor == -1)))
+
+
+def _overflows(dividend: Tensor, divisor: Any) -> bool:
+    """Whether an element is the lowest integer of the common dtype, and is divided by -1."""
+    if divisor.__class__ is not Tensor and divisor != -1:
+        return False
+    wide = result_type((dividend, divisor)).array
+    if wide.type not in TRAPS:
+        return False
+    return _traps(
+        dividend.array.astype(wide), np.asarray(divisor.array if divisor.__class__ is Tensor else divisor, wide), zeros=False
+    )
 
 
 def storing_methods(source: bytes) -> set[str]:

@@ -5,7 +5,6 @@ Such a call reads unrelated memory, or depends on how a number is converted to a
 
 from __future__ import annotations
 
-import cmath
 import math
 from typing import TYPE_CHECKING, Any, Final
 
@@ -133,12 +132,6 @@ def _into_another_width(args: Calls, keywords: dict[str, Any]) -> bool:
     return kinds <= {"f", "c"} and bool(np.finfo(array.dtype).bits != np.finfo(out.array.dtype).bits)
 
 
-def _complex_ends_not_finite(args: Calls, keywords: dict[str, Any]) -> bool:
-    out, dtype = keywords.get("out"), as_dtype(keywords.get("dtype"))
-    kind = out.array.dtype.kind if isinstance(out, Tensor) else dtype.array.kind if dtype is not None else ""
-    return kind == "c" and not all(cmath.isfinite(one) for one in args[:2] if isinstance(one, int | float | complex))
-
-
 def _half_into_another_type(args: Calls, keywords: dict[str, Any]) -> bool:
     array, out = first(args), keywords.get("out")
     halves = array is not None and array.dtype in {FLOAT16.array, BFLOAT16.array}
@@ -220,11 +213,6 @@ def _turning(args: Calls, _keywords: dict[str, Any]) -> bool:
     ):
         return False
     return array.size > 0 and bool(np.linalg.eigvals(array.astype(np.float64)).imag.any())
-
-
-def _complex_base_not_finite(args: Calls, keywords: dict[str, Any]) -> bool:
-    out, base = keywords.get("out"), argument(args, keywords, "base", 3, 10.0)
-    return isinstance(out, Tensor) and out.array.dtype.kind == "c" and base.__class__ is float and not math.isfinite(base)
 
 
 def _scales(args: Calls, keywords: dict[str, Any], first_at: int) -> list[float]:
@@ -335,10 +323,8 @@ OUT_OF_RANGE: Final = (
     entry("split_copy|unbind_copy|split_with_sizes_copy", "..", _into_its_own_memory, "copies parts of a tensor into its own memory: later parts read values that have been overwritten"),
     entry("cov", "..", _few_complex, "divides complex numbers by zero: which parts are NaN depends on the release"),
     entry("corrcoef", "..", _complex_without_spread, "divides complex numbers by a spread of zero: which parts are NaN depends on the release"),
-    entry("logspace", "..", _complex_base_not_finite, "raises a nonfinite base to complex exponents: which parts are NaN depends on the release"),
     entry("linalg_eig", "2.1.0..", _turning, "computes complex eigenvectors of a real matrix, whose signs depend on the LAPACK library"),
     entry("_upsample_bilinear2d_aa|_upsample_bicubic2d_aa|_upsample_lanczos2d_aa", "2.0.0..", _to_one_column, "resizes the height of an image whose new width is 1: every row of the result is the same"),
-    entry("logspace", "..<1.10.0", _complex_ends_not_finite, "raises a base to complex exponents that are not finite, with imaginary parts that differ from newer releases"),
     entry("gradient", "..", _without_distance, "divides complex numbers by zero: which parts are NaN depends on the release"),
     entry("contiguous|clone|to|resize_|resize_as_", "..<1.5.0", _volumes_before_named, "uses the memory format channels_last_3d, which was added in 1.5"),
 )  # fmt: skip

@@ -6,7 +6,8 @@ Type promotion was added in 1.3; each version is implemented here.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -34,22 +35,18 @@ from torch_compat.runtime.operators._common import (
     words,
     write,
 )
-from torch_compat.runtime.operators._operands import Operand, single, with_out
+from torch_compat.runtime.operators._operands import Operand, operands_1_3, operands_1_6, single
 from torch_compat.runtime.operators._vectors import BYTES_TAKEN
 from torch_compat.runtime.operators.division import trunc_quotient
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 _SUBTRACTED = (
     "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."
 )
 Fused = tuple[np.dtype[Any], ...]
+"""The 16-bit dtypes whose vectors are summed with a single rounding."""
 TOGETHER = 32  # 16-bit elements in the two vectors that are computed at a time
-FUSED: tuple[tuple[str, Fused], ...] = (("1.3.0", ()), ("1.6.0", HALVES[1:]), ("2.1.0", HALVES))
-"""The 16-bit dtypes whose vectors are summed with a single rounding, with the first release that does so."""
 
 
 def _scaled(x: Array, y: Array, alpha: Scalar, fused: Fused) -> Array:
@@ -141,13 +138,6 @@ def add_1_0(self: Operand, other: Operand, alpha: Scalar = 1, *, out: Tensor | N
     return Tensor(value) if out is None else into(out, value, exact=True)
 
 
-@operator("aten::add", since="1.3.0")
-def add_1_3(self: Operand, other: Operand, alpha: Scalar = 1, *, out: Tensor | None = None) -> Tensor:
-    """Up to 1.5 a wider dtype of ``out`` is used for the computation."""
-    value = _add(*with_out(self, other, out), alpha)
-    return Tensor(value) if out is None else into(out, value)
-
-
 @operator("aten::add_")
 def add_in_place_1_0(self: Tensor, other: Operand, alpha: Scalar = 1) -> Tensor:
     """Up to 1.2."""
@@ -174,50 +164,71 @@ def rsub_1_0(self: Tensor, other: Operand, alpha: Scalar = 1) -> Tensor:
     return Tensor(_sub(y, x, alpha, cuts=True))
 
 
-def _sums(since: str, fused: Fused) -> None:
+Operands = Callable[[Operand, Operand, "Tensor | None"], tuple[Array, Array]]
+
+
+def _in_1_3(self: Operand, other: Operand, out: Tensor | None) -> tuple[Array, Array]:
+    return operands_1_3(self, other, out, "add_cpu/sub_cpu")
+
+
+def _in_1_6(self: Operand, other: Operand, out: Tensor | None) -> tuple[Array, Array]:
+    del out
+    return operands_1_6(self, other)
+
+
+def _in_1_7(self: Operand, other: Operand, out: Tensor | None) -> tuple[Array, Array]:
+    del out
+    return common(self, other)
+
+
+def _sums(since: str, operands: Operands, fused: Fused) -> None:
     """Register sums and differences as of a release; bool tensors cannot be subtracted."""
 
     def add(self: Operand, other: Operand, alpha: Scalar = 1, *, out: Tensor | None = None) -> Tensor:
         """``self + alpha * other``."""
-        x, y = common(self, other)
+        x, y = operands(self, other, out)
         value = _add(x, y, alpha, fused)
         return Tensor(value) if out is None else into(out, value)
 
     def add_in_place(self: Tensor, other: Operand, alpha: Scalar = 1) -> Tensor:
         """``self += alpha * other``."""
-        x, y = common(self, other)
+        x, y = operands(self, other, None)
         return write(self, _add(x, y, alpha, fused))
 
     def sub(self: Operand, other: Operand, alpha: Scalar = 1, *, out: Tensor | None = None) -> Tensor:
         """``self - alpha * other``."""
-        x, y = common(self, other)
+        x, y = operands(self, other, out)
         _no_bools(self, other)
         value = _sub(x, y, alpha, fused)
         return Tensor(value) if out is None else into(out, value)
 
     def sub_in_place(self: Tensor, other: Operand, alpha: Scalar = 1) -> Tensor:
         """``self -= alpha * other``."""
-        x, y = common(self, other)
+        x, y = operands(self, other, None)
         _no_bools(self, other)
         return write(self, _sub(x, y, alpha, fused))
 
     def rsub(self: Tensor, other: Operand, alpha: Scalar = 1, *, out: Tensor | None = None) -> Tensor:
         """``other - alpha * self``."""
-        x, y = common(self, other)
+        x, y = operands(self, other, out)
         _no_bools(self, other)
         value = _sub(y, x, alpha, fused)
         return Tensor(value) if out is None else into(out, value)
 
-    if since != "1.3.0":  # add_1_3 is that of then
-        operator("aten::add", since=since)(add)
+    operator("aten::add", since=since)(add)
     operator("aten::add_", since=since)(add_in_place)
     operator("aten::sub", "aten::subtract", since=since)(sub)
     operator("aten::sub_", "aten::subtract_", since=since)(sub_in_place)
     operator("aten::rsub", since=since)(rsub)
 
 
-for _since, _fused in FUSED:
-    _sums(_since, _fused)
+for _since, _operands, _fused in (
+    ("1.3.0", _in_1_3, ()),  # the dtype of ``out`` takes part in type promotion
+    ("1.6.0", _in_1_6, HALVES[1:]),
+    ("1.7.0", _in_1_7, HALVES[1:]),  # bfloat16 has a common dtype with other dtypes
+    ("2.1.0", _in_1_7, HALVES),
+):
+    _sums(_since, _operands, _fused)
 
 
 @operator("aten::mul", "aten::multiply")
@@ -229,12 +240,19 @@ def mul_1_0(self: Operand, other: Operand, *, out: Tensor | None = None) -> Tens
 
 @operator("aten::mul", "aten::multiply", since="1.3.0")
 def mul_1_3(self: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
-    """Up to 1.5 a wider dtype of ``out`` is used for the computation."""
-    value = _mul(*with_out(self, other, out))
+    """Up to 1.5 the dtype of ``out`` takes part in type promotion."""
+    value = _mul(*operands_1_3(self, other, out, "mul_cpu"))
     return Tensor(value) if out is None else into(out, value)
 
 
 @operator("aten::mul", "aten::multiply", since="1.6.0")
+def mul_1_6(self: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
+    """In 1.6, bfloat16 has no common dtype with other dtypes."""
+    value = _mul(*operands_1_6(self, other))
+    return Tensor(value) if out is None else into(out, value)
+
+
+@operator("aten::mul", "aten::multiply", since="1.7.0")
 def mul(self: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """``self * other``."""
     x, y = common(self, other)
@@ -249,6 +267,18 @@ def mul_in_place_1_0(self: Tensor, other: Operand) -> Tensor:
 
 
 @operator("aten::mul_", "aten::multiply_", since="1.3.0")
+def mul_in_place_1_3(self: Tensor, other: Operand) -> Tensor:
+    """Up to 1.5 there is no kernel for float16."""
+    return write(self, _mul(*operands_1_3(self, other, None, "mul_cpu")))
+
+
+@operator("aten::mul_", "aten::multiply_", since="1.6.0")
+def mul_in_place_1_6(self: Tensor, other: Operand) -> Tensor:
+    """In 1.6, bfloat16 has no common dtype with other dtypes."""
+    return write(self, _mul(*operands_1_6(self, other)))
+
+
+@operator("aten::mul_", "aten::multiply_", since="1.7.0")
 def mul_in_place(self: Tensor, other: Operand) -> Tensor:
     """``self *= other``."""
     x, y = common(self, other)

@@ -12,7 +12,6 @@ import numpy as np
 from torch_compat.errors import Unsupported
 from torch_compat.runtime import dtypes
 from torch_compat.runtime.operators._common import (
-    BFLOAT16,
     BOOL,
     FLOAT16,
     FLOAT64,
@@ -35,7 +34,7 @@ from torch_compat.runtime.operators._common import (
     words,
     write,
 )
-from torch_compat.runtime.operators._operands import Operand, single, with_out
+from torch_compat.runtime.operators._operands import Operand, operands_1_3, operands_1_6, single
 from torch_compat.runtime.operators._vectors import BYTES_TAKEN
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
@@ -172,63 +171,29 @@ def _old_quotient(x: Array, y: Array) -> Array:
     return trunc_quotient(x, y) if x.dtype.kind in "iu" else _true_quotient_1_6(x, y)
 
 
-def _promoted_1_6(self: Operand, other: Operand, out: Tensor | None = None) -> None:
-    """Up to 1.6, bfloat16 has no common dtype with any other dtype: an assertion fails if both have the same priority."""
-    tensors = [one.array for one in (self, other, out) if one.__class__ is Tensor]
-    if all(one.dtype != BFLOAT16 for one in tensors):
-        return
-    for group in ([one.dtype for one in tensors if one.ndim], [one.dtype for one in tensors if not one.ndim]):
-        if BFLOAT16 in group and len(set(group)) > 1:
-            raise fail("dtype != ScalarType::Undefined INTERNAL ASSERT FAILED")
-    high = next((one.dtype for one in tensors if one.ndim), None)
-    low = next((one.dtype for one in tensors if not one.ndim), None)
-    if high is not None and low == BFLOAT16 and high.kind in "iub":
-        raise fail("dtype != ScalarType::Undefined INTERNAL ASSERT FAILED")
-
-
-def _refused_1_5(self: Operand, other: Operand, out: Tensor | None = None) -> None:
-    """Refuse the dtypes that 1.4 and 1.5 refuse; ``out`` takes part in type promotion.
-
-    Raises:
-        Unsupported: a 16-bit float is combined with another dtype and ``out``: releases compute in one of the dtypes, or assert.
-    """
-    kinds = {one.array.dtype for one in (self, other, out) if one.__class__ is Tensor}
-    if out is not None and len(kinds) > 1 and kinds & {BFLOAT16, FLOAT16}:
-        raise Unsupported(
-            "division with out= is not supported for float16 or bfloat16 with another dtype: 1.5 gives different results",
-            code="promotion",
-        )
-    _promoted_1_6(self, other, out)
-    if kinds & {BFLOAT16, FLOAT16, BOOL}:
-        together = dtypes.result_type((self, other)).array
-        if together in {FLOAT16, BOOL}:
-            raise not_implemented("div_cpu", together)
-
-
 def _divisions(names: tuple[str, ...]) -> None:
     """``div`` and its alias, version by version."""
 
     def div_1_0(self: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
-        x, y = common_1_0(self, other)
+        x, y = common_1_0(self, other, promotes=True)
         if x.dtype == BOOL:
             raise not_implemented("div_cpu", x.dtype)
         value = _old_quotient(x, y)
         return Tensor(value) if out is None else into(out, value, exact=True)
 
     def div_1_3(self: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
-        x, y = with_out(self, other, out)
-        value = _old_quotient(x.astype(np.int64), y.astype(np.int64)).astype(BOOL) if x.dtype == BOOL else _old_quotient(x, y)
+        x, y = operands_1_3(self, other, out, "div_cpu")
+        if x.dtype == BOOL:
+            raise not_implemented("div_cpu", BOOL)
+        value = _old_quotient(x, y)
         return Tensor(value) if out is None else into(out, value)
 
-    def div_1_4(self: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
-        _refused_1_5(self, other, out)
-        return div_1_3(self, other, out=out)
-
     def div_1_6(self: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
-        _promoted_1_6(self, other)
-        x, y = common(self, other)
+        x, y = operands_1_6(self, other)
         if x.dtype.kind in "iub" and (out is None or out.array.dtype.kind in "iub"):
             raise fail(_INTEGER_DIVISION)
+        if x.dtype == BOOL:
+            raise not_implemented("div_cpu", BOOL)
         value = _old_quotient(x, y)
         return Tensor(value) if out is None else into(out, value)
 
@@ -253,15 +218,13 @@ def _divisions(names: tuple[str, ...]) -> None:
         return write(self, _old_quotient(*common_1_0(self, other)))
 
     def div_in_place_1_3(self: Tensor, other: Operand) -> Tensor:
-        return write(self, _old_quotient(*common(self, other)))
-
-    def div_in_place_1_4(self: Tensor, other: Operand) -> Tensor:
-        _refused_1_5(self, other)
-        return div_in_place_1_3(self, other)
+        x, y = operands_1_3(self, other, None, "div_cpu")
+        if x.dtype == BOOL:
+            raise not_implemented("div_cpu", BOOL)
+        return write(self, _old_quotient(x, y))
 
     def div_in_place_1_6(self: Tensor, other: Operand) -> Tensor:
-        _promoted_1_6(self, other)
-        x, y = common(self, other)
+        x, y = operands_1_6(self, other)
         if x.dtype.kind in "iub":
             raise fail(_INTEGER_DIVISION)
         return write(self, _true_quotient_1_6(x, y))
@@ -305,7 +268,7 @@ def _divisions(names: tuple[str, ...]) -> None:
 
     versions: list[tuple[str, Callable[..., Tensor], Callable[..., Tensor]]] = [
         ("1.0.0", div_1_0, div_in_place_1_0), ("1.3.0", div_1_3, div_in_place_1_3),
-        ("1.4.0", div_1_4, div_in_place_1_4), ("1.6.0", div_1_6, div_in_place_1_6),
+        ("1.6.0", div_1_6, div_in_place_1_6),
         ("1.7.0", div_1_7, div_in_place_1_7), ("1.8.0", div_1_8, div_in_place_1_8), ("1.9.0", div_1_9, div_in_place_1_9),
         ("2.0.0", div_2_0, div_in_place_2_0), ("2.1.0", div_2_1, div_in_place_2_1), ("2.7.0", div_2_7, div_in_place_2_7),
     ]  # fmt: skip
@@ -320,16 +283,14 @@ _divisions(("div", "divide"))
 @functional("true_divide", inplace=True)
 def true_divide_1_5(self: Operand, other: Operand) -> Tensor:
     """Convert integers and bools to floats."""
-    _promoted_1_6(self, other)
-    if dtypes.result_type((self, other)).array == FLOAT16:
-        raise not_implemented("div_cpu", FLOAT16)
+    operands_1_3(self, other, None, "div_cpu")
     return true_divide_1_7(self, other)
 
 
 @functional("true_divide", inplace=True, since="1.6.0")
 def true_divide_1_6(self: Operand, other: Operand) -> Tensor:
     """In 1.6, bfloat16 cannot be combined with other dtypes."""
-    _promoted_1_6(self, other)
+    operands_1_6(self, other)
     return true_divide_1_7(self, other)
 
 
@@ -393,12 +354,13 @@ def reciprocal(self: Tensor) -> Tensor:
 
 
 def _floor_divide_1_5(self: Operand, other: Operand) -> Tensor:
-    _refused_1_5(self, other)
+    if operands_1_3(self, other, None, "div_cpu")[0].dtype == BOOL:
+        raise not_implemented("div_cpu", BOOL)
     return _floor_divide_old(self, other)
 
 
 def _floor_divide_1_6(self: Operand, other: Operand) -> Tensor:
-    _promoted_1_6(self, other)
+    operands_1_6(self, other)
     return _floor_divide_1_7(self, other)
 
 

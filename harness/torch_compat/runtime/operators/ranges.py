@@ -278,8 +278,18 @@ def _number(value: Any) -> Scalar:
     return value.item() if value.__class__ is Tensor else value  # type: ignore[no-any-return]
 
 
+HALVED = 3
+"""The era of logspace since which the second half is computed from the end."""
+
+SINGLE_COMPLEX = 4
+"""The era of logspace since which a single power is complex."""
+
+
 def _log_spaced(start: Scalar, end: Scalar, steps: int, base: float, kind: np.dtype[Any], *, era: int) -> Array:
-    """Evenly spaced powers. Eras: 0 for 1.0, 1 up to 1.4, 2 for 1.5, 3 since 1.6 (the second half is computed from the end)."""
+    """Evenly spaced powers.
+
+    Eras: 0 for 1.0, 1 up to 1.4, 2 for 1.5, 3 up to 1.8 (the second half is computed from the end), 4 since 1.9.
+    """
     if not steps:
         return np.empty(0, kind)
     if kind.kind == "b" and steps > 1:
@@ -287,12 +297,10 @@ def _log_spaced(start: Scalar, end: Scalar, steps: int, base: float, kind: np.dt
     whole = kind.kind in "iub"
     if era < 2 and whole and (not era or steps > 1):
         raise not_implemented("logspace_cpu", kind)
+    if steps == 1:
+        return filled_scalar(_single_power(start, base, kind, era=era).item(), kind, 1).reshape(1)
     unit = FLOAT64 if whole else kind
     low, high = checked_scalar(start, unit), checked_scalar(end, unit)
-    exact = np.dtype(np.complex128) if kind.kind == "c" else FLOAT64
-    if steps == 1:  # a single exponent is not truncated to an integer
-        only = np.power(np.asarray(base, exact), low.astype(exact))
-        return filled_scalar(only.item(), kind, 1).reshape(1)
     if whole:
         low, high = (checked_scalar(one, kind).astype(unit) for one in (start, end))
     places, count = np.arange(steps), np.asarray(steps - 1).astype(unit)
@@ -301,13 +309,42 @@ def _log_spaced(start: Scalar, end: Scalar, steps: int, base: float, kind: np.dt
         exponents = low + places.astype(unit) * (high - low) / count
     else:
         exponents = low + places.astype(unit) * step
-        if era == 3:
+        if era >= HALVED:
             exponents = np.where(places < steps // 2, exponents, high - step * (steps - 1 - places).astype(unit))
-    return cast(np.power(np.asarray(base, exact), exponents.astype(exact)), kind)
+    if kind.kind == "c":
+        return _by_logarithm(base, exponents)
+    return cast(np.power(np.asarray(base, FLOAT64), exponents.astype(FLOAT64)), kind)
+
+
+def _single_power(start: Scalar, base: float, kind: np.dtype[Any], *, era: int) -> Array:
+    """The only point, in double precision: ``start`` is not rounded to the dtype of the result.
+
+    Up to 1.8 the power is real, so complex exponents are refused. Since then, C++ computes a positive base in polar coordinates.
+    """
+    x = np.asarray(base, FLOAT64)
+    if kind.kind != "c" or era < SINGLE_COMPLEX:
+        return np.asarray(np.power(x, checked_scalar(start, FLOAT64)))
+    exponent = checked_scalar(start, np.dtype(np.complex128))
+    if not base > 0:
+        return _by_logarithm(base, exponent)
+    size, angle = np.power(x, exponent.real), exponent.imag * np.log(x)
+    return np.asarray(complex(size * np.cos(angle), size * np.sin(angle)))
+
+
+def _by_logarithm(base: float, exponents: Array) -> Array:
+    """Complex powers as ``cpow`` of C computes them, in the dtype of the exponents: 0 to the power of 0 is NaN, -2 to the power of 1 is not real."""
+    return np.asarray(np.exp(exponents * np.log(np.asarray(base, exponents.dtype))))
 
 
 def _logspaces() -> None:
-    for since, era in (("1.0.0", 0), ("1.1.0", 1), ("1.5.0", 2), ("1.6.0", 3), (STEPS_NEEDED, 3)):
+    for since, era in (
+        ("1.0.0", 0),
+        ("1.1.0", 1),
+        ("1.5.0", 2),
+        ("1.6.0", HALVED),
+        ("1.9.0", SINGLE_COMPLEX),
+        (STEPS_NEEDED, SINGLE_COMPLEX),
+    ):
 
         def call(
             start: Any,
