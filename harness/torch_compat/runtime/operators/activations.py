@@ -251,7 +251,14 @@ def _mean_slope(lower: float, upper: float, era: str) -> float:
 
 
 def _rrelus() -> None:
-    for since, era in (("1.0.0", "double"), ("1.5.0", "whole"), ("1.6.0", "refused"), ("1.7.0", "single"), ("1.13.0", "ordered")):
+    for since, era in (
+        ("1.0.0", "double"),
+        ("1.5.0", "whole"),
+        ("1.6.0", "refused"),
+        ("1.7.0", "single"),
+        ("1.13.0", "ordered"),
+        ("2.10.0", "finite"),
+    ):
 
         def rrelu(
             self: Tensor, lower: float = 0.125, upper: float = 0.3333333333333333, training: bool = False, generator: Any = None, *,
@@ -259,7 +266,9 @@ def _rrelus() -> None:
         ) -> Tensor:  # fmt: skip
             """Use the mean slope; random slopes are drawn in training."""
             del generator
-            if era == "ordered" and not lower <= upper:
+            if era == "finite" and not (math.isfinite(lower) and math.isfinite(upper)):
+                raise fail(f"rrelu: the bounds must be finite, got {lower} and {upper}")
+            if era in {"ordered", "finite"} and not lower <= upper:
                 raise fail("Lower bound should be less than or equal to the upper bound")
             return _rrelu(self, 0.0 if training else _mean_slope(lower, upper, era), training=training)
 
@@ -271,8 +280,10 @@ def _rrelus() -> None:
             del noise, generator
             return _rrelu(self, 0.0 if training else _mean_slope(lower, upper, era), training=training)
 
-        functional("rrelu", inplace=True, since=since)(rrelu)
-        if era != "ordered":
+        functional("rrelu", inplace=era != "finite", since=since)(
+            rrelu
+        )  # as of 2.10, rrelu_ does not check its bounds as rrelu does
+        if era not in {"ordered", "finite"}:
             functional("rrelu_with_noise", inplace=True, since=since)(with_noise)
 
 

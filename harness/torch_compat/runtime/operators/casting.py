@@ -44,6 +44,14 @@ def to_type(self: Tensor, kind: np.dtype[Any], *, copy: bool = False, memory_for
     return Tensor(formatted(changed, memory_format) if changed is array or memory_format not in {None, PRESERVE} else changed)
 
 
+def _strided(layout: int | None) -> None:
+    """Refuse a layout other than that of a strided tensor (0)."""
+    if layout:
+        raise fail(
+            f"to(options) doesn't support converting to a different layout, but got self.layout being Strided and options.layout set as {layout}"
+        )
+
+
 @operator("aten::to")
 def to(self: Tensor, *args: Any, **keywords: Any) -> Tensor:
     """The overloads differ by what stands where: a device, a number of a dtype, another tensor, then flags."""
@@ -65,6 +73,7 @@ def to(self: Tensor, *args: Any, **keywords: Any) -> Tensor:
         kind = keywords["other"].array.dtype
     if keywords.get("dtype") is not None:
         kind = dtypes.as_dtype(keywords["dtype"]).array  # type: ignore[union-attr]
+    _strided(keywords.get("layout"))
     on_cpu(keywords.get("device"))
     copy = keywords.get("copy", flags[1] if len(flags) > 1 else False)
     return to_type(self, kind, copy=copy, memory_format=memory_format)
@@ -78,6 +87,7 @@ def to_copy(
     if out is not None:
         check_rank(self.array.ndim, memory_format)
         return into(out, self.array)
+    _strided(options.get("layout"))
     on_cpu(options.get("device"))
     found = dtypes.as_dtype(dtype)
     return to_type(self, self.array.dtype if found is None else found.array, copy=True, memory_format=memory_format)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from torch_compat.runtime.operators._common import (
     Array,
     axis,
     broadcast,
+    cast,
     copied_into,
     fail,
     functional,
@@ -24,6 +25,9 @@ from torch_compat.runtime.operators._products import decomposed, exact, looped, 
 from torch_compat.runtime.operators.norms import norm_of
 from torch_compat.runtime.registry import operator
 from torch_compat.runtime.tensor import Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 from torch_compat.runtime.values import raised
 
 
@@ -123,6 +127,7 @@ def linalg_solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:  # noqa:
     """The solution of ``A X = B``."""
     a, b = A.array, B.array
     square("linalg.solve", a)
+    _same_dtype("linalg.solve", "A", a, "B", b)
     vector = b.ndim == 1 or (b.ndim == a.ndim - 1 and b.shape == a.shape[:-1])
     right = exact(b)[..., None] if vector else exact(b)
     if not left:
@@ -345,20 +350,57 @@ def _real(kind: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(np.float32 if kind == np.complex64 else np.float64) if kind.kind == "c" else kind
 
 
-@functional("linalg_norm")
+def _same_dtype(where: str, first: str, a: Array, second: str, b: Array) -> None:
+    if a.dtype != b.dtype:
+        raise fail(
+            f"{where}: Expected {first} and {second} to have the same dtype, but found {first} of type {words(a.dtype)} and {second} of type "
+            f"{words(b.dtype)} instead"
+        )
+
+
 def linalg_norm_1_0(self: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:  # noqa: A002
     """Up to 2.3 the norm of one element is a root of its power."""
     return _linalg_norm(self, ord, dim, keepdim, dtype, alone=False)
 
 
-@functional("linalg_norm", since="2.4.0")
 def linalg_norm(self: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:  # noqa: A002
     """Vector and matrix norms."""
     return _linalg_norm(self, ord, dim, keepdim, dtype, alone=True)
 
 
+def _linalg_norms() -> None:
+    """Register the norms. As of 1.9 those of vectors refuse a dtype that drops imaginary parts; as of 1.12 all do, and refuse one that adds them."""
+    for since, norm, vectors, matrices in (
+        ("1.0.0", linalg_norm_1_0, False, False),
+        ("1.9.0", linalg_norm_1_0, True, False),
+        ("1.12.0", linalg_norm_1_0, True, True),
+        ("2.4.0", linalg_norm, True, True),
+    ):
+
+        def call(
+            self: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None,  # noqa: A002
+            norm: Callable[..., Tensor] = norm, vectors: bool = vectors, matrices: bool = matrices,
+        ) -> Tensor:  # fmt: skip
+            named = dtypes.as_dtype(dtype)
+            if named is not None:
+                if named.category < dtypes.FLOATING:
+                    raise fail(f"linalg.norm: dtype should be floating point or complex, but got {words(named.array)}")
+                dims = self.array.ndim if dim is None else 1 if dim.__class__ is int else len(dim)
+                refuses = matrices if ord is not None and dims > 1 else vectors
+                if refuses and named.category < self.dtype.category:
+                    raise fail(f"linalg.norm: dtype should be complex for complex inputs, but got {words(named.array)}")
+                if matrices and named.category > self.dtype.category == dtypes.FLOATING:
+                    raise fail(f"linalg.norm: dtype should be real for real inputs, but got {words(named.array)}")
+            return norm(self, ord, dim, keepdim, dtype=dtype)
+
+        functional("linalg_norm", since=since)(call)
+
+
+_linalg_norms()
+
+
 def _linalg_norm(self: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any, *, alone: bool) -> Tensor:  # noqa: A002
-    array = self.array if dtype is None else self.array.astype(dtypes.as_dtype(dtype).array)  # type: ignore[union-attr]
+    array = self.array if dtype is None else cast(self.array, dtypes.as_dtype(dtype).array)  # type: ignore[union-attr]
     dims = (
         tuple(range(array.ndim))
         if dim is None
@@ -425,6 +467,7 @@ def triangular_solve(
         raise fail(
             f"triangular_solve: A must be batches of square matrices, but they are {A.array.shape[-2]} by {A.array.shape[-1]} matrices"
         )
+    _same_dtype("torch.triangular_solve", "b", self.array, "A", A.array)
     if b.shape[-2] != A.array.shape[-1]:
         raise fail(
             f"Incompatible matrix sizes for triangular_solve: each A matrix is {A.array.shape[-1]} by {A.array.shape[-1]} but each b matrix is "

@@ -230,6 +230,8 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: int | None = Non
             raise fail(f"cdist only supports at least 2D tensors, {name} got: {one.array.ndim}D")
         if one.array.dtype.kind not in "fV":
             raise fail(f"cdist only supports floating-point dtypes, {name} got: {words(one.array.dtype)}")
+    if not p >= 0:
+        raise fail("cdist only supports non-negative p values")
     a, b = (rounded(one.array, x1.array.dtype) for one in (x1, x2))
     if a.shape[-1] != b.shape[-1]:
         raise fail(f"X1 and X2 must have the same number of columns. X1: {a.shape[-1]} X2: {b.shape[-1]}")

@@ -164,7 +164,14 @@ def _indexing(since: str, *, ints: bool, converts: bool) -> None:
     operator("aten::_index_put_impl_", since=since)(index_put_impl_)
     operator("aten::index_put", since=since)(index_put)
     if ints:  # int32 indices were added later
-        operator("aten::_unsafe_index")(index)
+
+        def unsafe_index(self: Tensor, indices: Any) -> Tensor:
+            for one in indices:
+                if one is not None and one.array.dtype.type not in {np.int32, np.int64}:
+                    raise fail(f"_unsafe_index found unexpected index type {words(one.array.dtype)}")
+            return index(self, indices)
+
+        operator("aten::_unsafe_index")(unsafe_index)
         operator("aten::_unsafe_index_put")(index_put)
 
 

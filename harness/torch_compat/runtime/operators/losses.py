@@ -158,7 +158,7 @@ functional("soft_margin_loss", since="1.5.0")(soft_margin_loss)
 def smooth_l1_loss(self: Tensor, target: Tensor, reduction: int = MEAN, beta: float = 1.0) -> Tensor:
     """Half the square of small differences, the absolute value of large ones."""
     kind, (x, y) = _floats("smooth_l1_cpu", self, target)
-    if beta < 0:
+    if not beta >= 0:  # NaN is refused, too
         raise fail("smooth_l1_loss does not support negative values for beta.")
     gap = np.abs(x - y)
     return _reduce(gap if not beta else np.where(gap < beta, 0.5 * gap * gap / beta, gap - 0.5 * beta), reduction, kind)
@@ -208,7 +208,7 @@ def huber_loss(self: Tensor, target: Tensor, reduction: int = MEAN, delta: float
         found = huber_loss(self, target, reduction, delta).array
         return into(out, found if reduction in {NONE, MEAN, SUM} else _first(found))
     kind, (x, y) = _floats("huber_cpu", self, target)
-    if delta <= 0:
+    if not delta > 0:
         raise fail("huber_loss does not support non-positive values for delta.")
     gap = np.abs(x - y)
     return _reduce(np.where(gap < delta, 0.5 * gap * gap, delta * (gap - 0.5 * delta)), reduction, kind)
@@ -447,6 +447,8 @@ def _cross(
     logs = log_softmax_of(x.astype(FLOAT64), at)
     classes = x.shape[at]
     floats = target.array.shape == x.shape
+    if floats and ignore_index >= 0:
+        raise fail("ignore_index is not supported for floating point target")
     if (floats or smoothing > 0) and reduction not in {NONE, MEAN, SUM}:
         raise fail(f"Invalid reduction type encountered in cross_entropy: {reduction}")
     if smoothing > 1:

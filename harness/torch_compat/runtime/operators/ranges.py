@@ -275,7 +275,13 @@ def _linspaces() -> None:
 
 
 def _number(value: Any) -> Scalar:
-    return value.item() if value.__class__ is Tensor else value  # type: ignore[no-any-return]
+    if value.__class__ is not Tensor:
+        return value  # type: ignore[no-any-return]
+    if value.array.ndim:
+        raise fail(
+            f"linspace only supports 0-dimensional start and end tensors, but got a tensor with {value.array.ndim} dimension(s)."
+        )
+    return value.item()  # type: ignore[no-any-return]
 
 
 HALVED = 3

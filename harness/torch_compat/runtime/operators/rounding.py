@@ -207,8 +207,8 @@ def _clamp(self: Tensor, low: Bound, high: Bound, element: Element = checked_bou
         raise fail("clamp is not supported for complex types")
     dtype = dtypes.result_type(parts).array
     tensors = low.__class__ is Tensor or high.__class__ is Tensor
-    if dtype == BOOL and not tensors:
-        raise not_implemented("clamp_scalar_cpu", dtype)
+    if dtype == BOOL and (not tensors or (low is not None and high is not None)):
+        raise not_implemented("clamp_cpu" if tensors else "clamp_scalar_cpu", dtype)
     array = cast(self.array, dtype)
     if dtype.kind not in "iu" and not tensors:
         for bound in (low, high):
